@@ -1,0 +1,42 @@
+# Every target makes what it needs: a virtual environment in .venv unless VENV says otherwise.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+
+.PHONY: demo test audit bench lint clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q
+
+audit: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/speed/fit.py
+	$(BIN)/python benchmarks/speed/calibration.py
+
+lint: $(VENV)/.test
+	$(BIN)/python -m pip install -q ruff
+	$(BIN)/ruff check .
+
+$(VENV)/.venv:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[plot]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[bench]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,37 @@
+"""Huber's loss."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._losses.base import Loss
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    r"""Huber's loss of the residual ``r = z - y``.
+
+    ``r^2 / 2`` for ``|r| <= threshold`` and ``threshold (|r| - threshold / 2)`` beyond. The
+    derivative is ``r`` clipped to ``[-threshold, threshold]``, which has slope at most 1.
+
+    Parameters
+    ----------
+    threshold : float
+    """
+
+    threshold: float
+    smoothness = 1.0
+
+    @property
+    def lipschitz(self):
+        return self.threshold
+
+    def value(self, y, z):
+        r = np.abs(z - y)
+        inside = np.minimum(r, self.threshold)
+        return inside * (r - 0.5 * inside)
+
+    def gradient(self, y, z):
+        z -= y
+        np.clip(z, -self.threshold, self.threshold, out=z)
+        return z

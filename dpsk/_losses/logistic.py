@@ -1,0 +1,53 @@
+"""Logistic losses, of two classes and of several."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logsumexp
+
+from dpsk._losses.base import Loss
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    r"""Binary logistic loss, :math:`\log(1 + e^z) - y z` with `y` in {0, 1}.
+
+    The derivative is ``expit(z) - y``, of magnitude at most 1; the second derivative
+    ``expit(z) (1 - expit(z))`` is at most 1/4. Both suprema are approached.
+    """
+
+    lipschitz = 1.0
+    smoothness = 0.25
+
+    def value(self, y, z):
+        return np.logaddexp(0.0, z) - y * z
+
+    def gradient(self, y, z):
+        expit(z, out=z)
+        z -= y
+        return z
+
+
+@dataclass(frozen=True)
+class Multinomial(Loss):
+    r"""Multinomial logistic loss, :math:`\log \sum_k e^{z_k} - z_y` with `y` a class index.
+
+    The gradient ``p - e_y`` has squared norm ``sum_{k != y} p_k^2 + (1 - p_y)^2``, at most
+    2 as the first sum is at most ``(1 - p_y)^2``. The Hessian ``diag(p) - p p'`` has largest
+    eigenvalue at most 1/2: Gershgorin's radius around ``p_k (1 - p_k)`` is that same number,
+    and ``2 p_k (1 - p_k) <= 1/2``.
+    """
+
+    lipschitz = float(np.sqrt(2.0))
+    smoothness = 0.5
+    vector_output = True
+
+    def value(self, y, z):
+        return logsumexp(z, axis=1) - z[np.arange(len(y)), y]
+
+    def gradient(self, y, z):
+        z -= z.max(axis=1, keepdims=True)
+        np.exp(z, out=z)
+        z /= z.sum(axis=1, keepdims=True)
+        z[np.arange(len(y)), y] -= 1.0
+        return z

@@ -1,0 +1,31 @@
+"""What every penalty offers."""
+
+from abc import ABC, abstractmethod
+
+
+class Penalty(ABC):
+    """A public function of the coefficients: a differentiable part and a simple rest.
+
+    Attributes
+    ----------
+    strong_convexity : float
+        Smallest curvature over **all** coordinates that a solver moves, intercept included:
+        an unpenalised intercept makes it 0.
+    smoothness : float
+        Largest curvature of the differentiable part.
+    """
+
+    strong_convexity: float
+    smoothness: float
+
+    @abstractmethod
+    def value(self, theta):
+        """Return the penalty as a float."""
+
+    @abstractmethod
+    def gradient(self, theta):
+        """Return the gradient of the differentiable part, a new array like `theta`."""
+
+    @abstractmethod
+    def prox(self, theta, step):
+        """Return the proximal map of `step` times the rest, a new array or `theta` itself."""

@@ -1,0 +1,1 @@
+"""Events, accounting, calibration, noise and certificates."""

@@ -1,0 +1,56 @@
+"""The noise that leaves with an answer.
+
+Each function draws from the stream it is given and keeps nothing.
+"""
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsk._privacy.sampling import exponentials, signed_uniforms
+
+__all__ = ["gamma_norm_noise", "standard_normal"]
+
+
+def standard_normal(stream, shape):
+    """Draw independent standard normals.
+
+    A sign and a lower-half uniform with 53 significant bits go through the inverse
+    normal distribution function, so the tails are as finely resolved as the centre.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    negative, noise = signed_uniforms(stream, int(np.prod(shape)))
+    ndtri(noise, out=noise)
+    np.negative(noise, out=noise, where=~negative)
+    return noise.reshape(shape)
+
+
+def gamma_norm_noise(stream, shape, scale):
+    r"""Draw a vector with density proportional to :math:`\exp(-\|z\|_2 / scale)`.
+
+    A uniform direction times a Gamma(d, scale) length. Added to a vector of l2
+    sensitivity `Delta` it is ``Pure(Delta / scale)``, by the triangle inequality.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+        The array is treated as one vector of ``d = prod(shape)`` coordinates.
+    scale : float
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    direction = standard_normal(stream, shape)
+    length = np.linalg.norm(direction)
+    radius = scale * exponentials(stream, direction.size).sum()
+    # A zero direction has probability zero; the zero vector is then as good as any.
+    return direction * (radius / length) if length else direction

@@ -1,0 +1,156 @@
+"""Streams of random bits, and the draws of indices made from them.
+
+A stream is opened inside one fit and dropped with it: nothing random is ever kept on
+an estimator, so clones, pickles, forks and workers cannot replay each other's noise.
+"""
+
+import hashlib
+import hmac
+import os
+
+import numpy as np
+
+__all__ = ["EntropyStream", "KeyedStream", "exponentials", "open_stream", "poisson_batches",
+           "random_index", "signed_uniforms"]
+
+_BLOCK = 1 << 16
+
+
+class EntropyStream:
+    """Words from the operating system's entropy pool."""
+
+    reproducible = False
+    description = "operating-system entropy, drawn inside the fit"
+
+    def words(self, count):
+        """Return `count` independent uniform 64-bit words."""
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+class KeyedStream:
+    """A counter-based stream (Philox) under a secret 128-bit key.
+
+    Parameters
+    ----------
+    key : bytes of length 16 or more
+        Only the first 16 bytes are used.
+    """
+
+    reproducible = True
+    description = ("Philox stream keyed by HMAC-SHA256 of the integer random_state over method, "
+                   "hyper-parameters and data; void if the integer is known or guessable")
+
+    def __init__(self, key):
+        self._bits = np.random.Philox(key=int.from_bytes(key[:16], "little"))
+
+    def words(self, count):
+        """Return the next `count` 64-bit words of the stream."""
+        return self._bits.random_raw(count)
+
+
+def open_stream(random_state, context):
+    """Open the stream of one fit.
+
+    Parameters
+    ----------
+    random_state : None or int
+        None for operating-system entropy; an int for a repeatable stream.
+    context : callable, returns an iterable of bytes
+        What the fit is about (method, hyper-parameters, content of the rows). Hashed into
+        the key, so that one int in two folds or two candidates gives unrelated streams.
+        Called only when `random_state` is an int.
+
+    Returns
+    -------
+    stream : EntropyStream or KeyedStream
+    """
+    if random_state is None:
+        return EntropyStream()
+    seed = str(int(random_state)).encode()
+    digest = hmac.new(seed, digestmod=hashlib.sha256)
+    for part in context():
+        # Each part goes in under its length, so that no two contexts run together.
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return KeyedStream(digest.digest())
+
+
+def signed_uniforms(stream, count):
+    """Draw a fair sign and a uniform on (0, 1/2) with 53 significant bits.
+
+    Returns
+    -------
+    negative : ndarray of bool, shape (count,)
+    halves : ndarray of float64, shape (count,)
+    """
+    words = stream.words(count)
+    negative = (words & np.uint64(1)).astype(bool)
+    high = words >> np.uint64(1)
+    halves = high * 2.0**-64
+    short = np.flatnonzero(high < (1 << 53))
+    if short.size:
+        # Fewer than 53 significant bits are left: append another word below them.
+        low = stream.words(short.size) + 0.5
+        halves[short] += low * 2.0**-128
+    return negative, halves
+
+
+def exponentials(stream, count):
+    """Draw standard exponentials with both tails resolved, shape (count,)."""
+    upper, halves = signed_uniforms(stream, count)
+    return np.where(upper, -np.log1p(-halves), -np.log(halves))
+
+
+def random_index(stream, stop):
+    """Draw one integer uniformly from ``0 .. stop - 1``."""
+    limit = (1 << 64) // stop * stop
+    while True:
+        word = int(stream.words(1)[0])
+        if word < limit:
+            return word % stop
+
+
+def poisson_batches(stream, n_samples, sampling_rate, count):
+    """Draw Poisson samples of rows.
+
+    Every row enters every batch independently with probability `sampling_rate`. The gaps
+    between chosen rows are geometric, so a batch costs time in its own size, not in
+    `n_samples`.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    n_samples : int
+    sampling_rate : float in (0, 1)
+    count : int
+        Number of batches.
+
+    Yields
+    ------
+    indices : ndarray of int64, shape (size of the batch,)
+        Increasing. Its size is secret, like its content.
+    """
+    per_block = int(max(1, min(count, _BLOCK // max(1.0, sampling_rate * n_samples))))
+    for start in range(0, count, per_block):
+        batches = min(per_block, count - start)
+        chosen = _chosen_trials(stream, n_samples * batches, sampling_rate)
+        edges = np.searchsorted(chosen, np.arange(batches + 1, dtype=np.int64) * n_samples)
+        rows = chosen % n_samples
+        for low, high in zip(edges[:-1], edges[1:]):
+            yield rows[low:high]
+
+
+def _chosen_trials(stream, trials, probability):
+    """Return the positions of the successes in a row of independent trials."""
+    mean = trials * probability
+    rate = -np.log1p(-probability)
+    pieces, last = [], -1
+    while last < trials - 1:
+        size = int((mean if not pieces else 0) + 6 * np.sqrt(mean) + 16)
+        # A gap past the end is as good as the end: keeps the sum inside int64.
+        gaps = np.minimum(exponentials(stream, size) / rate, float(trials)).astype(np.int64) + 1
+        positions = last + np.cumsum(gaps)
+        pieces.append(positions)
+        last = int(positions[-1])
+    chosen = np.concatenate(pieces)
+    return chosen[:np.searchsorted(chosen, trials)]

@@ -1,0 +1,69 @@
+"""Stochastic gradient descent on noisy Poisson batches (DP-SGD)."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dpsk._oracle import GradientOracle, NoisyGradients
+from dpsk._privacy.batch_plans import batch_plan
+from dpsk._solvers.base import Solver
+from dpsk._solvers.descent import default_clip_norm, default_step, descend
+
+__all__ = ["StochasticGradientDescent"]
+
+
+@dataclass(frozen=True)
+class StochasticGradientDescent(Solver):
+    r"""Proximal gradient descent on noisy gradients of Poisson batches.
+
+    Every row enters a batch independently with probability ``q = batch_size / n``; the
+    answer is ``(1/(q n)) [sum over the batch of clipped gradients + N(0, (z C)^2 I)]``.
+
+    Privacy: T releases ``SampledGaussian(q, z)``. The realised batch sizes stay secret.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T. None: ``10 / q`` rounded, at most 5000.
+    learning_rate : float or None
+        None: see `default_step`.
+    clip_norm : float or None
+        C. None: half the bound that loss and row norms imply.
+    batch_size : int or None
+        Expected batch size. None: 256, at most n; n itself means full batches.
+    iterate : {"tail", "last", "average", "random"}
+        "tail" averages the last quarter of the iterates.
+
+    References
+    ----------
+    Bassily, Smith, Thakurta (2014), Algorithm 1; Abadi et al. (2016), Algorithm 1. The
+    accounting is that of the replace-one relation.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    batch_size: int | None = None
+    iterate: str = "tail"
+
+    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+
+    def configured(self, problem):
+        n_samples = problem.n_samples
+        clip_norm = default_clip_norm(problem, self.clip_norm)
+        learning_rate = self.learning_rate
+        if learning_rate is None:
+            learning_rate = default_step(problem, clip_norm)
+        batch_size = min(n_samples, self.batch_size or 256)
+        max_iter = self.max_iter or min(5000, round(10 * n_samples / batch_size))
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
+                       batch_size=batch_size, max_iter=max_iter)
+
+    def plan(self, problem):
+        return NoisyGradients(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
+
+    def oracle(self, problem, sums, noise_multiplier, stream, ledger):
+        return GradientOracle(sums, self.plan(problem), noise_multiplier, stream, ledger)
+
+    def minimize(self, oracle, penalty, theta):
+        return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
+                       iterate=self.iterate, momentum=lambda t: 0.0)

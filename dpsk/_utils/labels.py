@@ -1,0 +1,52 @@
+"""Class labels to indices, without quoting a label in an error."""
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from dpsk._utils.discretion import discreetly, without_warnings
+
+__all__ = ["encode_labels"]
+
+
+def encode_labels(y, classes, name):
+    """Return the sorted classes and the index of every label among them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    classes : array-like or None
+        The public label set; None to take it from `y`.
+    name : str
+        Of the estimator, for messages.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+    codes : ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If `y` holds no class labels, one class only while `classes` is None, or a label
+        outside `classes`.
+    """
+    discreetly("y", without_warnings, check_classification_targets, y)
+    if classes is None:
+        classes, codes = discreetly("y", np.unique, y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"{name} needs at least two classes, and y holds one class only; "
+                             "declare the label set with classes= if that is as intended.")
+        return classes, codes.reshape(-1)
+    classes = discreetly("classes", np.unique, np.asarray(classes))
+    if classes.ndim != 1 or len(classes) < 2:
+        raise ValueError("classes: must be a sequence of at least two distinct labels.")
+    codes = discreetly("y", _positions, y, classes)
+    if codes is None:
+        raise ValueError("y holds a label outside classes=; declare every label that may occur.")
+    return classes, codes
+
+
+def _positions(y, classes):
+    """Return the index of every label in the sorted `classes`, or None if one is missing."""
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return codes if np.all(classes[codes] == y) else None

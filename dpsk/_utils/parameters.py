@@ -1,0 +1,69 @@
+"""Checks of hyper-parameters: each error names the parameter, its value and the remedy."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+
+__all__ = ["check_choice", "check_flag", "check_integer", "check_random_state", "check_real"]
+
+
+def check_real(name, value, *, low=-math.inf, high=math.inf, open_low=False, open_high=False,
+               finite=True, remedy):
+    """Return `value` as a float, or raise a ValueError.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    low, high : float
+    open_low, open_high : bool
+        Whether the end itself is excluded.
+    finite : bool
+        Whether an infinite value is refused.
+    remedy : str
+        What would do, as the end of the sentence "must be ...".
+    """
+    ok = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if ok:
+        number = float(value)
+        ok = (low < number if open_low else low <= number)
+        ok = ok and (number < high if open_high else number <= high)
+        ok = ok and (math.isfinite(number) or not finite)
+    if not ok:
+        raise ValueError(f"{name}={value!r}: must be {remedy}.")
+    return number
+
+
+def check_integer(name, value, *, low, high=math.inf, remedy):
+    """Return `value` as an int, or raise a ValueError."""
+    ok = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not ok or not low <= value <= high:
+        raise ValueError(f"{name}={value!r}: must be {remedy}.")
+    return int(value)
+
+
+def check_choice(name, value, choices):
+    """Return `value` if it is one of the strings in `choices`, or raise a ValueError."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}={value!r}: must be one of {', '.join(map(repr, choices))}.")
+    return value
+
+
+def check_flag(name, value):
+    """Return `value` as a bool, or raise a ValueError."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}: must be True or False.")
+    return bool(value)
+
+
+def check_random_state(value):
+    """Return None or a non-negative int; a generator would be shared between fits."""
+    if value is None:
+        return None
+    if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and value >= 0:
+        return int(value)
+    raise ValueError(
+        f"random_state of type {type(value).__name__}: must be None, for fresh operating-system "
+        "entropy in every fit, or an int >= 0; a generator object is refused because copies of "
+        "it (clone, joblib, pickle) would repeat the same noise.")
