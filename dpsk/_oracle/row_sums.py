@@ -72,7 +72,8 @@ class RowSums:
         if limits is None:
             return dz
         if dz.ndim == 1:
-            return np.clip(dz, -limits, limits, out=dz)
+            np.minimum(dz, limits, out=dz)
+            return np.maximum(dz, -limits, out=dz)
         lengths = np.sqrt(np.einsum("ij,ij->i", dz, dz))
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(lengths > limits, limits / lengths, 1.0)

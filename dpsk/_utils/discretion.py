@@ -3,37 +3,46 @@
 import re
 import warnings
 
+import numpy as np
+
 __all__ = ["discreetly"]
 
-# Messages of validation that name types, shapes and columns only. Anything else is replaced.
+# Messages of validation, up to where they might go on to quote data. They name types, shapes,
+# columns and rules only.
 _SAFE = re.compile("|".join([
     r"Found array with \d+ (sample|feature)\(s\) \(shape=[\d(), ]+\) while a minimum of \d+ is "
     r"required( by \w+)?\.",
     r"Found array with dim \d+(, while dim <= 2 is required by \w+|\. \w+ expected <= 2)\.",
     r"Found input variables with inconsistent numbers of samples: \[[\d, ]+\]",
-    r"Expected 2D array, got (1D|scalar) array instead",
-    r"Expected 2D array, got \d+D array instead",
-    r"Input (X|y) contains (NaN|infinity|infinity or a value too large for dtype\('\w+'\))\.",
-    r"Sparse data was passed for X, but dense data is required\. Use '\.toarray\(\)' to convert "
+    r"Expected a 2-dimensional container but got <class '[\w.]+'> instead\.",
+    r"Expected sequence or array-like, got <class '[\w.]+'>",
+    r"Input( \w+)? contains (NaN|infinity( or a value too large for dtype\('\w+'\))?)\.?",
+    r"Sparse data was passed for \w+, but dense data is required\. Use '\.toarray\(\)' to convert "
     r"to a dense numpy array\.",
     r"y should be a 1d array, got an array of shape [\d(), ]+ instead\.",
     r"Unknown label type: [\w-]+\. Maybe you are trying to fit a classifier, which expects "
     r"discrete classes on a regression target with continuous values\.",
-    r"\w+ requires y to be passed, but the target y is None\.?",
-    r"X has \d+ features, but \w+ is expecting \d+ features as input\.?",
+    r"This \w+ estimator requires y to be passed, but the target y is None\.",
+    r"X has \d+ features, but \w+ is expecting \d+ features as input\.",
     r"The feature names should match those that were passed during fit\.[\s\S]*",
+    r"Feature names are only supported if all input features have string names, [\s\S]*",
+    r"np\.matrix is not supported\. Please convert to a numpy array with np\.asarray\.",
+    r"setting an array element with a sequence\. The requested array has an inhomogeneous shape "
+    r"after \d+ dimensions\. The detected shape was [\d(), ]+ \+ inhomogeneous part\.",
     r"float\(\) argument must be a string or a (real )?number, not '\w+'",
+    r"int too large to convert to float",
     r"'<' not supported between instances of '\w+' and '\w+'",
-    r"Singleton array .* cannot be considered a valid collection\.",
 ]))
-# Messages whose first words are safe and needed, while the rest may quote data.
-_HEADS = ("Complex data not supported", "could not convert string to float",
-          "Unknown label type", "Expected 2D array, got 1D array instead",
-          "Expected 2D array, got scalar array instead", "Singleton array",
-          "Unsupported data type", "dtype='numeric' is not compatible with arrays of bytes/strings",
-          "Input X contains NaN", "Input y contains NaN", "Only sparse matrices",
-          "Pandas DataFrame with mixed sparse extension arrays", "Expected sequence or array-like",
-          "A sparse matrix was passed", "Sparse data was passed")
+_RESHAPE = (" Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+            "or array.reshape(1, -1) if it contains a single sample.")
+_NUMBERS = "; {what} must be numeric."
+# Messages that quote data after these first words, and how they end instead.
+_HEADS = {
+    "Expected 2D array, got 1D array instead": "." + _RESHAPE,
+    "Expected 2D array, got scalar array instead": "." + _RESHAPE,
+    "Complex data not supported": _NUMBERS,
+    "could not convert string to float": _NUMBERS,
+}
 
 
 def discreetly(what, function, *args, **kwargs):
@@ -56,12 +65,17 @@ def discreetly(what, function, *args, **kwargs):
 
     Raises
     ------
-    TypeError, ValueError, AttributeError, OverflowError
-        As `function` raised them, with a text free of data.
+    TypeError, AttributeError, OverflowError, ValueError
+        As `function` raised them, with a text free of data; ValueError for any other.
     """
     try:
-        return function(*args, **kwargs)
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        # Whether a conversion overflows depends on the rows: no warning about it.
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
+    except Warning:
+        # A filter made it an error; validation's warnings speak of shapes and names only.
+        raise
+    except Exception as error:
         kind, message = _public_form(what, error)
     # Raised outside the handler, so that the original is not attached as context.
     raise kind(message)
@@ -69,14 +83,14 @@ def discreetly(what, function, *args, **kwargs):
 
 def _public_form(what, error):
     text = str(error)
-    kind = next(base for base in (TypeError, AttributeError, OverflowError, ValueError)
-                if isinstance(error, base))
+    kind = next((base for base in (TypeError, AttributeError, OverflowError)
+                 if isinstance(error, base)), ValueError)
     safe = _SAFE.match(text)
     if safe:
         return kind, safe.group(0)
-    head = next((head for head in _HEADS if text.startswith(head)), None)
-    if head is not None:
-        return kind, f"{head}; {what} must be numeric and of the documented shape."
+    for head, end in _HEADS.items():
+        if text.startswith(head):
+            return kind, head + end.format(what=what)
     return kind, (f"{what} could not be read ({type(error).__name__}); the details are withheld, "
                   "as they may quote data. It must be an array of finite numbers, or of labels.")
 

@@ -37,9 +37,11 @@ def encode_labels(y, classes, name):
             raise ValueError(f"{name} needs at least two classes, and y holds one class only; "
                              "declare the label set with classes= if that is as intended.")
         return classes, codes.reshape(-1)
-    classes = discreetly("classes", np.unique, np.asarray(classes))
-    if classes.ndim != 1 or len(classes) < 2:
-        raise ValueError("classes: must be a sequence of at least two distinct labels.")
+    declared = np.asarray(classes)
+    classes = discreetly("classes", np.unique, declared)
+    if declared.ndim != 1 or len(classes) < 2:
+        raise ValueError(f"classes={declared.tolist()!r}: must be a sequence of at least two "
+                         "distinct labels, such as [0, 1].")
     codes = discreetly("y", _positions, y, classes)
     if codes is None:
         raise ValueError("y holds a label outside classes=; declare every label that may occur.")

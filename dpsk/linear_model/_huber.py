@@ -5,6 +5,7 @@ from sklearn.base import RegressorMixin
 
 from dpsk._losses import Huber
 from dpsk._privacy.certificate import Enforced
+from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_real
 from dpsk.linear_model._base import LinearEstimator
 
@@ -102,6 +103,12 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
 
     _target_checks = {"y_numeric": True}
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # With 200 rows and 10 features epsilon=1 reaches an R2 of 0.1 to 0.3, not 0.5.
+        tags.regressor_tags.poor_score = True
+        return tags
+
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=_DEFAULT_BOUNDS, threshold=0.1,
                  alpha=0.0, penalty="l2", l1_ratio=0.5, solver="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
@@ -143,7 +150,8 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
         low, high = self._bounds()
         X, y = self._check_rows(X, y)
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        scaled = ((np.clip(y.astype(np.float64), low, high) - middle) / half).astype(X.dtype)
+        y = discreetly("y", y.astype, np.float64)
+        scaled = ((np.clip(y, low, high) - middle) / half).astype(X.dtype)
         coef, intercept = self._fit_linear(X, scaled, Huber(float(self.threshold)), None,
                                            enforced=[self._target_bound(low, high)])
         self.coef_ = coef * X.dtype.type(half)

@@ -100,6 +100,12 @@ class DPLogisticRegression(ClassifierMixin, LinearEstimator):
 
     _target_checks = {}
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # With 200 to 300 rows one fit in ten at epsilon=1 misses an accuracy of 0.83.
+        tags.classifier_tags.poor_score = self.solver == "output_perturbation"
+        return tags
+
     def __init__(self, epsilon=1.0, *, delta=None, alpha=0.0, penalty="l2", l1_ratio=0.5,
                  solver="auto", max_iter=None, learning_rate=None, batch_size=None,
                  clip_norm=None, data_norm=1.0, fit_intercept=True, classes=None,

@@ -1,0 +1,96 @@
+"""Speed and memory of a fit on Adult, as ratios measured side by side in one run.
+
+    python benchmarks/speed/fit.py [--output docs/results/fit_speed.md]
+
+For one and two BLAS threads: a ``gd`` fit of 50 steps against its own matrix-vector products
+plus one ``expit`` a step; a default fit against scikit-learn's LogisticRegression; the peak of
+traced memory over the size of the input.
+"""
+
+import argparse
+import sys
+import time
+import tracemalloc
+import warnings
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from dpsk import DPLogisticRegression
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from datasets import load_adult
+
+REPEATS = 9
+STEPS = 50
+
+
+def fastest(*functions):
+    """Return the least time of each function over REPEATS interleaved runs, in seconds."""
+    least = np.full(len(functions), np.inf)
+    for _ in range(REPEATS):
+        for i, function in enumerate(functions):
+            start = time.perf_counter()
+            function()
+            least[i] = min(least[i], time.perf_counter() - start)
+    return least
+
+
+def kernels(X, w):
+    """Do the matrix-vector work of STEPS full gradients and nothing else."""
+    for _ in range(STEPS):
+        X.T @ expit(X @ w)
+
+
+def traced_peak(function):
+    """Return the peak of memory traced during the call, in bytes."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def measure():
+    """Return the rows of the table: (what, one thread, two threads)."""
+    X, _, y, _ = load_adult()
+    w = np.full(X.shape[1], 0.01)
+    columns = []
+    for threads in (1, 2):
+        with threadpool_limits(threads), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fixed, bare, default, plain = fastest(
+                lambda: DPLogisticRegression(solver="gd", max_iter=STEPS).fit(X, y),
+                lambda: kernels(X, w),
+                lambda: DPLogisticRegression().fit(X, y),
+                lambda: LogisticRegression().fit(X, y))
+        columns.append((fixed / bare, default / plain, plain / default))
+    peak = traced_peak(lambda: DPLogisticRegression().fit(X, y)) / X.nbytes
+    names = (f"gd fit of {STEPS} steps / its products and expit (bar: 1.5)",
+             "default fit / LogisticRegression fit (bar: 1 on one thread)",
+             "LogisticRegression fit / default fit")
+    rows = [(name, *(f"{column[i]:.2f}" for column in columns)) for i, name in enumerate(names)]
+    return [*rows, ("peak traced memory / input (bar: 0.5)", f"{peak:.3f}", "")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--output", type=Path)
+    output = parser.parse_args().output
+    lines = [f"# Speed and memory of a fit on Adult ({date.today()})", "",
+             f"Ratios of the least of {REPEATS} interleaved runs; float64, random_state=None, "
+             "epsilon 1, BLAS threads pinned alike.", "",
+             "| | one thread | two threads |", "|---|---|---|"]
+    lines += [f"| {' | '.join(row)} |" for row in measure()]
+    print("\n".join(lines))
+    if output:
+        output.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

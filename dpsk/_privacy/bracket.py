@@ -1,0 +1,81 @@
+"""The smallest positive number that passes a test which larger numbers pass more easily."""
+
+import math
+
+__all__ = ["smallest_passing"]
+
+_LARGEST_STEP = math.log(8.0)
+
+
+def smallest_passing(excess, guess, *, slope=-1.0, rtol=1e-6, low=0.0, high=math.inf):
+    """Return the smallest x with ``excess(x) <= 0``, from above, and the slope there.
+
+    A secant in ``log x``, kept inside the bracket and replaced by a halving of it
+    whenever it stalls. The point returned has been evaluated and passed.
+
+    Parameters
+    ----------
+    excess : callable, float -> float
+        Decreasing; may be infinite, and NaN counts as not passing.
+    guess : float
+        Where to start, > 0.
+    slope : float, default=-1.0
+        Expected derivative of `excess` with respect to ``log x``.
+    rtol : float, default=1e-6
+        The result exceeds the smallest passing point by at most this fraction.
+    low, high : float
+        Beyond these the search gives up.
+
+    Returns
+    -------
+    x : float
+        Passing point; `low` if that passes, infinite if nothing up to `high` does.
+    slope : float
+        Last estimate of the derivative of `excess` with respect to ``log x``.
+    """
+    failing = passing = previous = None
+    at, least = math.log(guess), rtol / 3
+    widths = [math.inf] * 3
+    while True:
+        x = math.exp(at)
+        value = excess(x)
+        if value <= 0:
+            passing = (at, value, x)
+        else:
+            failing = (at, value)
+        slope = _secant(previous, (at, value), slope)
+        previous = (at, value)
+        if passing is not None and (x <= low or _close(failing, passing, slope, rtol)):
+            return passing[2], slope
+        if passing is None and x >= high:
+            return math.inf, slope
+        move = _newton(value, slope) + rtol / 3
+        if failing is None:
+            at += max(-_LARGEST_STEP, min(move, -least))
+        elif passing is None:
+            at += min(_LARGEST_STEP, max(move, least))
+        else:
+            widths = [*widths[1:], passing[0] - failing[0]]
+            stalled = widths[2] > widths[0] / 2
+            inside = failing[0] < at + move < passing[0] and not stalled
+            at = at + move if inside else (failing[0] + passing[0]) / 2
+        # without a bracket the steps grow, so that a wrong slope cannot make it crawl
+        least *= 4
+
+
+def _close(failing, passing, slope, rtol):
+    near_root = -passing[1] <= rtol * abs(slope)
+    return near_root or (failing is not None and passing[0] - failing[0] <= rtol)
+
+
+def _secant(previous, current, slope):
+    if previous is None or previous[0] == current[0]:
+        return slope
+    estimate = (current[1] - previous[1]) / (current[0] - previous[0])
+    return estimate if -math.inf < estimate < 0 else slope
+
+
+def _newton(value, slope):
+    if not math.isfinite(value):
+        return -math.inf if value < 0 else math.inf
+    return value / abs(slope)
