@@ -218,8 +218,11 @@ def epsilon(event, delta):
     releases = merge(event)
     if delta == 0:
         return releases.pure_epsilon
+    if delta == 1:
+        return 0.0
     if not releases.sampled and not releases.bounded:
-        return gdp.epsilon(releases.mu, delta / _CLOSED_FORM_ROUNDING)
+        # twice the margin, so that evaluating delta there stays below despite rounding
+        return gdp.epsilon(releases.mu, delta / _CLOSED_FORM_ROUNDING**2)
     return _solve_epsilon(releases, delta)
 
 

@@ -13,7 +13,7 @@ from dpsk._privacy.events import Gaussian, Repeated, SampledGaussian
 __all__ = ["calibrate", "noise_scale"]
 
 _LEAST_SCALE, _LARGEST_SCALE = 1e-12, 1e15
-_COARSE = 6.0
+_COARSE = 10.0
 
 
 def calibrate(make_event, epsilon, delta):
@@ -68,17 +68,17 @@ def _calibrate(make_event, epsilon, delta):
     releases = accountant.merge(make_event(1.0))
     _check_solvable(make_event, releases, delta)
     if releases.sampled or (releases.bounded and delta > 0):
-        scale = _search(make_event, epsilon, delta)
+        scale, spent = _search(make_event, epsilon, delta)
     elif delta == 0:
-        scale = _solve(lambda r: r.pure_epsilon, epsilon, make_event)
+        scale, spent = _solve(lambda r: r.pure_epsilon, epsilon, make_event), None
     else:
-        scale = _solve(lambda r: r.mu, gdp.mu(epsilon, delta), make_event)
+        scale, spent = _solve(lambda r: r.mu, gdp.mu(epsilon, delta), make_event), None
     if not math.isfinite(scale):
         raise ValueError(
             f"epsilon={epsilon!r}, delta={delta!r}: no noise is enough, as the releases whose "
             f"noise does not depend on the scale exceed them; raise epsilon or delta, or make "
             f"those releases noisier.")
-    return _verified(make_event, scale, epsilon, delta)
+    return _verified(make_event, scale, epsilon, delta, spent)
 
 
 _cached = lru_cache(maxsize=256)(_calibrate)
@@ -115,19 +115,23 @@ def _solve(cost, target, make_event):
 
 
 def _search(make_event, epsilon, delta):
+    spent = {}
+
     def excess(scale, coarsen=1.0):
         releases = accountant.merge(make_event(scale))
-        bound = accountant.account_merged(releases, epsilon, coarsen)
-        return accountant.log_ratio(bound.delta, delta)
+        bound = accountant.account_merged(releases, epsilon, coarsen).delta
+        if coarsen == 1:
+            spent[scale] = bound
+        return accountant.log_ratio(bound, delta)
 
     guess = _normal_guess(make_event, gdp.mu(epsilon, delta))
     rough, slope = smallest_passing(lambda z: excess(z, _COARSE), guess, slope=-10.0,
                                     rtol=1e-3, low=_LEAST_SCALE, high=_LARGEST_SCALE)
     if not math.isfinite(rough):
-        return rough
+        return rough, None
     scale, _ = smallest_passing(excess, rough, slope=slope, rtol=1e-6, low=_LEAST_SCALE,
                                 high=_LARGEST_SCALE)
-    return scale
+    return scale, spent.get(scale)
 
 
 def _normal_guess(make_event, mu):
@@ -150,13 +154,16 @@ def _variance(releases):
     return releases.mu**2 + sampled + bounded
 
 
-def _verified(make_event, scale, epsilon, delta):
+def _verified(make_event, scale, epsilon, delta, spent):
+    # spent: delta already evaluated at this very scale, or None
     push = 1e-11
     for _ in range(20):
-        if accountant.delta(make_event(scale), epsilon) <= delta:
+        if spent is None:
+            spent = accountant.delta(make_event(scale), epsilon)
+        if spent <= delta:
             return scale
         scale *= 1 + push
-        push *= 2
+        push, spent = 2 * push, None
     raise ArithmeticError(f"epsilon={epsilon!r}, delta={delta!r}: no scale near {scale!r} is "
                           f"private; make_event must add noise as the scale grows.")
 

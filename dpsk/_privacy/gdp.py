@@ -27,6 +27,7 @@ _SQRT2 = math.sqrt(2.0)
 _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 _SMALL_MU = 0.01
+_UNDERFLOW = -40.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
@@ -44,32 +45,28 @@ def log_delta(mu, epsilon):
     Returns
     -------
     float
-        :math:`\log(\Phi(a) - e^\varepsilon \Phi(b))`; ``-inf`` at ``mu = 0``. Relative
-        error of delta below 1e-11 for epsilon / mu up to 100.
+        :math:`\log(\Phi(a) - e^\varepsilon \Phi(b))`; ``-inf`` at ``mu = 0``. The relative
+        error of delta is below 1e-11; where delta is below the smallest double, an upper
+        bound.
     """
     if mu == 0:
         return -math.inf
     ratio = epsilon / mu
     a, b = mu / 2 - ratio, -mu / 2 - ratio
-    if math.isinf(a):
-        return a if a < 0 else 0.0
+    if math.isinf(a) and a > 0:
+        return 0.0
+    if a < _UNDERFLOW:
+        return -a * a / 2 - math.log(2)
     if mu < _SMALL_MU:
         # a difference of nearby Mills ratios R, as the integral of -R' = 1 - x R > 0
         x = -a + mu * _NODES
-        drop = mu * float(np.dot(_WEIGHTS, _negative_mills_slope(x)))
+        drop = mu * float(_WEIGHTS @ (1 - x * _SQRT_HALF_PI * erfcx(x / _SQRT2)))
         return -a * a / 2 - _LOG_SQRT_2PI + math.log(drop)
     if a <= 0:
         gap = float(erfcx(-a / _SQRT2)) - float(erfcx(-b / _SQRT2))
         return -a * a / 2 + math.log(gap / 2)
     value = math.exp(log_ndtr(a)) - math.exp(epsilon + float(log_ndtr(b)))
     return math.log(value)
-
-
-def _negative_mills_slope(x):
-    direct = 1 - x * _SQRT_HALF_PI * erfcx(x / _SQRT2)
-    if x[0] < 100:
-        return direct
-    return 1 / x**2 - 3 / x**4 + 15 / x**6
 
 
 def delta(mu, epsilon):

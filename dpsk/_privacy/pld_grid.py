@@ -1,0 +1,235 @@
+r"""Privacy-loss distributions of single releases, on a grid, never understated.
+
+For a pair :math:`(P, Q)` the loss is :math:`L = \log(P/Q)`. In a grid cell
+:math:`[l_i, l_i + h]` holding mass :math:`p` of P and :math:`m` of Q, the mass
+
+.. math:: (p - m e^{l_i}) / (1 - e^{-h})
+
+moves to the upper end and the rest of :math:`p` to the lower. This keeps both masses and
+replaces the convex curve :math:`a \mapsto H_a(P \| Q)` by its chords, which lie above it.
+Every pair here is its own mirror image, so the cells below zero are those above it with P
+and Q exchanged.
+
+References
+----------
+Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete
+approximations of privacy loss distributions", PETS 2022, Algorithm 1. Zhu, Dong and Wang,
+"Optimal accounting of differential privacy via characteristic function", AISTATS 2022,
+Definition 7 (dominating pairs).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
+
+__all__ = ["LossGrid", "NormalMixture", "TwoPoint", "loss_law"]
+
+# Gauss-Legendre rules (widest cell in noise units, nodes); beyond: differences of ndtr
+_RULES = ((0.02, np.polynomial.legendre.leggauss(4)),
+          (0.25, np.polynomial.legendre.leggauss(8)))
+
+
+@dataclass(frozen=True)
+class LossGrid:
+    """Masses on ``step * (-K, ..., K)`` and the mass of an infinite loss.
+
+    Attributes
+    ----------
+    step : float
+        Distance of two grid points.
+    masses : ndarray of shape (2 * K + 1,)
+        Mass of P at each loss.
+    infinite : float
+        Mass of P whose loss is put at infinity.
+    """
+
+    step: float
+    masses: np.ndarray
+    infinite: float
+
+
+@dataclass(frozen=True)
+class NormalMixture:
+    """The pair ``(1-q) N(0, z^2) + q N(1, z^2)`` against its mirror image.
+
+    Parameters
+    ----------
+    q : float
+        Weight of the shifted component, in (0, 1]; at 1 the pair is 2/z-GDP.
+    z : float
+        Standard deviation, > 0.
+    """
+
+    q: float
+    z: float
+
+    def largest_loss(self, tail):
+        """Loss above which a mass of at most `tail` lies."""
+        return float(self._loss(np.array(1 + self.z * math.sqrt(-2 * math.log(tail)))))
+
+    def nodes(self, tail):
+        """Masses and losses of a trapezoidal rule that leaves out at most `tail`."""
+        reach = 1 + self.z * math.sqrt(-2 * math.log(tail))
+        x = np.linspace(-reach, reach, int(min(20_000, 3 + 10 * reach / self.z)))
+        loss = np.copysign(self._loss(np.abs(x)), x)
+        return self._density(x) * (x[1] - x[0]), loss
+
+    def grid(self, step, tail):
+        """Discretise on multiples of `step`, up to the loss that `tail` is above.
+
+        Parameters
+        ----------
+        step : float
+            Distance of two grid points, > 0.
+        tail : float
+            Mass that may lie above the grid, in (0, 1).
+
+        Returns
+        -------
+        LossGrid
+        """
+        size = max(1, math.ceil(self.largest_loss(tail) / step))
+        edges = self._inverse(step * np.arange(size + 1))
+        upper, lower, rise, fall = self._cells(edges, step)
+        rise = np.clip(rise / -math.expm1(-step), 0, upper)
+        fall = np.clip(fall / -math.expm1(-step), 0, lower)
+        masses = np.zeros(2 * size + 1)
+        mirrored = masses[::-1]
+        masses[size + 1:] += rise
+        masses[size:-1] += upper - rise
+        mirrored[size:-1] += fall
+        mirrored[size + 1:] += lower - fall
+        above, below = self._upper_masses(edges[-1])
+        infinite = min(max(above - below * math.exp(min(700.0, size * step)), 0.0), above)
+        masses[-1] += above - infinite
+        masses[0] += below
+        return LossGrid(step, masses, infinite)
+
+    def _cells(self, edges, step):
+        # masses of P and Q a cell, and the integrals of P - Q e^{l} and of Q - P e^{-l-h}
+        widths = np.diff(edges) / self.z
+        out = np.empty((4, len(widths)))
+        pending = np.ones(len(widths), dtype=bool)
+        for widest, rule in _RULES:
+            chosen = pending & (widths <= widest)
+            out[:, chosen] = self._quadrature(edges, np.flatnonzero(chosen), step, rule)
+            pending &= ~chosen
+        out[:, pending] = self._differences(edges, np.flatnonzero(pending), step)
+        return out
+
+    def _quadrature(self, edges, cells, step, rule):
+        # all terms are positive: the relative error is a few units of rounding
+        left, half = edges[cells], np.diff(edges)[cells] / 2
+        low = step * cells
+        out = np.zeros((4, len(cells)))
+        for node, weight in zip(*rule):
+            x = left + half * (1 + node)
+            density = weight * half * self._density(x)
+            loss = self._loss(x)
+            mirrored = density * np.exp(-loss)
+            out += (density, mirrored, density * -np.expm1(low - loss),
+                    mirrored * -np.expm1(loss - low - step))
+        return out
+
+    def _differences(self, edges, cells, step):
+        # P - Q = q (A - B) with A, B the masses of N(1, z^2), N(-1, z^2): the large
+        # common part is never subtracted
+        left, right = edges[cells], edges[cells + 1]
+        low = step * cells
+        common = (1 - self.q) * self._normal_mass(left, right, 0.0)
+        plus = self.q * self._normal_mass(left, right, 1.0)
+        minus = self.q * self._normal_mass(left, right, -1.0)
+        upper, lower = common + plus, common + minus
+        return np.array([upper, lower, plus - minus - lower * np.expm1(low),
+                         minus - plus - upper * np.expm1(-low - step)])
+
+    def _normal_mass(self, left, right, mean):
+        a, b = (left - mean) / self.z, (right - mean) / self.z
+        flip = a > 0
+        return ndtr(np.where(flip, -a, b)) - ndtr(np.where(flip, -b, a))
+
+    def _upper_masses(self, x):
+        common = (1 - self.q) * ndtr(-x / self.z)
+        return (float(common + self.q * ndtr((1 - x) / self.z)),
+                float(common + self.q * ndtr((-1 - x) / self.z)))
+
+    def _density(self, x):
+        scale = 1 / (self.z * math.sqrt(2 * math.pi))
+        common = (1 - self.q) * np.exp(-0.5 * (x / self.z) ** 2) if self.q < 1 else 0.0
+        return scale * (common + self.q * np.exp(-0.5 * ((x - 1) / self.z) ** 2))
+
+    def _loss(self, x):
+        # for x >= 0; the exponent is split where it would overflow
+        if self.q == 1:
+            return 2 * x / self.z**2
+        up = (2 * x - 1) / (2 * self.z**2)
+        down = (-2 * x - 1) / (2 * self.z**2)
+        return (np.log1p(self.q * np.expm1(np.minimum(up, 600.0))) + np.maximum(up - 600.0, 0)
+                - np.log1p(self.q * np.expm1(down)))
+
+    def _inverse(self, loss):
+        # for loss[0] = 0 < loss[1] < ...
+        if self.q == 1:
+            return self.z**2 * loss / 2
+        half = loss[1:] / 2
+        # log of the argument of asinh: no factor of it can overflow
+        log_arg = (math.log1p(-self.q) - math.log(self.q) + 0.5 / self.z**2
+                   + half + np.log(-np.expm1(-2 * half)) - math.log(2))
+        root = np.where(log_arg > 20, log_arg + math.log(2),
+                        np.arcsinh(np.exp(np.minimum(log_arg, 20))))
+        return np.concatenate([[0.0], self.z**2 * (half + root)])
+
+
+@dataclass(frozen=True)
+class TwoPoint:
+    """Randomised response: loss ``+-epsilon`` with odds ``exp(epsilon)``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest loss, > 0.
+    """
+
+    epsilon: float
+
+    def largest_loss(self, tail):
+        """Loss above which nothing lies, whatever the `tail`."""
+        return self.epsilon
+
+    def nodes(self, tail):
+        """Masses and losses of the two points."""
+        loss = np.array([-self.epsilon, self.epsilon])
+        return 1 / (1 + np.exp(-loss)), loss
+
+    def grid(self, step, tail):
+        """Discretise on multiples of `step`; see `NormalMixture.grid`."""
+        cell = math.floor(self.epsilon / step)
+        size = cell + 1
+        masses = np.zeros(2 * size + 1)
+        odds = math.exp(-self.epsilon)
+        self._place(masses, size + cell, 1 / (1 + odds), self.epsilon - cell * step, step)
+        self._place(masses, size - cell - 1, odds / (1 + odds),
+                    (cell + 1) * step - self.epsilon, step)
+        return LossGrid(step, masses, 0.0)
+
+    @staticmethod
+    def _place(masses, index, mass, offset, step):
+        share = min(1.0, max(0.0, math.expm1(-offset) / math.expm1(-step)))
+        masses[index] += mass * (1 - share)
+        masses[index + 1] += mass * share
+
+
+_LAWS = {
+    Gaussian: lambda event: NormalMixture(1.0, 2 / event.mu),
+    SampledGaussian: lambda event: NormalMixture(event.sampling_rate, event.noise_multiplier),
+    Pure: lambda event: TwoPoint(event.epsilon),
+}
+
+
+def loss_law(event):
+    """Return the law of the privacy loss of an elementary event."""
+    return _LAWS[type(event)](event)

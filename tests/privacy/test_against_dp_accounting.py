@@ -1,0 +1,86 @@
+"""Agreement with an independent accountant, on random Poisson-sampled training runs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpsk._privacy import accountant
+from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.events import Repeated, SampledGaussian
+from dpsk._privacy.pld_grid import NormalMixture
+
+pld_pmf = pytest.importorskip("dp_accounting.pld.pld_pmf",
+                              reason="dp-accounting is the second opinion")
+
+POINTS = 200
+QUICK = 40
+
+
+def points():
+    rng = np.random.default_rng(20_240)
+    found = []
+    while len(found) < POINTS:
+        q, steps = 10 ** rng.uniform(-4, 0), int(10 ** rng.uniform(0, 4))
+        epsilon = math.exp(rng.uniform(math.log(0.05), math.log(20)))
+        delta = 10 ** rng.uniform(-8, -3)
+        # nearer to 1 - (1-q)^steps the noise vanishes
+        if delta < -0.5 * math.expm1(steps * math.log1p(-q)):
+            found.append((q, steps, epsilon, delta))
+    return found
+
+
+def profile(law, epsilon):
+    # H of the dominating pair at epsilon >= 0, and at -epsilon by its symmetry
+    x = law._inverse(epsilon)
+    common = (1 - law.q) * _tail(x / law.z)
+    above = common + law.q * _tail((x - 1) / law.z)
+    below = common + law.q * _tail((x + 1) / law.z)
+    positive = above - np.exp(epsilon) * below
+    negative = -np.expm1(-epsilon) + np.exp(-epsilon) * positive
+    return np.concatenate([negative[:0:-1], positive])
+
+
+def _tail(x):
+    from scipy.special import ndtr
+    return ndtr(-x)
+
+
+def second_opinion(q, z, steps, epsilon):
+    """Pessimistic and optimistic delta of dp-accounting, which has no Poisson replace-one."""
+    law = NormalMixture(q, z)
+    _, loss = law.nodes(1e-15)
+    mass, _ = law.nodes(1e-15)
+    step = min(1e-3, math.sqrt(1e-4 * float(mass @ loss**2)))
+    largest = law.largest_loss(1e-15)
+    step = max(step, largest / 100_000)
+    size = math.ceil(largest / step)
+    grid = step * np.arange(size + 1)
+    above = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
+        step, -size, size, np.minimum.accumulate(profile(law, grid)))
+    edges = np.concatenate([-law._inverse(grid)[:0:-1], law._inverse(grid)])
+    survival = (1 - q) * _tail(edges / z) + q * _tail((edges - 1) / z)
+    floor = dict(zip(range(-size, size), survival[:-1] - survival[1:]))
+    below = pld_pmf.create_pmf(floor, step, 0.0, pessimistic_estimate=False)
+    composed = [pmf.self_compose(steps, tail_mass_truncation=1e-15) if steps > 1 else pmf
+                for pmf in (above, below)]
+    return [float(pmf.get_delta_for_epsilon(epsilon)) for pmf in composed]
+
+
+def check(q, steps, epsilon, delta):
+    z = calibrate(lambda scale: Repeated(SampledGaussian(q, scale), steps), epsilon, delta)
+    ours = accountant.delta(Repeated(SampledGaussian(q, z), steps), epsilon)
+    assert ours <= delta
+    high, low = second_opinion(q, z, steps, epsilon)
+    assert abs(ours / high - 1) <= 0.005 or low <= ours <= high, (ours, high, low)
+
+
+@pytest.mark.parametrize("case", points()[:QUICK], ids=lambda c: f"q{c[0]:.2g}-T{c[1]}")
+def test_agrees_quick(case):
+    check(*case)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("case", points()[QUICK:], ids=lambda c: f"q{c[0]:.2g}-T{c[1]}")
+def test_agrees(case):
+    check(*case)

@@ -1,0 +1,52 @@
+"""The Gaussian closed form against high precision, and its inverses on the private side."""
+
+import math
+
+import mpmath
+import pytest
+
+from dpsk._privacy import gdp
+
+
+def exact_delta(mu, epsilon):
+    with mpmath.workdps(50):
+        mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        a, b = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+        return mpmath.ncdf(a) - mpmath.exp(epsilon) * mpmath.ncdf(b)
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-4, 0.0099, 0.0101, 0.3, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("ratio", [0.0, 1e-3, 0.5, 1.0, 5.0, 30.0])
+def test_delta_matches_high_precision(mu, ratio):
+    for epsilon in (ratio * mu, ratio * mu + mu * mu / 2):
+        expected = exact_delta(mu, epsilon)
+        if expected > 1e-300:
+            assert abs(gdp.delta(mu, epsilon) / expected - 1) < 2e-12
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.05, 1.0, 20.0, 300.0])
+@pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.01, 0.9])
+def test_mu_is_the_largest_private_one(epsilon, delta):
+    mu = gdp.mu(epsilon, delta)
+    assert exact_delta(mu, epsilon) <= delta * (1 + 1e-11)
+    assert exact_delta(mu * (1 + 1e-10), epsilon) > delta
+    assert gdp.epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.05, 1.0, 40.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01])
+def test_epsilon_is_on_the_private_side(mu, delta):
+    epsilon = gdp.epsilon(mu, delta)
+    assert gdp.delta(mu, epsilon) <= delta * (1 + 1e-12)
+    if epsilon > 0:
+        assert exact_delta(mu, epsilon * (1 - 1e-9)) > delta
+
+
+def test_limits():
+    assert gdp.delta(0.0, 1.0) == 0.0
+    assert gdp.delta(1e200, 1.0) == 1.0
+    assert gdp.delta(1.0, 1e200) == 0.0
+    assert gdp.epsilon(0.0, 0.0) == 0.0
+    assert gdp.epsilon(1.0, 0.0) == math.inf
+    assert gdp.epsilon(1e200, 1e-5) == math.inf
+    assert gdp.epsilon(0.1, 0.5) == 0.0
