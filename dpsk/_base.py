@@ -63,8 +63,10 @@ class DPEstimator(BaseEstimator):
     def _build_solver(self, name):
         """Return the solver with this estimator's parameters, None where not given."""
         cls = SOLVERS[name]
-        given = {key: getattr(self, key) for key in
-                 ("max_iter", "learning_rate", "clip_norm", "batch_size")}
+        # Grids made with NumPy hold its scalars, which events and plans do not take.
+        given = {key: value.item() if isinstance(value, np.generic) else value
+                 for key, value in self.get_params(deep=False).items()
+                 if key in ("max_iter", "learning_rate", "clip_norm", "batch_size")}
         for key in cls.ignores:
             if given.pop(key) is not None:
                 raise ValueError(f"{key}={getattr(self, key)!r}: solver={name!r} has no use for "
@@ -124,7 +126,8 @@ class DPEstimator(BaseEstimator):
         return result.theta
 
     def _gradient_bound(self, solver):
-        origin = "derived" if self.clip_norm is None else "declared"
+        # A clip norm above what loss and rows imply is not the bound that holds.
+        origin = "declared" if solver.clip_norm == self.clip_norm else "derived"
         return Enforced("clip_norm", solver.clip_norm, origin,
                         "l2 norm of one row's gradient; longer ones are scaled down, non-finite "
                         "ones become zero")

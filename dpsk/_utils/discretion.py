@@ -33,8 +33,8 @@ _SAFE = re.compile("|".join([
     r"int too large to convert to float",
     r"'<' not supported between instances of '\w+' and '\w+'",
 ]))
-_RESHAPE = (" Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
-            "or array.reshape(1, -1) if it contains a single sample.")
+_RESHAPE = (" Reshape your data either using array.reshape(-1, 1) if your data has a single "
+            "feature or array.reshape(1, -1) if it contains a single sample.")
 _NUMBERS = "; {what} must be numeric."
 # Messages that quote data after these first words, and how they end instead.
 _HEADS = {

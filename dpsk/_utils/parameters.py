@@ -26,7 +26,11 @@ def check_real(name, value, *, low=-math.inf, high=math.inf, open_low=False, ope
     """
     ok = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if ok:
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            # An int beyond the range of floats.
+            number = math.inf if value > 0 else -math.inf
         ok = (low < number if open_low else low <= number)
         ok = ok and (number < high if open_high else number <= high)
         ok = ok and (math.isfinite(number) or not finite)

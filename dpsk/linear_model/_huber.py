@@ -174,14 +174,14 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
     def _bounds(self):
         """Return `target_bounds` as two floats."""
         try:
-            low, high = self.target_bounds
+            low, high = (check_real("target_bounds", end, low=-1e100, high=1e100, remedy="finite")
+                         for end in self.target_bounds)
+            ordered = low < high
         except (TypeError, ValueError):
-            low = high = None
-        remedy = "two finite numbers (low, high) with low < high, such as (-1.0, 1.0)"
-        low = check_real("target_bounds", low, low=-1e100, high=1e100, remedy=remedy)
-        high = check_real("target_bounds", high, low=-1e100, high=1e100, remedy=remedy)
-        if not low < high:
-            raise ValueError(f"target_bounds={self.target_bounds!r}: must be {remedy}.")
+            ordered = False
+        if not ordered:
+            raise ValueError(f"target_bounds={self.target_bounds!r}: must be two finite numbers "
+                             "(low, high) with low < high, such as (-1.0, 1.0).")
         return low, high
 
     def _target_bound(self, low, high):
