@@ -9,16 +9,15 @@ from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import open_stream
-from dpsk._solvers import SOLVERS, Problem, check_requirements
+from dpsk._solvers import SOLVERS, check_requirements
 from dpsk._utils.content import content_digest
-from dpsk._utils.parameters import (check_choice, check_integer, check_random_state,
-                                    check_real)
+from dpsk._utils.parameters import check_choice, check_integer, check_random_state, check_real
 from dpsk._version import __version__
 
 __all__ = ["DPEstimator"]
 
-#: Bounds far from where squares overflow or vanish in double precision.
-_NORM_RANGE = {"low": 1e-100, "high": 1e100}
+#: Bounds far from where sums over rows overflow, or clipped products vanish, in float32.
+_NORM_RANGE = {"low": 1e-10, "high": 1e10}
 
 
 class DPEstimator(BaseEstimator):
@@ -35,10 +34,10 @@ class DPEstimator(BaseEstimator):
             check_real("delta", self.delta, low=0, high=1, open_high=True,
                        remedy="None for 1/n**2, or a number in [0, 1)")
         check_real("data_norm", self.data_norm, **_NORM_RANGE,
-                   remedy="a number in [1e-100, 1e100], a bound on row norms such as 1.0")
+                   remedy="a number in [1e-10, 1e10], a bound on row norms such as 1.0")
         if self.clip_norm is not None:
-            check_real("clip_norm", self.clip_norm, low=1e-100, finite=False,
-                       remedy="None, or a number >= 1e-100 (inf: do not clip)")
+            check_real("clip_norm", self.clip_norm, low=_NORM_RANGE["low"], finite=False,
+                       remedy="None, or a number >= 1e-10 (inf: do not clip)")
         if self.learning_rate is not None:
             check_real("learning_rate", self.learning_rate, low=0, open_low=True,
                        remedy="None, or a finite number > 0")

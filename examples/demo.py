@@ -72,7 +72,7 @@ def main():
     means, deviations = scores.mean(axis=1), scores.std(axis=1)
     print(f"\nTest accuracy on breast cancer, {len(y_train)} training rows, {FITS} fits each:\n")
     print(f"{'epsilon':>12} {'accuracy':>9} {'std':>6}")
-    for epsilon, mean, deviation in zip(EPSILONS, means, deviations):
+    for epsilon, mean, deviation in zip(EPSILONS, means, deviations, strict=True):
         print(f"{epsilon:>12g} {mean:>9.3f} {deviation:>6.3f}")
     print(f"{'not private':>12} {plain:>9.3f}\n{'majority':>12} {majority:>9.3f}")
 

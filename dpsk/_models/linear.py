@@ -68,8 +68,9 @@ class LinearModel:
         norms = _row_norms(X)
         with np.errstate(divide="ignore"):
             scale = np.minimum(1.0, self.data_norm * headroom(dtype) / norms)
-        # A factor that underflows would carry too few bits to keep the bound: drop the row.
-        scale[scale < np.finfo(dtype).tiny] = 0.0
+        # The product of a tiny factor and a clipped derivative would underflow, with too few
+        # bits to keep the bound: drop the row.
+        scale[scale < np.sqrt(np.finfo(dtype).tiny)] = 0.0
         norms = np.where(scale > 0, norms, 0.0) * scale
         if self.fit_intercept:
             np.hypot(norms, 1.0, out=norms)

@@ -186,8 +186,8 @@ class Certificate:
              + (f", of which numerical slack {account.fft_share:.1e}"
                 if account.fft_share else "")),
         ]
-        lines += [("enforced", f"{bound.name} = {_short(bound.value)} ({bound.origin}): {bound.how}")
-                  for bound in self.enforced]
+        lines += [("enforced", f"{b.name} = {_short(b.value)} ({b.origin}): {b.how}")
+                  for b in self.enforced]
         lines += [
             ("taken as public", ", ".join(self.public)),
             ("depends on rows", ", ".join(self.released) + "; nothing else on the estimator"),

@@ -30,8 +30,8 @@ class Ledger:
             If the plan holds fewer of them; nothing is recorded then.
         """
         if self._left[event] < count:
-            raise RuntimeError(f"The release {event!r} is not in the declared plan, or is used up; "
-                               "a solver may only ask for what its plan() declares.")
+            raise RuntimeError(f"The release {event!r} is not in the declared plan, or is used "
+                               "up; a solver may only ask for what its plan() declares.")
         self._left[event] -= count
         self._spent[event] += count
 

@@ -9,7 +9,9 @@ Write M for the moment generating function of the total loss under P. Under the 
 holds for every :math:`\theta \ge 0`. At the minimiser of the factor in front, r is centred
 at :math:`\varepsilon` and the error of the transform, absolute in r, becomes relative to
 delta. Errors are never subtracted: the transform's error, the mass above its window and the
-mass of infinite losses are added, and aliasing only adds mass to the window.
+mass of infinite losses are added, and aliasing only adds mass to the window. The error of r is
+known in the l2 norm, so its part of delta is at most that norm times the l2 norm of the weights
+that multiply r (Cauchy-Schwarz).
 
 References
 ----------
@@ -86,7 +88,7 @@ def loss_bound(counts, epsilon, *, tail, coarsen=1.0):
 
 def _bound(laws, releases, epsilon, tail, coarsen):
     largest = [law.largest_loss(tail) for law, _ in laws]
-    reach = sum(loss * count for loss, (_, count) in zip(largest, laws))
+    reach = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
     if reach <= epsilon:
         # only a loss beyond its own largest can lift the total above epsilon
         return LossBound(releases * tail, 0.0, 0.0)
@@ -124,6 +126,9 @@ class _Total:
                                    for grid, count in self.grids))
         last = sum(count * (len(grid.masses) // 2) for grid, count in self.grids)
         first = max(-last, math.floor(bottom / self.step))
+        if theta > 0:
+            # mass between epsilon and a window above it would wrap to a smaller weight
+            first = min(first, math.floor(epsilon / self.step))
         stop = min(last, math.ceil(top / self.step))
         length = min(next_fast_len(max(stop - first + 1, 2), real=True), _LONGEST_TRANSFORM)
         stop = first + length - 1

@@ -126,7 +126,7 @@ class NormalMixture:
         left, half = edges[cells], np.diff(edges)[cells] / 2
         low = step * cells
         out = np.zeros((4, len(cells)))
-        for node, weight in zip(*rule):
+        for node, weight in zip(*rule, strict=True):
             x = left + half * (1 + node)
             density = weight * half * self._density(x)
             loss = self._loss(x)

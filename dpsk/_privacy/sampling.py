@@ -7,6 +7,7 @@ an estimator, so clones, pickles, forks and workers cannot replay each other's n
 import hashlib
 import hmac
 import os
+from itertools import pairwise
 
 import numpy as np
 
@@ -136,7 +137,7 @@ def poisson_batches(stream, n_samples, sampling_rate, count):
         chosen = _chosen_trials(stream, n_samples * batches, sampling_rate)
         edges = np.searchsorted(chosen, np.arange(batches + 1, dtype=np.int64) * n_samples)
         rows = chosen % n_samples
-        for low, high in zip(edges[:-1], edges[1:]):
+        for low, high in pairwise(edges):
             yield rows[low:high]
 
 

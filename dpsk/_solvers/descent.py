@@ -3,11 +3,17 @@
 import numpy as np
 
 from dpsk._solvers.base import Result, full_clip_norm
+from dpsk._utils.parameters import check_choice
 
-__all__ = ["ITERATES", "default_clip_norm", "default_step", "descend"]
+__all__ = ["ITERATES", "check_iterate", "default_clip_norm", "default_step", "descend"]
 
 #: Which share of the iterates, counted from the end, is averaged; "random" returns one.
 ITERATES = {"average": 1.0, "last": 0.0, "random": None, "tail": 0.25}
+
+
+def check_iterate(iterate):
+    """Raise a ValueError unless `iterate` is one of ITERATES."""
+    check_choice("solver_options: iterate", iterate, ITERATES)
 
 
 def default_clip_norm(problem, clip_norm):

@@ -6,10 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._oracle import GradientOracle, NoisyGradients
-from dpsk._privacy.batch_plans import FullBatch
 from dpsk._privacy import gdp
+from dpsk._privacy.batch_plans import FullBatch
 from dpsk._solvers.base import Solver
-from dpsk._solvers.descent import default_clip_norm, default_step, descend
+from dpsk._solvers.descent import check_iterate, default_clip_norm, default_step, descend
+from dpsk._utils.parameters import check_flag
 
 __all__ = ["GradientDescent"]
 
@@ -53,6 +54,8 @@ class GradientDescent(Solver):
     ignores: ClassVar[tuple] = ("batch_size",)
 
     def configured(self, problem):
+        check_iterate(self.iterate)
+        check_flag("solver_options: accelerate", self.accelerate)
         clip_norm = default_clip_norm(problem, self.clip_norm)
         learning_rate = self.learning_rate
         if learning_rate is None:

@@ -56,6 +56,10 @@ class OutputPerturbation(Solver):
         step = self.learning_rate
         if step is None:
             step = 2.0 / (smoothness + 2.0 * alpha) if alpha else 1.0 / smoothness
+        elif alpha == 0 and step > 2.0 / smoothness:
+            raise ValueError(f"learning_rate={step!r}: must be at most {2.0 / smoothness:.6g}, "
+                             "twice the inverse smoothness, or the sensitivity is unbounded; "
+                             "leave learning_rate=None, or use solver='gd'.")
         max_iter = self.max_iter
         if max_iter is None and alpha:
             max_iter = int(np.clip(np.ceil(np.log(1e3) / (step * alpha)), 1, 5000))

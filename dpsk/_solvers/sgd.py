@@ -6,7 +6,7 @@ from typing import ClassVar
 from dpsk._oracle import GradientOracle, NoisyGradients
 from dpsk._privacy.batch_plans import batch_plan
 from dpsk._solvers.base import Solver
-from dpsk._solvers.descent import default_clip_norm, default_step, descend
+from dpsk._solvers.descent import check_iterate, default_clip_norm, default_step, descend
 
 __all__ = ["StochasticGradientDescent"]
 
@@ -23,7 +23,7 @@ class StochasticGradientDescent(Solver):
     Parameters
     ----------
     max_iter : int or None
-        T. None: ``10 / q`` rounded, at most 5000.
+        T. None: ``10 / q`` rounded, within [30, 5000].
     learning_rate : float or None
         None: see `default_step`.
     clip_norm : float or None
@@ -48,13 +48,14 @@ class StochasticGradientDescent(Solver):
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
 
     def configured(self, problem):
+        check_iterate(self.iterate)
         n_samples = problem.n_samples
         clip_norm = default_clip_norm(problem, self.clip_norm)
         learning_rate = self.learning_rate
         if learning_rate is None:
             learning_rate = default_step(problem, clip_norm)
         batch_size = min(n_samples, self.batch_size or 256)
-        max_iter = self.max_iter or min(5000, round(10 * n_samples / batch_size))
+        max_iter = self.max_iter or min(5000, max(30, round(10 * n_samples / batch_size)))
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
 

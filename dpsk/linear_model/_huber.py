@@ -1,5 +1,7 @@
 """Huber regression with differential privacy."""
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import RegressorMixin
 
@@ -101,7 +103,7 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
     True
     """
 
-    _target_checks = {"y_numeric": True}
+    _target_checks: ClassVar[dict] = {"y_numeric": True}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -146,7 +148,7 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
         self : DPHuberRegressor
         """
         self._check_params()
-        check_real("threshold", self.threshold, low=1e-100, remedy="a finite number > 0")
+        check_real("threshold", self.threshold, low=1e-10, remedy="a finite number >= 1e-10")
         low, high = self._bounds()
         X, y = self._check_rows(X, y)
         middle, half = 0.5 * (low + high), 0.5 * (high - low)

@@ -1,5 +1,7 @@
 """Logistic regression with differential privacy."""
 
+from typing import ClassVar
+
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
@@ -98,7 +100,7 @@ class DPLogisticRegression(ClassifierMixin, LinearEstimator):
     1.0
     """
 
-    _target_checks = {}
+    _target_checks: ClassVar[dict] = {}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

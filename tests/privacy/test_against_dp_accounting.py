@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from dpsk._privacy import accountant
 from dpsk._privacy.calibrate import calibrate
@@ -42,15 +43,13 @@ def profile(law, epsilon):
 
 
 def _tail(x):
-    from scipy.special import ndtr
     return ndtr(-x)
 
 
 def second_opinion(q, z, steps, epsilon):
     """Pessimistic and optimistic delta of dp-accounting, which has no Poisson replace-one."""
     law = NormalMixture(q, z)
-    _, loss = law.nodes(1e-15)
-    mass, _ = law.nodes(1e-15)
+    mass, loss = law.nodes(1e-15)
     step = min(1e-3, math.sqrt(1e-4 * float(mass @ loss**2)))
     largest = law.largest_loss(1e-15)
     step = max(step, largest / 100_000)
@@ -60,7 +59,7 @@ def second_opinion(q, z, steps, epsilon):
         step, -size, size, np.minimum.accumulate(profile(law, grid)))
     edges = np.concatenate([-law._inverse(grid)[:0:-1], law._inverse(grid)])
     survival = (1 - q) * _tail(edges / z) + q * _tail((edges - 1) / z)
-    floor = dict(zip(range(-size, size), survival[:-1] - survival[1:]))
+    floor = dict(zip(range(-size, size), survival[:-1] - survival[1:], strict=True))
     below = pld_pmf.create_pmf(floor, step, 0.0, pessimistic_estimate=False)
     composed = [pmf.self_compose(steps, tail_mass_truncation=1e-15) if steps > 1 else pmf
                 for pmf in (above, below)]

@@ -5,9 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from dpsk._privacy.sensitivity import (contraction, effective_steps,
-                                       gradient_descent_sensitivity, iterated_sensitivity,
-                                       minimiser_sensitivity)
+from dpsk._privacy.sensitivity import (
+    contraction,
+    effective_steps,
+    gradient_descent_sensitivity,
+    iterated_sensitivity,
+    minimiser_sensitivity,
+)
 
 
 def descend(gradients, step, alpha, n_steps):

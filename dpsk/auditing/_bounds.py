@@ -1,0 +1,178 @@
+r"""Lower bounds on privacy parameters from counts of an event.
+
+Run a mechanism many times on a data set and on a neighbour, and count how often its output
+falls in an event that was **fixed before the runs**: `P` is the event's probability on the
+data set, `Q` on the neighbour. With confidence both lie within one-sided Clopper-Pearson
+limits, :math:`P \ge \underline P` and :math:`Q \le \overline Q`, and a guarantee that these
+limits contradict is refuted. Runs must be independent and use fresh noise.
+"""
+
+import math
+
+from scipy.special import betaincinv, ndtri
+
+from dpsk._utils.parameters import check_integer, check_real
+
+__all__ = ["delta_lower_bound", "epsilon_lower_bound", "mu_lower_bound"]
+
+
+def epsilon_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, delta=0.0, level=0.025):
+    r"""Lower bound on epsilon at a given delta.
+
+    .. math:: \varepsilon \ge \log \frac{\underline P - \delta}{\overline Q},
+
+    since :math:`P \le e^\varepsilon Q + \delta` for every event.
+
+    Parameters
+    ----------
+    hits : int
+        How many runs on the data set fell in the event.
+    runs : int
+        Number of runs on the data set, >= 1.
+    neighbour_hits, neighbour_runs : int
+        The same for the neighbour.
+    delta : float, default=0.0
+        The delta of the guarantee, in [0, 1).
+    level : float, default=0.025
+        Error probability of *each* of the two limits, in (0, 0.5): the bound holds with
+        probability at least ``1 - 2 * level``.
+
+    Returns
+    -------
+    epsilon : float
+        At least 0, which is what counts that prove nothing give.
+
+    Raises
+    ------
+    ValueError
+        If a count, `delta` or `level` is out of range.
+
+    References
+    ----------
+    Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of
+    the binomial", Biometrika 1934. Jagielski, Ullman and Oprea, "Auditing differentially
+    private machine learning", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> from dpsk.auditing import epsilon_lower_bound
+    >>> round(epsilon_lower_bound(1000, 1000, 0, 1000), 3)
+    5.601
+    >>> epsilon_lower_bound(500, 1000, 500, 1000)
+    0.0
+    """
+    low, high = _limits(hits, runs, neighbour_hits, neighbour_runs, level)
+    delta = check_real("delta", delta, low=0, high=1, open_high=True, remedy="a number in [0, 1)")
+    return math.log((low - delta) / high) if low - delta > high else 0.0
+
+
+def delta_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, epsilon, level=0.025):
+    r"""Lower bound on delta at a given epsilon.
+
+    .. math:: \delta \ge \underline P - e^\varepsilon \, \overline Q .
+
+    Parameters
+    ----------
+    hits : int
+        How many runs on the data set fell in the event.
+    runs : int
+        Number of runs on the data set, >= 1.
+    neighbour_hits, neighbour_runs : int
+        The same for the neighbour.
+    epsilon : float
+        The epsilon of the guarantee, finite and >= 0.
+    level : float, default=0.025
+        Error probability of *each* of the two limits, in (0, 0.5).
+
+    Returns
+    -------
+    delta : float
+        At least 0.
+
+    Raises
+    ------
+    ValueError
+        If a count, `epsilon` or `level` is out of range.
+
+    References
+    ----------
+    Clopper and Pearson, Biometrika 1934; see `epsilon_lower_bound`.
+
+    Examples
+    --------
+    >>> from dpsk.auditing import delta_lower_bound
+    >>> round(delta_lower_bound(900, 1000, 100, 1000, epsilon=1.0), 3)
+    0.553
+    """
+    low, high = _limits(hits, runs, neighbour_hits, neighbour_runs, level)
+    epsilon = check_real("epsilon", epsilon, low=0, remedy="a finite number >= 0")
+    # The cap is far beyond where any bound can be positive, and keeps exp finite.
+    return max(0.0, low - math.exp(min(epsilon, 700.0)) * high)
+
+
+def mu_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, level=0.025):
+    r"""Lower bound on the mu of Gaussian differential privacy.
+
+    .. math:: \mu \ge \Phi^{-1}(\underline P) - \Phi^{-1}(\overline Q),
+
+    since no test of mu-GDP outputs does better than telling N(0, 1) from N(mu, 1): `P` is
+    its true positive rate and `Q` its false positive rate.
+
+    Parameters
+    ----------
+    hits : int
+        How many runs on the data set fell in the event.
+    runs : int
+        Number of runs on the data set, >= 1.
+    neighbour_hits, neighbour_runs : int
+        The same for the neighbour.
+    level : float, default=0.025
+        Error probability of *each* of the two limits, in (0, 0.5).
+
+    Returns
+    -------
+    mu : float
+        At least 0.
+
+    Raises
+    ------
+    ValueError
+        If a count or `level` is out of range.
+
+    References
+    ----------
+    Nasr et al., "Tight auditing of differentially private machine learning", USENIX
+    Security 2023. Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022.
+
+    Examples
+    --------
+    >>> from dpsk.auditing import mu_lower_bound
+    >>> round(mu_lower_bound(841, 1000, 500, 1000), 2)
+    0.82
+    """
+    low, high = _limits(hits, runs, neighbour_hits, neighbour_runs, level)
+    return max(0.0, float(ndtri(low) - ndtri(high))) if low > high else 0.0
+
+
+def _limits(hits, runs, neighbour_hits, neighbour_runs, level):
+    """Return the lower limit on P and the upper limit on Q."""
+    level = check_real("level", level, low=0, high=0.5, open_low=True, open_high=True,
+                       remedy="a number in (0, 0.5), such as 0.025")
+    hits, runs = _counts("hits", hits, "runs", runs)
+    neighbour_hits, neighbour_runs = _counts("neighbour_hits", neighbour_hits,
+                                             "neighbour_runs", neighbour_runs)
+    # The upper limit on a rate of hits is one minus the lower limit on that of misses.
+    return (_lower_limit(hits, runs, level),
+            1.0 - _lower_limit(neighbour_runs - neighbour_hits, neighbour_runs, level))
+
+
+def _counts(hits_name, hits, runs_name, runs):
+    runs = check_integer(runs_name, runs, low=1, remedy="an int >= 1")
+    hits = check_integer(hits_name, hits, low=0, high=runs,
+                         remedy=f"an int between 0 and {runs_name}={runs}")
+    return hits, runs
+
+
+def _lower_limit(hits, runs, level):
+    """Return the one-sided Clopper-Pearson lower limit on a probability."""
+    return float(betaincinv(hits, runs - hits + 1, level)) if hits else 0.0

@@ -1,0 +1,173 @@
+"""Worst cases with a known law: for each solver, settings under which its claim is attained.
+
+In every data set the changed row is the only one whose gradient has a component along the
+direction `u`, and its gradient is longer than the clip norm all the way, so each step moves
+the statistic ``theta . u`` by exactly the clip norm, up for one data set and down for its
+neighbour. Its law is then known in closed form, in the unit of that total movement.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import binom, gamma, norm
+
+from dpsk import DPHuberRegressor, DPLogisticRegression
+
+N = 20
+CLIP = 0.05
+EPSILON = 1.0
+#: Error probability of each Clopper-Pearson limit.
+LEVEL = 1e-7
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How one solver is audited.
+
+    Attributes
+    ----------
+    params : dict
+        Parameters of the estimator, delta included.
+    unit : float
+        How far the changed row moves the statistic from where it would be without it.
+    tail : callable (t, z, dimension) -> float
+        Probability that the statistic over `unit` exceeds `t` on the data set, at noise
+        multiplier `z`; the neighbour's law is its mirror image.
+    noise : callable (z) -> float
+        Scale of the noise in each coordinate of theta.
+    is_gaussian : bool
+        Whether the whole fit is exactly mu-GDP.
+    """
+
+    params: dict
+    unit: float
+    tail: callable
+    noise: callable
+    is_gaussian: bool = False
+
+    @property
+    def is_pure(self):
+        return self.params["delta"] == 0
+
+
+def gd(delta, steps=4, step=1e-3, **options):
+    """Plain steps, last iterate: the sum of all answers, a sufficient statistic."""
+    params = dict(solver="gd", delta=delta, max_iter=steps, learning_rate=step,
+                  solver_options={"accelerate": False, "iterate": "last", **options})
+    return Setting(
+        params, step * steps * CLIP / N,
+        lambda t, z, dimension: norm.sf((t - 1) * np.sqrt(steps) / z),
+        lambda z: step * np.sqrt(steps) * z * CLIP / N, is_gaussian=True)
+
+
+def sgd(delta, steps=8, batch_size=5, step=1e-3):
+    """Poisson batches: the row enters a binomial number of them."""
+    rate = batch_size / N
+    params = dict(solver="sgd", delta=delta, max_iter=steps, learning_rate=step,
+                  batch_size=batch_size, solver_options={"iterate": "last"})
+    counts = np.arange(steps + 1)
+    weights = binom.pmf(counts, steps, rate)
+    return Setting(
+        params, step * steps * CLIP / batch_size,
+        lambda t, z, dimension: weights @ norm.sf((t - counts / steps) * np.sqrt(steps) / z),
+        lambda z: step * np.sqrt(steps) * z * CLIP / batch_size)
+
+
+def output_perturbation(delta, alpha, steps=4, step=0.5):
+    """Noiseless steps on a linear loss and a ridge: the sensitivity is attained."""
+    params = dict(solver="output_perturbation", delta=delta, alpha=alpha, max_iter=steps,
+                  learning_rate=step)
+    unit = step * CLIP / N * sum((1 - step * alpha)**k for k in range(steps))
+    if delta == 0:
+        def tail(t, z, dimension):
+            return spherical_tail((t - 1) / (2 * z), dimension)
+    else:
+        def tail(t, z, dimension):
+            return norm.sf((t - 1) / (2 * z))
+    return Setting(params, unit, tail, lambda z: 2 * unit * z, is_gaussian=delta > 0)
+
+
+#: For every solver, its settings as functions of delta. A new solver needs an entry.
+SETTINGS = {
+    "gd": {"plain": gd},
+    "sgd": {"poisson": sgd},
+    "output_perturbation": {
+        "ridge": lambda delta: output_perturbation(delta, alpha=0.5),
+        "pure": lambda delta: output_perturbation(0.0, alpha=0.0),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """An estimator with a data set and its neighbour.
+
+    Attributes
+    ----------
+    make : callable (**params) -> estimator
+    rows, neighbour : (X, y)
+    direction : ndarray
+        Unit vector along minus the changed row's gradient in `rows`.
+    """
+
+    make: callable
+    rows: tuple
+    neighbour: tuple
+    direction: np.ndarray
+
+    def statistic(self, model):
+        theta = model.coef_.ravel()
+        if model.fit_intercept:
+            theta = np.append(theta, model.intercept_)
+        return theta @ self.direction
+
+
+def _opposite_rows():
+    """Features turned around, label kept; the other rows are orthogonal."""
+    X = np.tile([0.0, 1.0], (N, 1))
+    X[0] = 1.0, 0.0
+    y = np.arange(1, N + 1) % 2
+    turned = X.copy()
+    turned[0] = -1.0, 0.0
+    return Family(
+        lambda **params: DPLogisticRegression(EPSILON, fit_intercept=False, clip_norm=CLIP,
+                                              **params),
+        (X, y), (turned, y), np.array([1.0, 0.0]))
+
+
+def _opposite_targets():
+    """Target turned around, with an intercept; the other rows are orthogonal to (x, 1)."""
+    X = np.tile([-1.0, 0.0], (N, 1))
+    X[0] = 1.0, 0.0
+    y = np.where(np.arange(N) % 2, -1.0, 1.0)
+    turned = y.copy()
+    turned[0] = -1.0
+    return Family(lambda **params: DPHuberRegressor(EPSILON, clip_norm=CLIP, **params),
+                  (X, y), (X, turned), np.array([1.0, 0.0, 1.0]) / np.sqrt(2))
+
+
+FAMILIES = {"logistic": _opposite_rows(), "huber": _opposite_targets()}
+
+
+def spherical_tail(t, dimension):
+    """Tail of one coordinate of a vector with density proportional to ``exp(-||z||)``."""
+    if t < 0:
+        return 1.0 - spherical_tail(-t, dimension)
+    power = dimension - 2
+
+    def integrand(angle):
+        return gamma.sf(t / np.cos(angle), dimension) * np.sin(angle)**power
+
+    total = quad(lambda angle: np.sin(angle)**power, 0, np.pi)[0]
+    return quad(integrand, 0, np.pi / 2)[0] / total
+
+
+def gaussian_mu(epsilon, delta):
+    """The mu whose (epsilon, delta) curve passes through this point, by its definition."""
+    def excess(mu):
+        return (norm.cdf(mu / 2 - epsilon / mu)
+                - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu) - delta)
+
+    return brentq(excess, 1e-2, 1e2, xtol=1e-14)

@@ -1,0 +1,118 @@
+"""Full fits on neighbouring data sets stay under the claim, and exceed it at weak noise.
+
+The event is "the statistic exceeds a threshold". The threshold comes from the theory alone,
+before any fit: of the values on a grid, the one at which a fit whose noise is cut to a third
+would pass as private with the smallest probability. True and weakened noise face the same test.
+
+Each bound rests on two Clopper-Pearson limits at level 1e-7, the bounds on epsilon and mu
+on the same two, so a sound solver fails a test with probability at most 2e-7. Both counts
+must err at once to refute a true claim, so under the laws of `audit_settings` all tests of
+a default run together fail with probability below 1e-12. Noise at a third goes unnoticed
+with a probability that is computed exactly, and asserted to be below 1e-8 a test.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from audit_settings import EPSILON, FAMILIES, LEVEL, SETTINGS, gaussian_mu
+from scipy.special import betaincinv
+from scipy.stats import binom, norm
+
+from dpsk._solvers import SOLVERS
+from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+
+RUNS = 5_000
+DELTA = 1e-3
+
+CASES = [pytest.param(solver, name, family, id=f"{solver}-{name}-{family}")
+         for solver in SOLVERS for name in SETTINGS.get(solver, ["missing"])
+         for family in FAMILIES]
+
+
+@pytest.mark.parametrize(("solver", "name", "family"), CASES)
+def test_fits_stay_under_the_claim(solver, name, family):
+    epsilon, mu, claim = measured(solver, name, family, DELTA, RUNS)
+    assert epsilon <= EPSILON
+    assert mu <= claim
+
+
+@pytest.mark.parametrize(("solver", "name", "family"), CASES)
+def test_noise_cut_to_a_third_exceeds_the_claim(solver, name, family, noise_times):
+    noise_times(1 / 3)
+    epsilon, mu, claim = measured(solver, name, family, DELTA, RUNS)
+    assert epsilon > EPSILON
+    assert mu > claim or claim == np.inf
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("delta", "runs"), [(1e-5, 20_000), (1e-6, 40_000)])
+@pytest.mark.parametrize(("solver", "name", "family"), CASES)
+def test_small_delta(solver, name, family, delta, runs, noise_times):
+    if SETTINGS[solver][name](delta).is_pure and delta < 1e-5:
+        pytest.skip("pure epsilon does not depend on delta; its long run is done once")
+    epsilon, mu, claim = measured(solver, name, family, delta, runs)
+    assert epsilon <= EPSILON
+    assert mu <= claim
+    noise_times(1 / 3)
+    epsilon, mu, claim = measured(solver, name, family, delta, runs)
+    assert epsilon > EPSILON
+    assert mu > claim or claim == np.inf
+
+
+def measured(solver, name, family, delta, runs):
+    """Return lower bounds on epsilon and mu from full fits, and the claimed mu.
+
+    The claim is infinite where the fit as a whole is not a Gaussian mechanism.
+    """
+    setting, threshold, claim = prepared(solver, name, family, delta, runs)
+    data = FAMILIES[family]
+    counts = (hits(data, setting, data.rows, threshold, runs), runs,
+              hits(data, setting, data.neighbour, threshold, runs), runs)
+    epsilon = epsilon_lower_bound(*counts, delta=setting.params["delta"], level=LEVEL)
+    mu = mu_lower_bound(*counts, level=LEVEL)
+    print(f"{solver} {name} {family}: delta {setting.params['delta']:g}, hits {counts[0]} and "
+          f"{counts[2]} of {runs}: epsilon >= {epsilon:.3f} of {EPSILON}, "
+          f"mu >= {mu:.3f} of {claim:.3f}")
+    return epsilon, mu, claim
+
+
+def hits(data, setting, rows, threshold, runs):
+    model = data.make(**setting.params)
+    limit = threshold * setting.unit
+    return sum(bool(data.statistic(model.fit(*rows)) > limit) for _ in range(runs))
+
+
+@lru_cache
+def prepared(solver, name, family, delta, runs):
+    """Return the setting, the threshold in its unit, and the claimed mu."""
+    assert solver in SETTINGS, f"add an entry for solver={solver!r} to SETTINGS"
+    setting, data = SETTINGS[solver][name](delta), FAMILIES[family]
+    claim = gaussian_mu(EPSILON, delta) if setting.is_gaussian else np.inf
+    # The noise multiplier is public and the same in every fit.
+    z = data.make(**setting.params).fit(*data.rows).privacy_.noise_multiplier
+    dimension = len(data.direction)
+
+    def miss(t):
+        p = setting.tail(t, z / 3, dimension)
+        q = 1.0 - setting.tail(-t, z / 3, dimension)
+        return miss_probability(p, q, runs, setting.params["delta"], claim)
+
+    spread = setting.noise(z) / setting.unit
+    threshold = min(spread * np.linspace(-0.5, 1.5, 41), key=miss)
+    assert miss(threshold) < 1e-8
+    return setting, threshold, claim
+
+
+def miss_probability(p, q, runs, delta, claim):
+    """Return the probability that chances `p` and `q` of the event do not refute the claim."""
+    counts = np.arange(runs + 1)
+    low = np.zeros(runs + 1)
+    low[1:] = betaincinv(counts[1:], runs - counts[1:] + 1, LEVEL)
+    high = 1.0 - low[::-1]
+    # For each count on the neighbour, the lower limit that both bounds need.
+    needed = delta + np.exp(EPSILON) * high
+    if claim < np.inf:
+        needed = np.maximum(needed, norm.cdf(norm.ppf(high) + claim))
+    least = np.searchsorted(low, needed, side="right")
+    return float(binom.pmf(counts, runs, q) @ binom.cdf(least - 1, runs, p))

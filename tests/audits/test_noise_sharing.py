@@ -1,0 +1,157 @@
+"""No two fits share noise, however they come about.
+
+The rows are so short that the fitted coefficients are noise, 2000 normals a fit. Shared
+noise would show as correlation, whatever the scale. Under independence the squared
+correlation is Beta(1/2, (d - 1)/2), and every comparison is at level 1e-9: with fewer than
+a hundred comparisons the false-alarm rate of the file is below 1e-7.
+"""
+
+import itertools
+import multiprocessing
+import os
+import pickle
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from scipy.stats import beta
+from sklearn.base import clone
+
+from dpsk import DPLogisticRegression
+from dpsk._solvers import SOLVERS
+
+D = 2000
+LARGEST_CORRELATION = np.sqrt(beta.isf(1e-9, 0.5, (D - 1) / 2))
+# Newer Pythons warn about any fork beside other threads; what it duplicates is the point here.
+forking = [
+    pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(),
+                       reason="needs fork"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning"),
+]
+
+
+def rows(n=24):
+    """Rows of norm about 1e-10, of two classes."""
+    X = np.random.default_rng(0).normal(size=(n, D)) * (1e-10 / np.sqrt(D))
+    return X, np.arange(n) % 2
+
+
+def estimator(solver="gd", **params):
+    if solver == "sgd":
+        params.setdefault("batch_size", 6)
+    return DPLogisticRegression(solver=solver, delta=1e-3, max_iter=3, fit_intercept=False,
+                                **params)
+
+
+def noise(model):
+    return model.coef_.ravel()
+
+
+def assert_unrelated(models):
+    """Check every pair: different in every coordinate, and uncorrelated."""
+    models = list(models)
+    assert len(models) > 1
+    for a, b in itertools.combinations(map(noise, models), 2):
+        assert not np.any(a == b)
+        assert abs(a @ b) < LARGEST_CORRELATION * np.linalg.norm(a) * np.linalg.norm(b)
+
+
+def fit_in(method, tasks):
+    """Fit the estimators in `tasks` in two worker processes of one pool."""
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        results = [pool.apply_async(model.fit, data) for model, data in tasks]
+        return [result.get(timeout=120) for result in results]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_fits_in_one_process(solver):
+    model, data = estimator(solver), rows()
+    fits = [clone(model.fit(*data)).fit(*data) for _ in range(2)]
+    fits += [pickle.loads(pickle.dumps(model)).fit(*data) for _ in range(2)]
+    copies = [pickle.loads(pickle.dumps(model.fit(*data))) for _ in range(2)]
+    assert_unrelated([*fits, *copies, model.fit(*data)])
+
+
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=forking), "spawn"])
+def test_fits_in_worker_processes(method):
+    model, data = estimator(), rows()
+    model.fit(*data)
+    assert_unrelated([*fit_in(method, [(model, data)] * 4), estimator().fit(*data)])
+
+
+def test_fits_under_joblib():
+    model, data = estimator(), rows()
+    fits = Parallel(n_jobs=2)(delayed(model.fit)(*data) for _ in range(4))
+    assert_unrelated([*fits, model.fit(*data)])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fits_after_a_fork_between_two_fits():
+    model, data = estimator(), rows()
+    first = clone(model).fit(*data)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with os.fdopen(write, "wb") as pipe:
+                pickle.dump(model.fit(*data), pipe)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        in_child = pickle.load(pipe)
+    os.waitpid(child, 0)
+    assert_unrelated([first, in_child, clone(model).fit(*data)])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
+    X, y = rows()
+    model = estimator(solver, random_state=7)
+    longer = X.copy()
+    longer[0, 0] *= 2
+    variants = [
+        clone(model).fit(X, y),
+        clone(model).fit(X[:16], y[:16]),
+        clone(model).fit(X[8:], y[8:]),
+        clone(model).fit(longer, y),
+        clone(model).fit(X, 1 - y),
+        clone(model).fit(X.astype(np.float32).astype(float), y),
+    ]
+    for params in ({"epsilon": 2.0}, {"alpha": 0.1}, {"learning_rate": 0.1}, {"max_iter": 4},
+                   {"random_state": 8}, {"random_state": None}):
+        variants.append(clone(model).set_params(**params).fit(X, y))
+    assert_unrelated(variants)
+
+
+@pytest.mark.parametrize("method", [pytest.param("fork", marks=forking), "spawn"])
+def test_one_seed_across_processes(method):
+    """Two overlapping folds in two processes: unrelated. The same rows: the same result."""
+    X, y = rows()
+    model = estimator(random_state=7)
+    folds = [(X[:16], y[:16]), (X[8:], y[8:])]
+    remote = fit_in(method, [(model, fold) for fold in folds])
+    local = [clone(model).fit(*fold) for fold in folds]
+    assert_unrelated(remote)
+    for here, there in zip(local, remote, strict=True):
+        np.testing.assert_array_equal(noise(here), noise(there))
+
+
+def test_one_seed_under_joblib():
+    X, y = rows()
+    model = estimator(random_state=7)
+    folds = [(X[:16], y[:16]), (X[8:], y[8:])]
+    remote = Parallel(n_jobs=2)(delayed(model.fit)(*fold) for fold in folds)
+    assert_unrelated(remote)
+    for fold, there in zip(folds, remote, strict=True):
+        np.testing.assert_array_equal(noise(clone(model).fit(*fold)), noise(there))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_seed_repeats_for_the_same_rows_however_they_are_stored(solver):
+    X, y = rows()
+    model = estimator(solver, random_state=7)
+    first = noise(model.fit(X, y)).copy()
+    np.testing.assert_array_equal(first, noise(clone(model).fit(X.copy(), y.tolist())))
+    np.testing.assert_allclose(first, noise(clone(model).fit(np.asfortranarray(X), y)), rtol=1e-6)

@@ -1,0 +1,156 @@
+"""Nothing on a fitted estimator depends on the rows but what its certificate lists.
+
+With the noise forced to zero every released attribute is exact, so anything else that
+followed the rows would differ between two neighbouring data sets.
+"""
+
+import math
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk._solvers import SOLVERS
+
+# Sizes that no public number of the fits below equals.
+N, D = 37, 3
+SECRET = math.pi / 7.0
+
+#: What may occur inside a fitted estimator: plain public values, and the certificate.
+PLAIN = (bool, int, float, str, type(None), np.bool_, np.integer, np.floating, np.str_)
+
+
+def rows(target, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    if target == "regression":
+        y = rng.uniform(-2, 2, size=N)
+    else:
+        y = np.resize(["no", "yes"] if target == "binary" else ["a", "b", "c"], N)
+    return X.astype(dtype), y
+
+
+def neighbours(X, y):
+    """Yield data sets that differ from (X, y) in one row, by name."""
+    for name, row in (("other", [0.3, -0.2, 0.1]), ("zero", [0.0] * D), ("huge", [1e30] * D),
+                      ("tiny", [1e-30] * D)):
+        changed = X.copy()
+        changed[5] = row
+        yield name, changed, y
+    turned = y.copy()
+    turned[5] = y[6]
+    yield "target", X, turned
+
+
+def make(kind, solver):
+    params = {"batch_size": 9, "max_iter": 20} if solver == "sgd" else {"max_iter": 20}
+    cls = DPHuberRegressor if kind == "regression" else DPLogisticRegression
+    return cls(solver=solver, delta=1e-3, random_state=3, **params)
+
+
+FITS = [(kind, solver, dtype) for kind in ("binary", "multinomial", "regression")
+        for solver in SOLVERS for dtype in ("float64", "float32")]
+
+
+def contents(value, path=""):
+    """Yield (path, leaf) for everything reachable from `value`, in a fixed order."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        yield path + ".array", (value.dtype.str, value.shape, value.tobytes())
+    elif isinstance(value, dict):
+        yield path + ".keys", tuple(map(repr, value))
+        for key, item in value.items():
+            yield from contents(item, f"{path}[{key!r}]")
+    elif isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+        yield path + ".length", len(value)
+        for i, item in enumerate(value):
+            yield from contents(item, f"{path}[{i}]")
+    elif isinstance(value, PLAIN):
+        yield path, (type(value).__name__, repr(value))
+    elif type(value).__module__.startswith("dpsk.") and hasattr(value, "__dict__"):
+        yield path + ".type", type(value).__name__
+        yield from contents(vars(value), path)
+    else:
+        raise AssertionError(f"{path} holds a {type(value).__name__}")
+
+
+def with_certificate_read(model):
+    """Read every face of the certificate first, as reading may cache."""
+    faces = [model.privacy_.to_json(), str(model.privacy_), model.privacy_._repr_html_()]
+    return model, faces
+
+
+@pytest.mark.parametrize(("kind", "solver", "dtype"), FITS)
+def test_only_released_attributes_depend_on_the_rows(kind, solver, dtype, noise_times):
+    noise_times(0.0)
+    X, y = rows(kind, dtype)
+    model, faces = with_certificate_read(make(kind, solver).fit(X, y))
+    released = set(model.privacy_.released)
+    assert released <= set(vars(model))
+    for name, X_changed, y_changed in neighbours(X, y):
+        other, other_faces = with_certificate_read(clone(model).fit(X_changed, y_changed))
+        assert other_faces == faces, name
+        assert list(vars(other)) == list(vars(model)), name
+        for attribute, value in vars(model).items():
+            here, there = (list(contents(v)) for v in (value, vars(other)[attribute]))
+            if attribute in released:
+                # Of a released attribute the type and the shape are public.
+                assert np.shape(value) == np.shape(vars(other)[attribute])
+                assert type(value) is type(vars(other)[attribute])
+            else:
+                assert here == there, (name, attribute)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_released_attributes_do_depend_on_the_rows(solver, noise_times):
+    """The comparison above would notice: without noise one row does show."""
+    noise_times(0.0)
+    X, y = rows("regression")
+    model = make("regression", solver).fit(X, y)
+    turned = y.copy()
+    turned[np.arange(N) % 2 == 0] *= -1
+    other = clone(model).fit(X, turned)
+    for attribute in model.privacy_.released:
+        assert not np.array_equal(getattr(model, attribute), getattr(other, attribute))
+
+
+@pytest.mark.parametrize(("kind", "solver", "dtype"), FITS)
+def test_no_rows_indices_or_generators_are_kept(kind, solver, dtype):
+    X, y = rows(kind, dtype)
+    model = make(kind, solver).fit(X, y)
+    # `contents` refuses generators, streams, oracles, bytes and anything else unknown.
+    for path, leaf in contents(vars(model)):
+        if path.endswith(".array"):
+            assert N not in leaf[1], path
+            assert math.prod(leaf[1]) < N, path
+        if path.endswith(".length"):
+            assert leaf < N, path
+
+
+@pytest.mark.parametrize("random_state", [None, 3])
+@pytest.mark.parametrize(("kind", "solver", "dtype"), FITS)
+def test_a_planted_value_is_not_in_the_pickle(kind, solver, dtype, random_state):
+    X, y = rows(kind, dtype)
+    X[5] = SECRET
+    if kind == "regression":
+        y[5] = SECRET
+    model = make(kind, solver).set_params(random_state=random_state)
+    data = pickle.dumps(model.fit(X, y)) + model.privacy_.to_json().encode()
+    secrets = [struct.pack(order + form, SECRET) for order in "<>" for form in "df"]
+    secrets += [repr(SECRET)[:8].encode(), repr(float(np.float32(SECRET)))[:8].encode()]
+    assert not [secret for secret in secrets if secret in data]
+    assert secrets[0] in pickle.dumps(np.full(3, SECRET))
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_nothing_is_printed_or_warned_that_depends_on_the_rows(kind, solver, capsys):
+    X, y = rows(kind)
+    outputs = set()
+    for _, X_changed, y_changed in neighbours(X, y):
+        make(kind, solver).set_params(verbose=1).fit(X_changed, y_changed)
+        captured = capsys.readouterr()
+        outputs.add(captured.out + captured.err)
+    assert len(outputs) == 1

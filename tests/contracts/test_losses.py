@@ -1,0 +1,96 @@
+"""What every loss promises: its gradient is right, and its bounds are suprema."""
+
+import numpy as np
+import pytest
+
+from tests.registry import every_loss, make_loss, make_raw, make_targets
+
+# Where a logistic slope saturates, where exp overflows, and ordinary points.
+_SCALES = (1e-8, 0.1, 1.0, 5.0, 50.0, 1e4)
+
+
+def _points(name, n=4000):
+    """Return targets and raw predictions at every scale, at zero, and at ties."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([make_targets(name, n, rng) for _ in _SCALES])
+    z = np.concatenate([make_raw(name, n, rng, scale) for scale in _SCALES])
+    z[::7] = 0.0
+    if z.ndim == 2:
+        # Two classes level and the rest far below: the steepest curvature.
+        z[1::7] = [0.0, 0.0, -60.0]
+        z[2::7] = [60.0, 0.0, 0.0]
+    return y, z
+
+
+def _norms(g):
+    return np.abs(g) if g.ndim == 1 else np.linalg.norm(g, axis=1)
+
+
+def _direction(z, seed):
+    direction = np.random.default_rng(seed).normal(size=z.shape)
+    return direction / _norms(direction).reshape(-1, *[1] * (z.ndim - 1))
+
+
+@every_loss
+def test_gradient_is_the_numerical_derivative_of_the_value(name):
+    rng = np.random.default_rng(1)
+    loss, y, z = make_loss(name), make_targets(name, 500, rng), make_raw(name, 500, rng)
+    step = 1e-5 * _direction(z, 2)
+    numerical = (loss.value(y, z + step) - loss.value(y, z - step)) / 1e-5 / 2
+    slope = (loss.gradient(y, z.copy()) * step / 1e-5).reshape(len(y), -1).sum(axis=1)
+    np.testing.assert_allclose(slope, numerical, atol=2e-5)
+
+
+@every_loss
+def test_value_has_one_finite_entry_per_row_even_for_extreme_predictions(name):
+    y, z = _points(name)
+    value = make_loss(name).value(y, z)
+    assert value.shape == y.shape
+    assert np.all(np.isfinite(value)) and np.all(value >= 0)
+
+
+@every_loss
+def test_lipschitz_is_never_exceeded_and_nearly_attained(name):
+    y, z = _points(name)
+    loss = make_loss(name)
+    if not np.isfinite(loss.lipschitz):
+        return
+    steepest = _norms(loss.gradient(y, z)).max()
+    assert 0.999 * loss.lipschitz <= steepest <= loss.lipschitz * (1 + 1e-12)
+
+
+@every_loss
+def test_smoothness_is_never_exceeded_and_nearly_attained(name):
+    y, z = _points(name)
+    loss = make_loss(name)
+    if not np.isfinite(loss.smoothness):
+        return
+    directions = [_direction(z, seed) for seed in range(5)]
+    if z.ndim == 2:
+        directions.append(np.broadcast_to(np.array([1.0, -1.0, 0.0]) / np.sqrt(2), z.shape))
+    curvatures = []
+    for direction in directions:
+        for length in (1e-4, 1e-2, 1.0):
+            change = (loss.gradient(y, z + length * direction)
+                      - loss.gradient(y, z - length * direction))
+            curvatures.append(_norms(change) / (2 * length))
+    steepest = np.max(curvatures)
+    assert 0.99 * loss.smoothness <= steepest <= loss.smoothness * (1 + 1e-6)
+
+
+@every_loss
+def test_gradient_is_monotone_as_the_loss_is_convex(name):
+    y, z = _points(name)
+    loss = make_loss(name)
+    other = z + make_raw(name, len(z), np.random.default_rng(3))
+    rise = (loss.gradient(y, other.copy()) - loss.gradient(y, z.copy())) * (other - z)
+    assert rise.reshape(len(z), -1).sum(axis=1).min() >= -1e-10
+
+
+@every_loss
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradient_keeps_the_dtype_of_the_predictions(name, dtype):
+    rng = np.random.default_rng(4)
+    y, z = make_targets(name, 20, rng), make_raw(name, 20, rng).astype(dtype)
+    gradient = make_loss(name).gradient(y.astype(dtype) if y.dtype == float else y, z)
+    assert gradient.dtype == dtype and gradient.shape == z.shape

@@ -1,0 +1,242 @@
+"""Every answer of an oracle is clipped, noised at the declared scale, and charged first."""
+
+import numpy as np
+import pytest
+
+from dpsk._models.linear import headroom
+from dpsk._oracle import GradientOracle, NoisyGradients, OneRelease, OutputOracle, RowSums
+from dpsk._penalties import PENALTIES
+from dpsk._privacy import mechanisms
+from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
+from dpsk._privacy.events import Gaussian, Pure, Repeated, SampledGaussian
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.sampling import KeyedStream, poisson_batches
+from tests.registry import every_loss, make_loss, make_model, make_targets
+
+_KEY = bytes(range(16))
+_Z, _COUNT = 1.7, 3
+
+
+class CountingStream(KeyedStream):
+    """A keyed stream that counts what is drawn from it."""
+
+    drawn = 0
+
+    def words(self, count):
+        self.drawn += count
+        return super().words(count)
+
+
+def _row_sums(name="logistic", n=50, clip_norm=0.3, seed=0, fit_intercept=True):
+    rng = np.random.default_rng(seed)
+    model, loss = make_model(name, 3, fit_intercept), make_loss(name)
+    full = loss.lipschitz * model.radius / headroom("float64")
+    return RowSums(model, loss, rng.normal(size=(n, 3)), make_targets(name, n, rng),
+                   min(clip_norm, full), "float64")
+
+
+def _gradient_oracle(sums, batches, count=_COUNT, plan_count=None):
+    declared = NoisyGradients(batches, count)
+    stream = CountingStream(_KEY)
+    plan = NoisyGradients(batches, plan_count or count)(_Z)
+    ledger = Ledger(plan)
+    return GradientOracle(sums, declared, _Z, stream, ledger), stream, ledger
+
+
+@every_loss
+def test_full_batch_answer_is_the_mean_plus_noise_of_the_declared_scale(name):
+    sums = _row_sums(name)
+    oracle, _, _ = _gradient_oracle(sums, FullBatch())
+    noise = mechanisms.standard_normal(KeyedStream(_KEY), (_COUNT, *sums.model.shape))
+    for t in range(_COUNT):
+        theta = np.full(sums.model.shape, float(t))
+        surplus = oracle.gradient(theta) - sums.gradient(theta) / 50
+        np.testing.assert_allclose(surplus, _Z * sums.clip_norm * noise[t] / 50, atol=1e-14)
+
+
+@every_loss
+def test_sampled_answer_is_divided_by_the_public_expected_batch_size(name):
+    # 6.5 rows are expected, which no realised batch has.
+    sums, rate = _row_sums(name), 0.13
+    oracle, _, _ = _gradient_oracle(sums, PoissonBatches(rate))
+    same = KeyedStream(_KEY)
+    batches = list(poisson_batches(same, 50, rate, _COUNT))
+    noise = mechanisms.standard_normal(same, (_COUNT, *sums.model.shape))
+    for t in range(_COUNT):
+        theta = np.full(sums.model.shape, float(t))
+        exact = sums.gradient(theta, batches[t])
+        expected = (exact + _Z * sums.clip_norm * noise[t]) / (rate * 50)
+        np.testing.assert_allclose(oracle.gradient(theta), expected, atol=1e-14)
+
+
+def test_an_empty_batch_is_answered_with_noise_and_charged():
+    sums = _row_sums()
+    oracle, _, ledger = _gradient_oracle(sums, PoissonBatches(1e-9))
+    answers = [oracle.gradient(np.zeros(4)) for _ in range(_COUNT)]
+    assert all(np.all(answer != 0) for answer in answers)
+    assert len(np.unique(answers)) == 4 * _COUNT
+    assert ledger.spent.events == (Repeated(SampledGaussian(1e-9, _Z), _COUNT),)
+
+
+@pytest.mark.parametrize("batches, event", [
+    (FullBatch(), Gaussian(2 / _Z)), (PoissonBatches(0.2), SampledGaussian(0.2, _Z))])
+def test_every_answer_is_charged_as_the_plan_states_it(batches, event):
+    oracle, _, ledger = _gradient_oracle(_row_sums(), batches)
+    for t in range(1, _COUNT + 1):
+        oracle.gradient(np.zeros(4))
+        assert ledger.spent.events == (Repeated(event, t),)
+
+
+@pytest.mark.parametrize("batches", [FullBatch(), PoissonBatches(0.2)])
+def test_more_answers_than_declared_are_refused(batches):
+    oracle, stream, _ = _gradient_oracle(_row_sums(), batches)
+    for _ in range(_COUNT):
+        oracle.gradient(np.zeros(4))
+    drawn = stream.drawn
+    with pytest.raises(RuntimeError, match="plan"):
+        oracle.gradient(np.zeros(4))
+    assert stream.drawn == drawn
+
+
+@pytest.mark.parametrize("batches", [FullBatch(), PoissonBatches(0.2)])
+def test_nothing_is_drawn_or_read_before_the_ledger_has_agreed(batches):
+    sums = _row_sums()
+    stream = CountingStream(_KEY)
+    ledger = Ledger(Gaussian(1e-3))
+    oracle = GradientOracle(sums, NoisyGradients(batches, _COUNT), _Z, stream, ledger)
+    sums.gradient = None
+    with pytest.raises(RuntimeError, match="plan"):
+        oracle.gradient(np.zeros(4))
+    assert stream.drawn == 0
+
+
+def test_noise_is_fresh_in_every_answer():
+    sums = _row_sums()
+    oracle, _, _ = _gradient_oracle(sums, FullBatch(), count=200)
+    answers = np.array([oracle.gradient(np.zeros(4)) for _ in range(200)])
+    assert len(np.unique(answers)) == answers.size
+
+
+# Output perturbation.
+
+def _smooth_step(sums, alpha):
+    return 2.0 / (sums.smoothness + 2.0 * alpha)
+
+
+def _output_oracle(sums, pure=False):
+    release, stream = OneRelease(pure), CountingStream(_KEY)
+    ledger = Ledger(release(_Z))
+    return OutputOracle(sums, release, _Z, stream, ledger), stream, ledger
+
+
+def _noiseless(sums, penalty, step, n_steps):
+    theta = np.zeros(sums.model.shape)
+    for _ in range(n_steps):
+        gradient = sums.gradient(theta) / sums.n_samples + penalty.gradient(theta)
+        theta = penalty.prox(theta - step * gradient, step)
+    return theta
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_output_is_the_last_iterate_plus_noise_of_the_claimed_sensitivity(pure):
+    sums, penalty = _row_sums(clip_norm=np.inf), PENALTIES["l2"](0.1, 0.0, 0)
+    step = _smooth_step(sums, 0.1)
+    oracle, _, ledger = _output_oracle(sums, pure)
+    released = oracle.descend(np.zeros(4), penalty, step, 20)
+    claimed = 2 * sums.clip_norm / (50 * 0.1) * (1 - (1 - 0.1 * step)**20)
+    if pure:
+        noise = mechanisms.gamma_norm_noise(KeyedStream(_KEY), (4,), _Z * claimed)
+    else:
+        noise = _Z * claimed * mechanisms.standard_normal(KeyedStream(_KEY), (4,))
+    surplus = released - _noiseless(sums, penalty, step, 20)
+    np.testing.assert_allclose(surplus, noise, rtol=1e-9)
+    event = Pure(1 / _Z) if pure else Gaussian(1 / _Z)
+    assert ledger.spent.events == (Repeated(event, 1),)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_an_output_oracle_answers_once(pure):
+    sums, penalty = _row_sums(), PENALTIES["l2"](0.1, 0.0, 0)
+    oracle, stream, _ = _output_oracle(sums, pure)
+    oracle.descend(np.zeros(4), penalty, 0.5, 3)
+    drawn = stream.drawn
+    with pytest.raises(RuntimeError, match="plan"):
+        oracle.descend(np.zeros(4), penalty, 0.5, 3)
+    assert stream.drawn == drawn
+
+
+_NEIGHBOURS = [("logistic", 0.3), ("logistic", np.inf), ("huber", 0.1), ("huber", np.inf),
+               ("multinomial", np.inf)]
+
+
+@pytest.mark.parametrize("name, clip_norm", _NEIGHBOURS)
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("free_rows", [0, 1])
+def test_last_iterates_on_neighbours_stay_within_the_claimed_sensitivity(
+        name, clip_norm, penalty, free_rows):
+    penalty = PENALTIES[penalty](0.2, 0.5, free_rows)
+    rng = np.random.default_rng(7)
+    n = 8
+    sums = _row_sums(name, n, clip_norm)
+    for n_steps, share in [(1, 1.0), (10, 0.3), (60, 1.0)]:
+        step = share * _smooth_step(sums, penalty.smoothness)
+        claimed = _output_oracle(sums)[0]._sensitivity(penalty, step, n_steps)
+        furthest = 0.0
+        for _ in range(8):
+            X = rng.normal(size=(n, 3)) * rng.choice([0.1, 1.0, 1e3])
+            y = make_targets(name, n, rng)
+            ends = []
+            for sign in (1, -1):
+                X[0], y[0] = sign * 1e6 * np.eye(3)[0], (y.max() if sign > 0 else y.min())
+                pair = RowSums(sums.model, sums.loss, X.copy(), y.copy(), sums.clip_norm,
+                               "float64")
+                ends.append(_noiseless(pair, penalty, step, n_steps))
+            furthest = max(furthest, np.linalg.norm(ends[0] - ends[1]))
+        assert furthest <= claimed
+        if penalty == PENALTIES["l2"](0.2, 0.5, 0):
+            # The neighbours are hostile enough for a bound a tenth as large to fail.
+            assert furthest > 0.1 * claimed
+
+
+def test_the_claimed_sensitivity_is_attained_by_opposite_gradients():
+    # One step from zero with the one row's gradient turned round moves by 2 C step / n.
+    sums = _row_sums("huber", 4, 0.05, fit_intercept=False)
+    penalty = PENALTIES["l2"](0.0, 0.0, 0)
+    X = np.eye(3)[np.zeros(4, dtype=int)]
+    ends = [_noiseless(RowSums(sums.model, sums.loss, X, np.array([target, 0, 0, 0]),
+                               sums.clip_norm, "float64"), penalty, 1.0, 1)
+            for target in (5.0, -5.0)]
+    claimed = _output_oracle(sums)[0]._sensitivity(penalty, 1.0, 1)
+    assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(claimed)
+
+
+def test_a_free_intercept_is_not_granted_the_contraction_of_the_penalty():
+    sums = _row_sums(clip_norm=np.inf)
+    step = 0.5 * _smooth_step(sums, 1.0)
+    claims = [_output_oracle(sums)[0]._sensitivity(PENALTIES["l2"](1.0, 0.0, free), step, 100)
+              for free in (0, 1)]
+    assert claims[1] == pytest.approx(2 * sums.clip_norm * 100 * step / 50)
+    assert claims[0] < 0.1 * claims[1]
+
+
+def test_clipped_softmax_is_refused_before_anything_is_drawn():
+    oracle, stream, ledger = _output_oracle(_row_sums("multinomial", clip_norm=0.3))
+    with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
+        oracle.descend(np.zeros((4, 3)), PENALTIES["l2"](0.1, 0.0, 0), 0.1, 5)
+    assert stream.drawn == 0 and ledger.spent.events == ()
+
+
+def test_steps_that_may_expand_are_refused_before_anything_is_drawn():
+    sums = _row_sums(clip_norm=np.inf)
+    oracle, stream, ledger = _output_oracle(sums)
+    with pytest.raises(ValueError, match="step"):
+        oracle.descend(np.zeros(4), PENALTIES["l2"](0.0, 0.0, 0), 2.1 / sums.smoothness, 5)
+    assert stream.drawn == 0 and ledger.spent.events == ()
+
+
+def test_coordinates_that_are_not_finite_are_released_as_zero_plus_noise():
+    oracle, _, _ = _output_oracle(_row_sums(clip_norm=np.inf))
+    start = np.array([np.nan, np.inf, -np.inf, 0.0])
+    with np.errstate(all="ignore"):
+        released = oracle.descend(start, PENALTIES["l2"](0.1, 0.0, 0), 0.1, 3)
+    assert np.all(np.isfinite(released)) and np.all(released != 0)

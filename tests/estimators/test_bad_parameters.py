@@ -1,0 +1,176 @@
+"""A bad parameter is a ValueError naming it, its value and a remedy, before any noise."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk._privacy import sampling
+from dpsk._solvers import SOLVERS
+from tests.registry import every_estimator, training_rows
+
+_REMEDY = ("must be", "use ", "leave ", "set ", "lower ", "declare ", "it takes", "raise ")
+
+# Parameter, and values that every estimator refuses.
+_REFUSED = {
+    "epsilon": [0, 0.0, -1.0, math.nan, math.inf, "1", None, True, 1j, [1.0], 10**400],
+    "delta": [-1e-9, 1.0, 1, 2.0, math.nan, math.inf, "auto", False],
+    "alpha": [-1e-9, math.nan, math.inf, "0", None],
+    "penalty": ["l3", None, "none", 2],
+    "l1_ratio": [-0.1, 1.1, math.nan, None],
+    "solver": ["lbfgs", None, "GD", 1],
+    "max_iter": [0, -5, 1.5, "10", True, math.inf],
+    "learning_rate": [0, -1.0, math.nan, math.inf, "constant"],
+    "batch_size": [0, -1, 2.5, "all", True],
+    "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30],
+    "data_norm": [0, -1.0, math.nan, math.inf, None, "max", 1e-30, 1e30],
+    "fit_intercept": ["yes", None, 1, 0.0],
+    "random_state": [-1, 1.5, "seed", True],
+    "solver_options": [["iterate"], "iterate", {"iterate": "best"}, {"iterate": None},
+                       {"unknown": 1}],
+}
+_REFUSED_BY = {
+    DPHuberRegressor: {
+        "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
+        "target_bounds": [(1.0, -1.0), (0.0, 0.0), (0.0, math.inf), (math.nan, 1.0), None,
+                          (1.0,), (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200)],
+    },
+    DPLogisticRegression: {
+        "classes": [[1], [], "ab", 3, [[0, 1]], ["a", "a"]],
+    },
+}
+_EVERYWHERE = [pytest.param(name, value, id=f"{name}-{i}") for name, values in _REFUSED.items()
+               for i, value in enumerate(values)]
+_SOMEWHERE = [pytest.param(cls, name, value, id=f"{cls.__name__}-{name}-{i}")
+              for cls, table in _REFUSED_BY.items() for name, values in table.items()
+              for i, value in enumerate(values)]
+
+
+@pytest.fixture(autouse=True)
+def no_noise(monkeypatch):
+    """Fail on any draw."""
+    def words(self, count):
+        pytest.fail("noise was drawn")
+
+    monkeypatch.setattr(sampling.EntropyStream, "words", words)
+    monkeypatch.setattr(sampling.KeyedStream, "words", words)
+
+
+def refusal(model, X=None, y=None):
+    """Return the text of the ValueError that the fit raises, having left nothing behind."""
+    if X is None:
+        X, y = training_rows(model)
+    with pytest.raises(ValueError) as caught:
+        model.fit(X, y)
+    fitted = {name for name in vars(model) if name.endswith("_")}
+    # What validation notes of the shape is public.
+    assert fitted <= {"n_features_in_", "feature_names_in_"}
+    text = str(caught.value)
+    assert any(word in text for word in _REMEDY), text
+    return text
+
+
+@every_estimator
+@pytest.mark.parametrize("name, value", _EVERYWHERE)
+def test_a_bad_value_is_refused(cls, name, value):
+    text = refusal(cls(**{name: value}))
+    assert name in text
+    if name == "random_state":
+        assert type(value).__name__ in text
+    elif name != "solver_options":
+        assert repr(value) in text
+    elif isinstance(value, dict):
+        (key, option), = value.items()
+        assert repr(key) in text or key in text
+        assert key == "unknown" or repr(option) in text
+
+
+@pytest.mark.parametrize("cls, name, value", _SOMEWHERE)
+def test_a_bad_value_of_its_own_is_refused(cls, name, value):
+    text = refusal(cls(**{name: value}))
+    assert text.startswith(name)
+    assert repr(value) in text
+
+
+@every_estimator
+@pytest.mark.parametrize("value", [np.random.RandomState(0), np.random.default_rng(0)],
+                         ids=["RandomState", "Generator"])
+def test_a_generator_is_refused_as_copies_would_repeat_noise(cls, value):
+    text = refusal(cls(random_state=value))
+    assert "random_state" in text and type(value).__name__ in text and "int >= 0" in text
+
+
+@every_estimator
+@pytest.mark.parametrize("solver", sorted(
+    name for name, cls in SOLVERS.items() if "delta > 0" in cls.requires))
+def test_delta_zero_is_refused_by_a_solver_with_gaussian_noise(cls, solver):
+    text = refusal(cls(solver=solver, delta=0))
+    assert "delta=0.0" in text and repr(solver) in text and "output_perturbation" in text
+
+
+@every_estimator
+def test_a_delta_that_sampling_alone_would_meet_is_refused(cls):
+    # A row is in one of 5 batches of 1 in 80 with probability 0.061.
+    model = cls(solver="sgd", batch_size=1, max_iter=5, delta=0.07)
+    text = refusal(model)
+    assert "delta" in text and "0.07" in text
+
+
+@every_estimator
+def test_steps_too_long_for_output_perturbation_are_refused_by_name(cls):
+    text = refusal(cls(solver="output_perturbation", learning_rate=1e3))
+    assert "learning_rate" in text and "1000.0" in text
+
+
+def test_clipped_softmax_is_refused_by_output_perturbation():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    text = refusal(DPLogisticRegression(solver="output_perturbation", clip_norm=0.1), X, y)
+    assert "clip_norm=0.1" in text
+
+
+@every_estimator
+def test_one_row_is_refused_as_scikit_learn_does(cls):
+    X, y = training_rows(cls())
+    with pytest.raises(ValueError, match=r"1 sample\(s\).*minimum of 2 is required"):
+        cls().fit(X[:1], y[:1])
+
+
+def test_one_class_is_refused_only_when_classes_are_inferred():
+    X, _ = training_rows(DPLogisticRegression())
+    text = refusal(DPLogisticRegression(), X, np.full(len(X), 77))
+    assert "classes=" in text and "77" not in text
+
+
+@every_estimator
+def test_boundary_values_are_not_refused(cls, monkeypatch):
+    monkeypatch.undo()
+    X, y = training_rows(cls())
+    for params in [{"epsilon": 1}, {"epsilon": np.float32(1)}, {"delta": 0}, {"clip_norm": 1e9},
+                   {"clip_norm": math.inf}, {"data_norm": 1e-6}, {"max_iter": np.int64(2)},
+                   {"l1_ratio": 1, "penalty": "elasticnet", "alpha": 1},
+                   {"solver": "sgd", "batch_size": 10**9}, {"random_state": np.int64(3)},
+                   {"solver_options": {}}]:
+        model = cls(**params).fit(X, y)
+        assert np.all(np.isfinite(model.coef_))
+
+
+@every_estimator
+def test_parameters_are_checked_before_rows_are_looked_at(cls):
+    text = refusal(cls(epsilon=-1), object(), object())
+    assert "epsilon=-1" in text
+
+
+@every_estimator
+def test_a_failed_refit_keeps_the_earlier_fit_and_its_certificate_together(cls, monkeypatch):
+    monkeypatch.undo()
+    model = cls()
+    X, y = training_rows(model)
+    model.fit(X, y)
+    coef, certificate = model.coef_, model.privacy_
+    with pytest.raises(ValueError, match="epsilon"):
+        model.set_params(epsilon=-1).fit(X, y)
+    assert model.coef_ is coef and model.privacy_ is certificate
+    assert is_classifier(model) == hasattr(model, "classes_")

@@ -1,0 +1,83 @@
+"""The noise follows the law that the accounting assumes."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpsk._privacy.mechanisms import gamma_norm_noise, standard_normal
+from dpsk._privacy.sampling import EntropyStream, KeyedStream, exponentials
+from tests.noise.levels import follows
+
+_N = 10_000
+streams = pytest.mark.parametrize("make_stream", [
+    EntropyStream, lambda: KeyedStream(bytes(range(16)))], ids=["entropy", "keyed"])
+
+
+@streams
+def test_normals_follow_the_standard_normal_and_no_other_scale(make_stream):
+    noise = standard_normal(make_stream(), (_N,))
+    assert follows(noise, stats.norm())
+    for scale in (2 / 3, 3 / 2):
+        assert not follows(scale * noise, stats.norm())
+
+
+@streams
+def test_the_largest_normals_are_as_large_as_they_should_be(make_stream):
+    # The maximum of n magnitudes, put through its own law, is uniform.
+    peaks = np.abs(standard_normal(make_stream(), (50, 200))).max(axis=1)
+    assert follows(stats.halfnorm.cdf(peaks)**200, stats.uniform())
+
+
+@streams
+def test_normals_are_independent_of_their_neighbours_and_their_signs(make_stream):
+    noise = standard_normal(make_stream(), (_N, 2))
+    rotated = (noise[:, 0] + noise[:, 1]) / np.sqrt(2)
+    assert follows(rotated, stats.norm())
+    assert follows(noise[1:, 0] - noise[:-1, 0], stats.norm(scale=np.sqrt(2)))
+    assert follows(np.abs(noise[noise > 0]), stats.halfnorm())
+    assert follows(np.abs(noise[noise < 0]), stats.halfnorm())
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3), (4, 0, 2)])
+def test_normals_have_the_shape_asked_for(shape):
+    noise = standard_normal(EntropyStream(), shape)
+    assert noise.shape == shape and noise.dtype == np.float64
+    assert np.all(np.isfinite(noise))
+
+
+@streams
+def test_exponentials_follow_the_standard_exponential(make_stream):
+    draws = exponentials(make_stream(), _N)
+    assert follows(draws, stats.expon())
+    for scale in (2 / 3, 3 / 2):
+        assert not follows(scale * draws, stats.expon())
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7])
+def test_gamma_norm_radius_follows_the_gamma_law_of_its_dimension(dimension):
+    stream = EntropyStream()
+    noise = np.array([gamma_norm_noise(stream, (dimension,), 0.3) for _ in range(3000)])
+    radius = np.linalg.norm(noise, axis=1)
+    assert follows(radius, stats.gamma(dimension, scale=0.3))
+    for wrong in (2 / 3, 3 / 2):
+        assert not follows(wrong * radius, stats.gamma(dimension, scale=0.3))
+    assert not follows(radius, stats.gamma(dimension + 1, scale=0.3))
+
+
+@pytest.mark.parametrize("dimension", [2, 5])
+def test_gamma_norm_direction_is_uniform_and_independent_of_the_radius(dimension):
+    stream = EntropyStream()
+    noise = np.array([gamma_norm_noise(stream, (dimension,), 1.0) for _ in range(3000)])
+    radius = np.linalg.norm(noise, axis=1)
+    cosine = noise @ np.full(dimension, dimension**-0.5) / radius
+    law = stats.beta((dimension - 1) / 2, (dimension - 1) / 2, loc=-1, scale=2)
+    assert follows(cosine, law)
+    far = radius > np.median(radius)
+    assert follows(cosine[far], law) and follows(cosine[~far], law)
+
+
+def test_gamma_norm_noise_is_one_vector_whatever_its_shape():
+    key = bytes(range(16))
+    flat = gamma_norm_noise(KeyedStream(key), (6,), 2.0)
+    np.testing.assert_array_equal(gamma_norm_noise(KeyedStream(key), (3, 2), 2.0),
+                                  flat.reshape(3, 2))

@@ -1,0 +1,99 @@
+"""No two fits share a stream, unless seed, data and parameters are all the same."""
+
+import numpy as np
+import pytest
+
+from dpsk._privacy.sampling import EntropyStream, KeyedStream, open_stream
+from dpsk._utils.content import content_digest
+from tests.registry import every_fit, training_rows
+
+
+def _words(seed, *context):
+    return tuple(open_stream(seed, lambda: context).words(4).tolist())
+
+
+def test_the_same_seed_and_context_repeat():
+    assert _words(3, b"a", b"b") == _words(3, b"a", b"b")
+
+
+def test_seeds_and_contexts_give_different_streams():
+    streams = [_words(0, b"ab", b"c"), _words(1, b"ab", b"c"), _words(0, b"a", b"bc"),
+               _words(0, b"abc"), _words(0, b"ab", b"c", b""), _words(0), _words(10),
+               _words(1, b"0ab", b"c")]
+    assert len(set(streams)) == len(streams)
+
+
+def test_a_keyed_stream_goes_on_and_does_not_repeat():
+    stream = KeyedStream(b"k" * 16)
+    first, second = stream.words(1000), stream.words(1000)
+    assert len(np.unique(np.concatenate([first, second]))) == 2000
+    np.testing.assert_array_equal(KeyedStream(b"k" * 16).words(2000),
+                                  np.concatenate([first, second]))
+
+
+def test_the_entropy_stream_never_repeats_and_never_reads_the_context():
+    def fail():
+        raise AssertionError("the context was read")
+
+    words = [open_stream(None, fail).words(1000) for _ in range(4)]
+    assert len(np.unique(np.concatenate(words))) == 4000
+    assert all(word.dtype == np.uint64 for word in words)
+
+
+def test_a_stream_says_whether_it_can_be_repeated():
+    assert isinstance(open_stream(None, list), EntropyStream)
+    assert not open_stream(None, list).reproducible
+    keyed = open_stream(0, list)
+    assert keyed.reproducible and "void" in keyed.description
+
+
+def test_content_digest_sees_content_and_not_storage():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.5)
+    same = [X.copy(), np.asfortranarray(X), np.where(X == 0, -0.0, X),
+            np.repeat(X, 2, axis=0)[::2], np.hstack([X, X])[:, :4]]
+    assert {content_digest(array) for array in same} == {content_digest(X)}
+    moved = X.copy()
+    moved[0] = np.roll(moved[0], 1)
+    touched = X.copy()
+    touched[29, 3] = np.nextafter(touched[29, 3], 9)
+    sparse = [np.array([[5.0, 0, 0]]), np.array([[0, 5.0, 0]]), np.array([[5.0], [0], [0]])]
+    other = [*sparse, X, X[::-1], X.T, X.reshape(60, 2), X[:29], moved, touched, X.ravel(), -X]
+    assert len({content_digest(array) for array in other}) == len(other)
+
+
+def test_content_digest_of_many_rows_does_not_depend_on_the_block():
+    X = np.random.default_rng(1).normal(size=(10_000, 2))
+    assert content_digest(X) == content_digest(X.copy(order="F"))
+    changed = X.copy()
+    changed[9_999, 1] += 1e-9
+    assert content_digest(X) != content_digest(changed)
+
+
+@every_fit
+def test_an_int_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, solver):
+    model = cls(solver=solver, random_state=0)
+    X, y = training_rows(model)
+    coef = model.fit(X, y).coef_.copy()
+    np.testing.assert_array_equal(model.fit(X, y).coef_, coef)
+
+    moved = X.copy()
+    moved[0] *= 1 + 1e-12
+    others = [cls(solver=solver, random_state=1).fit(X, y),
+              cls(solver=solver, random_state=0, epsilon=1 + 1e-9).fit(X, y),
+              cls(solver=solver, random_state=0, alpha=1e-12).fit(X, y),
+              cls(solver=solver, random_state=0).fit(moved, y),
+              cls(solver=solver, random_state=0).fit(X.astype(np.float32), y)]
+    for other in others:
+        # The change is far too small to matter; what differs is the noise.
+        assert np.abs(other.coef_ - coef).max() > 1e-6
+
+
+@every_fit
+@pytest.mark.parametrize("random_state", [None, 0])
+def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_state):
+    model = cls(solver=solver, random_state=random_state)
+    before = set(vars(model))
+    model.fit(*training_rows(model))
+    left = set(vars(model)) - before
+    assert left <= {"coef_", "intercept_", "classes_", "n_iter_", "n_features_in_", "privacy_"}

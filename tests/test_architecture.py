@@ -1,0 +1,224 @@
+"""The rules that keep the package readable and its noise in one place."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import dpsk
+from dpsk._losses import LOSSES
+from dpsk._penalties import PENALTIES
+from dpsk._solvers import SOLVERS
+from tests import registry
+from tests.registry import ESTIMATORS, every_estimator
+
+_PACKAGE = Path(dpsk.__file__).parent
+_ROOT = _PACKAGE.parent
+_MODULES = sorted(_PACKAGE.rglob("*.py"))
+_TESTS = sorted((_ROOT / "tests").rglob("*.py"))
+every_module = pytest.mark.parametrize("path", [
+    pytest.param(path, id=str(path.relative_to(_ROOT))) for path in _MODULES])
+every_file = pytest.mark.parametrize("path", [
+    pytest.param(path, id=str(path.relative_to(_ROOT))) for path in _MODULES + _TESTS])
+
+#: Layers from the top; a module imports from its own layer's package or from lower ones.
+_LAYERS = {"_solvers": 2, "_oracle": 3, "_losses": 4, "_penalties": 4, "_models": 4,
+           "_privacy": 4, "_utils": 5, "_version": 6}
+_ESTIMATORS = 1
+
+_DRAWING = {"dpsk/_privacy/mechanisms.py", "dpsk/_privacy/sampling.py"}
+_RANDOM_MODULES = {"random", "secrets", "uuid"}
+_RANDOM_ATTRIBUTES = {"random", "urandom", "getrandom", "default_rng", "RandomState",
+                      "check_random_state", "rvs", "SystemRandom"}
+
+
+def _tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _imported(tree):
+    """Yield the dotted names of the modules that a tree imports, wherever it does so."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _package(path):
+    return path.relative_to(_PACKAGE).parts[0].removesuffix(".py")
+
+
+@every_module
+def test_imports_run_one_way(path):
+    if path == _PACKAGE / "__init__.py":
+        return
+    own = _package(path)
+    layer = _LAYERS.get(own, _ESTIMATORS)
+    for name in _imported(_tree(path)):
+        parts = name.split(".")
+        if parts[0] != "dpsk" or parts[1] == own:
+            continue
+        assert parts[1] in _LAYERS or layer == _ESTIMATORS, f"{own} imports {name}"
+        # The estimators' own base is the one module they share at their level.
+        assert _LAYERS.get(parts[1], _ESTIMATORS) > layer or parts[1] == "_base", (
+            f"{own} imports {name}")
+
+
+def test_the_rows_are_out_of_reach_of_solvers():
+    names = {name for path in (_PACKAGE / "_solvers").rglob("*.py")
+             for name in _imported(_tree(path))}
+    assert not [name for name in names if "row_sums" in name or "RowSums" in name
+                or "mechanisms" in name or "sampling" in name]
+
+
+@every_file
+def test_files_are_short_and_finished(path):
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert len(lines) <= 400
+    assert max(map(len, lines), default=0) <= 99
+    # The words are put together here so that this file does not hold them.
+    assert not re.search("|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]), text)
+
+
+def _draws(tree):
+    """Yield what in a tree could draw at random."""
+    for name in _imported(tree):
+        parts = set(name.split("."))
+        if parts & (_RANDOM_MODULES | _RANDOM_ATTRIBUTES):
+            yield name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in _RANDOM_ATTRIBUTES:
+            yield node.attr
+
+
+@every_module
+def test_nothing_is_drawn_outside_mechanisms_and_sampling(path):
+    where = path.relative_to(_ROOT).as_posix()
+    found = [name for name in _draws(_tree(path)) if not name.startswith("dpsk.")]
+    assert where in _DRAWING or not found, found
+
+
+@pytest.mark.parametrize("source", [
+    "import numpy as np\nnp.random.normal()", "from numpy.random import default_rng",
+    "import random", "from secrets import token_bytes", "import os\nos.urandom(8)",
+    "from os import urandom", "from sklearn.utils import check_random_state",
+    "from scipy import stats\nstats.norm.rvs()"])
+def test_the_search_for_draws_finds_them(source):
+    assert list(_draws(ast.parse(source)))
+
+
+def test_only_oracles_and_the_fit_open_what_draws():
+    users = {path.relative_to(_PACKAGE).as_posix() for path in _MODULES
+             for name in _imported(_tree(path))
+             if name.startswith(("dpsk._privacy.mechanisms", "dpsk._privacy.sampling",
+                                 "dpsk._privacy.mechanisms"))}
+    users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
+    assert users <= {"_base.py"}
+
+
+def _contract_files():
+    return {path.name: path.read_text(encoding="utf-8")
+            for path in (_ROOT / "tests" / "contracts").glob("test_*.py")}
+
+
+@pytest.mark.parametrize("mark, entries, file", [
+    (registry.every_loss, LOSSES, "test_losses.py"),
+    (registry.every_loss, LOSSES, "test_row_sums.py"),
+    (registry.every_penalty, PENALTIES, "test_penalties.py"),
+    (registry.every_solver, SOLVERS, "test_solvers.py")])
+def test_every_registry_entry_is_under_contract(mark, entries, file):
+    assert {case.id for case in mark.args[1]} == set(entries)
+    name = next(key for key, value in vars(registry).items() if value is mark)
+    assert f"@{name}\n" in _contract_files()[file]
+
+
+def test_every_estimator_meets_every_solver_in_tests():
+    covered = {case.values for case in registry.every_fit.args[1]}
+    assert covered == {(cls, solver) for cls in ESTIMATORS.values() for solver in SOLVERS}
+
+
+def _public():
+    """Yield every public name with its object: exports and the methods of exported classes."""
+    for name in dpsk.__all__:
+        thing = getattr(dpsk, name)
+        if not callable(thing):
+            continue
+        yield name, thing
+        if inspect.isclass(thing):
+            for member, value in vars(thing).items():
+                if not member.startswith("_") and (callable(value) or isinstance(
+                        value, (classmethod, property))):
+                    yield f"{name}.{member}", getattr(thing, member)
+
+
+def _owned(things):
+    return [pytest.param(thing, id=name) for name, thing in things]
+
+
+@pytest.mark.parametrize("thing", _owned(_public()))
+def test_public_names_are_documented(thing):
+    doc = inspect.getdoc(thing)
+    assert doc and doc.splitlines()[0].endswith(".")
+
+
+@pytest.mark.parametrize("thing", _owned(
+    (name, thing) for name, thing in _public() if "." not in name))
+def test_exports_have_a_doctest(thing):
+    assert ">>> " in inspect.getdoc(thing)
+
+
+def _sections(doc):
+    """Split a numpydoc docstring at its underlined headings."""
+    parts = re.split(r"\n([A-Z][\w ]+)\n-{3,}\n", doc)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _entries(section):
+    """Return the names documented in a section, several to a line split at commas."""
+    heads = re.findall(r"^(\w[\w, ]*?) :", section, re.MULTILINE)
+    return [name.strip() for head in heads for name in head.split(",")]
+
+
+@every_estimator
+def test_estimators_document_every_parameter_in_order(cls):
+    sections = _sections(inspect.getdoc(cls))
+    signature = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+    documented = _entries(sections["Parameters"])
+    assert sorted(documented) == sorted(signature)
+
+
+@every_estimator
+def test_estimators_document_every_fitted_attribute(cls):
+    sections = _sections(inspect.getdoc(cls))
+    model = cls().fit(*registry.training_rows(cls()))
+    fitted = {name for name in vars(model) if name.endswith("_")}
+    assert fitted <= set(_entries(sections["Attributes"]))
+    assert {"coef_", "privacy_", "n_iter_"} <= fitted
+
+
+@every_estimator
+def test_estimators_state_their_guarantee_and_source(cls):
+    sections = _sections(inspect.getdoc(cls))
+    assert "*Privacy.*" in sections["Notes"] and "Released" in sections["Notes"]
+    assert "ValueError" in sections["Raises"]
+    assert sections["References"].strip()
+
+
+@every_estimator
+def test_solvers_on_offer_are_named_in_the_docstring(cls):
+    text = _sections(inspect.getdoc(cls))["Parameters"]
+    for solver in SOLVERS:
+        assert f'"{solver}"' in text
+
+
+@pytest.mark.parametrize("entry", [
+    pytest.param(value, id=name) for table in (LOSSES, SOLVERS) for name, value in table.items()])
+def test_losses_and_solvers_carry_their_argument(entry):
+    doc = inspect.getdoc(entry)
+    words = ("derivative", "gradient") if entry in LOSSES.values() else ("Privacy:", "References")
+    assert any(word in doc for word in words)
