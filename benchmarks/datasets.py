@@ -1,9 +1,11 @@
 """The data sets of the evaluation protocol, features scaled by declared bounds.
 
 Files are read from the folder named by DPSK_DATA (default ``../shared/data``); where they are
-absent, scikit-learn fetches what it can. Nothing here is fitted to the data.
+absent, scikit-learn fetches what OpenML has under the same columns. Nothing here is fitted to
+the data: bounds are declared, and splits are those of the sets or of a fixed permutation.
 """
 
+import gzip
 import os
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 
-__all__ = ["load_adult"]
+__all__ = ["DATASETS", "Split", "load"]
 
 _ROOT = Path(os.environ.get("DPSK_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -23,16 +25,42 @@ _ADULT_BOUNDS = {"age": (17, 90), "fnlwgt": (1e4, 1.5e6), "education_num": (1, 1
 _ADULT_CATEGORIES = ["workclass", "education", "marital", "occupation", "relationship", "race",
                      "sex", "country"]
 _ADULT_TRAIN = 32561
+_BANK_BOUNDS = {"age": (18, 95), "balance": (-8000, 1e5), "day": (1, 31), "duration": (0, 5000),
+                "campaign": (1, 60), "pdays": (-1, 900), "previous": (0, 50)}
+_BANK_CATEGORIES = ["job", "marital", "education", "default", "housing", "loan", "contact",
+                    "month", "poutcome"]
+_WINE_BOUNDS = [(3, 16), (0, 1.6), (0, 1.7), (0, 66), (0, 0.62), (0, 290), (0, 440),
+                (0.98, 1.04), (2.7, 4.1), (0.2, 2), (8, 15), (0, 1)]
+_BIKE_BOUNDS = dict.fromkeys(["temp", "atemp", "hum", "windspeed", "yr"], (0, 1))
+_BIKE_CATEGORIES = ["season", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]
 
 
-def load_adult():
-    """Return (X_train, X_test, y_train, y_test) of Adult, features in [0, 1], 108 columns."""
+class Split(tuple):
+    """(X_train, X_test, y_train, y_test)."""
+
+
+def load(name):
+    """Return the Split of one of DATASETS."""
+    return DATASETS[name]()
+
+
+def _adult():
     frame = _adult_frame()
     for column in ("gain", "loss"):
         frame[column] = np.log1p(frame[column].astype(float))
     X = _scaled(frame, _ADULT_BOUNDS, _ADULT_CATEGORIES)
     y = frame["income"].str.startswith(">50K").to_numpy().astype(int)
-    return X[:_ADULT_TRAIN], X[_ADULT_TRAIN:], y[:_ADULT_TRAIN], y[_ADULT_TRAIN:]
+    return Split((X[:_ADULT_TRAIN], X[_ADULT_TRAIN:], y[:_ADULT_TRAIN], y[_ADULT_TRAIN:]))
+
+
+def _adult_hours():
+    """Hours per week from the other declared features of Adult."""
+    frame = _adult_frame()
+    for column in ("gain", "loss"):
+        frame[column] = np.log1p(frame[column].astype(float))
+    bounds = {name: bound for name, bound in _ADULT_BOUNDS.items() if name != "hours"}
+    X, y = _scaled(frame, bounds, _ADULT_CATEGORIES), frame["hours"].to_numpy(float)
+    return Split((X[:_ADULT_TRAIN], X[_ADULT_TRAIN:], y[:_ADULT_TRAIN], y[_ADULT_TRAIN:]))
 
 
 def _adult_frame():
@@ -50,6 +78,62 @@ def _adult_frame():
     return frame
 
 
+def _bank():
+    frame = pd.read_csv(_ROOT / "bank" / "bank-full.csv.gz", sep=";")
+    return _split(_scaled(frame, _BANK_BOUNDS, _BANK_CATEGORIES), (frame["y"] == "yes"))
+
+
+def _credit():
+    frame = pd.read_csv(_ROOT / "credit" / "credit-card-clients.csv.gz")
+    *features, target = frame.columns
+    frame = frame.rename(columns={name: name.upper() for name in features})
+    bounds = {"LIMIT_BAL": (0, 1e6), "AGE": (20, 80)}
+    for name in frame.columns:
+        if name.startswith("PAY_AMT"):
+            bounds[name] = (0, 5e5)
+        elif name.startswith("PAY_"):
+            bounds[name] = (-2, 8)
+        elif name.startswith("BILL_AMT"):
+            bounds[name] = (-2e5, 1e6)
+    return _split(_scaled(frame, bounds, ["SEX", "EDUCATION", "MARRIAGE"]), frame[target])
+
+
+def _covtype():
+    table = pd.read_csv(_ROOT / "covtype" / "covtype_ramp_test_92962.csv.gz").to_numpy(float)
+    return _split(np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(int))
+
+
+def _covtype_binary():
+    X_train, X_test, y_train, y_test = _covtype()
+    return Split((X_train, X_test, (y_train == 2).astype(int), (y_test == 2).astype(int)))
+
+
+def _wine():
+    parts = [pd.read_csv(_ROOT / "winequality" / f"winequality-{colour}.csv", sep=";")
+             .assign(red=float(colour == "red")) for colour in ("red", "white")]
+    frame = pd.concat(parts, ignore_index=True)
+    features = [name for name in frame.columns if name != "quality"]
+    bounds = dict(zip(features, _WINE_BOUNDS, strict=True))
+    return _split(_scaled(frame, bounds, []), (frame["quality"] - 5) / 5)
+
+
+def _bike():
+    frame = pd.read_csv(_ROOT / "bike" / "hour.csv.gz")
+    return _split(_scaled(frame, _BIKE_BOUNDS, _BIKE_CATEGORIES), frame["cnt"] / 500 - 1)
+
+
+def _digits(folder):
+    def read(part, kind):
+        raw = gzip.decompress((_ROOT / folder / f"{part}-{kind}-ubyte.gz").read_bytes())
+        return np.frombuffer(raw, np.uint8, offset=8 if kind == "labels-idx1" else 16)
+
+    def images(part):
+        return (read(part, "images-idx3").reshape(-1, 784) / np.float32(255)).astype(np.float32)
+
+    return Split((images("train"), images("t10k"), read("train", "labels-idx1").astype(int),
+                  read("t10k", "labels-idx1").astype(int)))
+
+
 def _scaled(frame, bounds, categories):
     """Return numeric columns clipped and scaled to [0, 1], then one-hot columns."""
     numeric = [(frame[name].clip(low, high) - low) / (high - low)
@@ -57,3 +141,26 @@ def _scaled(frame, bounds, categories):
     one_hot = [(frame[name] == level).astype(float)
                for name in categories for level in sorted(frame[name].unique())]
     return np.ascontiguousarray(np.column_stack(numeric + one_hot), dtype=float)
+
+
+def _split(X, y):
+    """Return the first 80 % of a fixed permutation to train, the rest to test."""
+    y = np.asarray(y)
+    y = y.astype(int) if y.dtype == bool else y
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = np.split(order, [int(0.8 * len(X))])
+    return Split((X[train], X[test], y[train], y[test]))
+
+
+DATASETS = {
+    "adult": _adult,
+    "adult_hours": _adult_hours,
+    "bank": _bank,
+    "bike": _bike,
+    "covtype": _covtype,
+    "covtype_binary": _covtype_binary,
+    "credit": _credit,
+    "fashion_mnist": lambda: _digits("fashion-mnist"),
+    "mnist": lambda: _digits("mnist"),
+    "wine": _wine,
+}

@@ -3,7 +3,14 @@
 from dpsk._privacy.calibrate import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._version import __version__
-from dpsk.linear_model import DPHuberRegressor, DPLogisticRegression
+from dpsk.linear_model import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+)
 
-__all__ = ["Certificate", "DPHuberRegressor", "DPLogisticRegression", "__version__",
-           "noise_scale"]
+__all__ = ["Certificate", "DPHuberRegressor", "DPLinearRegression", "DPLinearSVC",
+           "DPLogisticRegression", "DPPoissonRegressor", "DPRidge", "__version__", "noise_scale"]

@@ -1,15 +1,19 @@
 """The fit that every private estimator shares: declare, calibrate, solve, certify."""
 
+from dataclasses import replace
+
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator
 
-from dpsk._oracle import RowSums
+from dpsk._models import Preconditioner
+from dpsk._oracle import MomentOracle, Rows, whitening
 from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import open_stream
 from dpsk._solvers import SOLVERS, check_requirements
+from dpsk._solvers.whitening import WithMoments, moment_budget, whitening_floor
 from dpsk._utils.content import content_digest
 from dpsk._utils.parameters import check_choice, check_integer, check_random_state, check_real
 from dpsk._version import __version__
@@ -53,12 +57,6 @@ class DPEstimator(BaseEstimator):
         delta = 1.0 / n_samples**2 if self.delta is None else float(self.delta)
         return float(self.epsilon), delta
 
-    def _solver_name(self, delta):
-        """Resolve "auto" from public facts."""
-        if self.solver != "auto":
-            return self.solver
-        return "gd" if delta > 0 else "output_perturbation"
-
     def _build_solver(self, name):
         """Return the solver with this estimator's parameters, None where not given."""
         cls = SOLVERS[name]
@@ -82,62 +80,97 @@ class DPEstimator(BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _solve(self, problem, name, X, y, *, enforced, public, released):
-        """Run the private part of the fit on validated rows.
+    def _solve(self, problem, name, X, y, *, weights=None, whiten=None, enforced, public,
+               released):
+        """Run the private part of the fit on validated rows; set `n_iter_` and `privacy_`.
 
         Parameters
         ----------
         problem : Problem
         name : str
             Name of the solver.
-        X : ndarray of shape (n, n_features)
+        X : ndarray or CSR matrix of shape (n, n_features)
         y : ndarray of shape (n,)
+        weights : ndarray of shape (n,) or None
+        whiten : LinearModel or None
+            The model of the rows as they are, if a share of the budget goes to their second
+            moment and `problem` speaks of whitened rows.
         enforced : list of Enforced
         public, released : list of str
 
         Returns
         -------
-        theta : ndarray of float64, shape of the model
-            `n_iter_` and `privacy_` are set.
+        theta : ndarray of float64, shape of the problem's model
+        matrix : ndarray of float64 or None
+            The preconditioner.
         """
-        solver = self._build_solver(name).configured(problem)
-        check_requirements(name, solver, problem)
-        plan = solver.plan(problem)
+        given = self._build_solver(name)
+        check_requirements(name, given, problem)
+        solver = given.configured(problem)
+        plan = declared = solver.plan(problem)
+        if whiten is not None:
+            plan = WithMoments(moment_budget(problem), declared)
         noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
         event = plan(noise_multiplier)
         if self.verbose:
             print(f"{type(self).__name__}: {solver}, noise multiplier {noise_multiplier:.6g}")
-        stream = open_stream(self.random_state, lambda: self._context(X, y))
+        rows = Rows(X, y, weights, problem.weight_bound)
+        stream = open_stream(self.random_state, lambda: self._context(problem, solver, rows))
         ledger = Ledger(event)
+        matrix = None
         # Overflow and the like would otherwise warn depending on the rows.
         with np.errstate(all="ignore"):
-            sums = RowSums(problem.model, problem.loss, X, y, solver.clip_norm, problem.dtype)
-            oracle = solver.oracle(problem, sums, noise_multiplier, stream, ledger)
+            if whiten is not None:
+                moments = MomentOracle(whiten, X, plan.mu, stream, ledger)
+                matrix, directions = whitening(moments.second_moment(), whitening_floor(moments))
+                # A step fitted to the released moment; the plan does not depend on it.
+                solver = given.configured(replace(problem, directions=directions))
+                if problem.loss.keeps_length:
+                    # The usual whitened row then has about norm 1.
+                    matrix = matrix / np.sqrt(directions)
+                mapped = Preconditioner(whiten, matrix, problem.loss.keeps_length).transform(X)
+                rows = replace(rows, X=mapped, owned=True)
+            clip_norm = solver.clip_norm if solver.clips else None
+            oracle = solver.oracle.open(problem, declared, clip_norm, rows, noise_multiplier,
+                                        stream, ledger)
             result = solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
         self.n_iter_ = result.n_iter
         self.privacy_ = Certificate(
             epsilon=problem.epsilon, delta=problem.delta, event=event,
             noise_multiplier=noise_multiplier, estimator=type(self).__name__, solver=name,
-            enforced=(*enforced, self._gradient_bound(solver)), public=tuple(public),
+            enforced=(*enforced, *self._gradient_bounds(solver)), public=tuple(public),
             released=tuple(released), noise_source=stream.description,
-            reproducible=stream.reproducible,
+            reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
-        return result.theta
+        return result.theta, matrix
 
-    def _gradient_bound(self, solver):
+    def _gradient_bounds(self, solver):
+        """Yield the bound on a row's gradient, where the solver has one."""
+        if not solver.clips:
+            return
         # A clip norm above what loss and rows imply is not the bound that holds.
         origin = "declared" if solver.clip_norm == self.clip_norm else "derived"
-        return Enforced("clip_norm", solver.clip_norm, origin,
-                        "l2 norm of one row's gradient; longer ones are scaled down, non-finite "
-                        "ones become zero")
+        yield Enforced("clip_norm", solver.clip_norm, origin,
+                       "l2 norm of one row's gradient; longer ones are scaled down, non-finite "
+                       "ones become zero")
 
-    def _context(self, X, y):
-        """Return what keys a reproducible stream: method, parameters and content of the rows."""
-        params = {key: value.tolist() if isinstance(value, np.ndarray) else value
-                  for key, value in self.get_params(deep=False).items()
-                  if key not in ("random_state", "verbose")}
+    def _context(self, problem, solver, rows):
+        """Yield what keys a reproducible stream: method, parameters and content of the rows."""
         yield f"{type(self).__module__}.{type(self).__qualname__}".encode()
-        yield repr(sorted(params.items())).encode()
-        yield str(X.dtype).encode()
-        yield content_digest(X)
-        yield content_digest(y)
+        params = self.get_params(deep=False)
+        yield repr([(key, _plain(value)) for key, value in sorted(params.items())
+                    if key not in ("random_state", "verbose")]).encode()
+        # What bounds the weights follows from parameters, and from whether any were given.
+        yield repr((replace(problem, weight_bound=1.0), solver)).encode()
+        yield str(rows.X.dtype).encode()
+        yield content_digest(rows.X)
+        yield content_digest(rows.y)
+        # Weights of 1 are no weights.
+        weights = np.ones(len(rows), rows.X.dtype) if rows.weights is None else rows.weights
+        yield content_digest(weights)
+
+
+def _plain(value):
+    """Return array-likes as lists, whose text leaves nothing out."""
+    scalar = value is None or isinstance(value, (str, bytes, bool, int, float, dict))
+    return value if scalar else np.asarray(value).tolist()

@@ -4,6 +4,7 @@ A new estimator, solver, loss or penalty is picked up here and meets every contr
 """
 
 import inspect
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,22 +12,38 @@ import pytest
 from sklearn.base import BaseEstimator, is_classifier
 
 import dpsk
-from dpsk._losses import LOSSES
+from dpsk._losses import LOSSES, HuberisedHinge
 from dpsk._models import LinearModel
+from dpsk._models.linear import HEADROOM
 from dpsk._penalties import PENALTIES
-from dpsk._solvers import SOLVERS, Problem
+from dpsk._solvers import SOLVERS, Problem, check_requirements
 
 ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
               if inspect.isclass(getattr(dpsk, name))
               and issubclass(getattr(dpsk, name), BaseEstimator)}
 
-#: Arguments of the losses that need some.
-LOSS_ARGUMENTS = {"huber": (0.3,)}
 N_OUTPUTS = 3
+#: Arguments of the losses that need some.
+LOSS_ARGUMENTS = {"huber": (0.3,), "huberised_hinge": (0.7,),
+                  "one_vs_rest": (HuberisedHinge(0.7), N_OUTPUTS)}
+#: Parameters without which a solver refuses the default problem.
+SOLVER_PARAMS = {"last_iterate": {"alpha": 0.1}}
+#: A clip norm that leaves most rows alone, for losses that bound no gradient.
+WIDE_CLIP = 10.0
 
 
 def make_loss(name):
     return LOSSES[name](*LOSS_ARGUMENTS.get(name, ()))
+
+
+def make_penalty(name, alpha=0.1, l1_ratio=0.5, radius=1.5, free_rows=0):
+    return PENALTIES[name](alpha=alpha, l1_ratio=l1_ratio, radius=radius, free_rows=free_rows)
+
+
+def usable_clip(loss, model, clip_norm=np.inf):
+    """Return `clip_norm`, at most what clips nothing, or WIDE_CLIP where nothing does that."""
+    full = loss.lipschitz * model.radius / HEADROOM
+    return min(clip_norm, full if np.isfinite(full) else WIDE_CLIP)
 
 
 def make_model(name, n_features=3, fit_intercept=True, data_norm=1.0):
@@ -39,7 +56,12 @@ def make_targets(name, n, rng):
     """Return `n` targets that the loss `name` takes."""
     if make_loss(name).vector_output:
         return rng.integers(N_OUTPUTS, size=n)
-    return rng.integers(2, size=n).astype(float) if name == "logistic" else rng.normal(size=n)
+    if name == "logistic":
+        return rng.integers(2, size=n).astype(float)
+    if name == "capped_poisson":
+        # The ends of the interval are where the derivative's bounds are met.
+        return np.where(rng.random(n) < 0.5, rng.random(n), rng.integers(2, size=n))
+    return np.sign(rng.normal(size=n)) if "hinge" in name else rng.normal(size=n)
 
 
 def make_raw(name, n, rng, scale=3.0):
@@ -50,22 +72,58 @@ def make_raw(name, n, rng, scale=3.0):
 
 def make_problem(loss="logistic", penalty="l2", *, n_samples=200, n_features=3, alpha=0.1,
                  free_rows=0, epsilon=1.0, delta=1e-5, fit_intercept=True, data_norm=1.0,
-                 dtype="float64"):
+                 directions=None, weight_bound=1.0):
     return Problem(n_samples=n_samples, loss=make_loss(loss), epsilon=epsilon, delta=delta,
                    model=make_model(loss, n_features, fit_intercept, data_norm),
-                   penalty=PENALTIES[penalty](alpha, 0.5, free_rows), dtype=dtype)
+                   penalty=make_penalty(penalty, alpha, free_rows=free_rows),
+                   directions=directions, weight_bound=weight_bound)
+
+
+def problem_for(name, **changes):
+    """Return an ordinary problem that the solver `name` takes."""
+    return make_problem("squared" if "squared loss" in SOLVERS[name].requires else "logistic",
+                        **changes)
+
+
+def is_met(name, problem):
+    """Whether the solver `name`, at its defaults, takes `problem`."""
+    try:
+        check_requirements(name, SOLVERS[name](), problem)
+    except ValueError:
+        return False
+    return True
 
 
 def solver_problems(name):
     """Return the grid of problems on which the solver `name` is exercised."""
+    free_rows = int(not SOLVERS[name].penalizes_intercept)
     problems = [
         make_problem(loss, penalty, alpha=alpha, n_samples=n, epsilon=epsilon, data_norm=norm,
-                     free_rows=int(not SOLVERS[name].penalizes_intercept))
+                     free_rows=free_rows)
         for loss in LOSSES for penalty in PENALTIES
         for alpha, n, epsilon, norm in [(0.0, 2, 1.0, 1.0), (0.1, 300, 0.1, 1.0),
                                         (10.0, 50_000, 8.0, 1e-3), (1e-3, 10**7, 1.0, 50.0)]]
-    pure = [replace(problem, delta=0.0) for problem in problems]
-    return problems + (pure if "delta > 0" not in SOLVERS[name].requires else [])
+    if SOLVERS[name].whitens:
+        problems += [make_problem(loss, n_samples=n, n_features=9, fit_intercept=False,
+                                  alpha=0.0, directions=9.0)
+                     for loss in LOSSES for n in (2, 10**6)]
+    # Solvers that rest on the curvature of a row's loss get bounded weights only.
+    unbounded = [] if "loss.smoothness" in SOLVERS[name].requires else [np.inf]
+    problems += [make_problem(loss, weight_bound=bound, free_rows=free_rows)
+                 for loss in LOSSES for bound in (0.01, 1e10, *unbounded)]
+    problems += [replace(problem, delta=0.0) for problem in problems]
+    return [problem for problem in problems if is_met(name, problem)]
+
+
+def documented_solvers(cls):
+    """Return the names that an estimator's docstring offers for `solver`."""
+    (offer,) = re.findall(r"^solver : \{(.*?)\}", inspect.getdoc(cls), re.MULTILINE | re.DOTALL)
+    return set(re.findall(r'"(\w+)"', offer)) - {"auto"}
+
+
+def make_estimator(cls, solver, **params):
+    """Return an estimator with `solver` and what it cannot do without."""
+    return cls(**{"solver": solver, **SOLVER_PARAMS.get(solver, {}), **params})
 
 
 def training_rows(estimator, n=80, n_features=4, seed=0):
@@ -73,7 +131,10 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_features))
     signal = X[:, 0] + 0.1 * rng.normal(size=n)
-    return X, (signal > 0).astype(int) if is_classifier(estimator) else np.clip(signal, -1, 1)
+    if is_classifier(estimator):
+        return X, (signal > 0).astype(int)
+    low, high = estimator.target_bounds
+    return X, np.clip(signal, low, high)
 
 
 def _cases(names):
@@ -84,7 +145,7 @@ every_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())])
 every_fit = pytest.mark.parametrize("cls, solver", [
     pytest.param(cls, solver, id=f"{name}-{solver}")
-    for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(SOLVERS)])
+    for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))])
 every_loss = pytest.mark.parametrize("name", _cases(LOSSES))
 every_penalty = pytest.mark.parametrize("name", _cases(PENALTIES))
 every_solver = pytest.mark.parametrize("name", _cases(SOLVERS))

@@ -72,7 +72,15 @@ def test_the_rows_are_out_of_reach_of_solvers():
     names = {name for path in (_PACKAGE / "_solvers").rglob("*.py")
              for name in _imported(_tree(path))}
     assert not [name for name in names if "row_sums" in name or "RowSums" in name
-                or "mechanisms" in name or "sampling" in name]
+                or "mechanisms" in name or "sampling" in name or name.endswith(".Rows")
+                or "grid_sums" in name or "GridSums" in name]
+
+
+def test_only_models_and_oracles_know_what_a_sparse_matrix_is():
+    users = {path.relative_to(_PACKAGE).as_posix() for path in _MODULES
+             for name in _imported(_tree(path)) if name == "scipy.sparse"}
+    assert all(user.startswith(("_models/", "_oracle/")) or user in {
+        "_utils/content.py", "linear_model/_base.py"} for user in users), users
 
 
 @every_file
@@ -129,6 +137,8 @@ def _contract_files():
 @pytest.mark.parametrize("mark, entries, file", [
     (registry.every_loss, LOSSES, "test_losses.py"),
     (registry.every_loss, LOSSES, "test_row_sums.py"),
+    (registry.every_loss, LOSSES, "test_grid_sums.py"),
+    (registry.every_loss, LOSSES, "test_weighted_sums.py"),
     (registry.every_penalty, PENALTIES, "test_penalties.py"),
     (registry.every_solver, SOLVERS, "test_solvers.py")])
 def test_every_registry_entry_is_under_contract(mark, entries, file):
@@ -137,9 +147,23 @@ def test_every_registry_entry_is_under_contract(mark, entries, file):
     assert f"@{name}\n" in _contract_files()[file]
 
 
-def test_every_estimator_meets_every_solver_in_tests():
+def test_every_estimator_meets_every_solver_on_offer_in_tests():
     covered = {case.values for case in registry.every_fit.args[1]}
-    assert covered == {(cls, solver) for cls in ESTIMATORS.values() for solver in SOLVERS}
+    assert covered == {(cls, solver) for cls in ESTIMATORS.values()
+                       for solver in registry.documented_solvers(cls)}
+    assert {solver for _, solver in covered} == set(SOLVERS)
+
+
+@every_estimator
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_the_docstring_offers_the_solvers_that_fit_and_no_others(cls, solver):
+    model = registry.make_estimator(cls, solver)
+    rows = registry.training_rows(model)
+    if solver in registry.documented_solvers(cls):
+        assert model.fit(*rows).privacy_.solver == solver
+    else:
+        with pytest.raises(ValueError, match=f"solver='{solver}'.*use solver='gd'"):
+            model.fit(*rows)
 
 
 def _public():
@@ -210,10 +234,11 @@ def test_estimators_state_their_guarantee_and_source(cls):
 
 
 @every_estimator
-def test_solvers_on_offer_are_named_in_the_docstring(cls):
+def test_solvers_and_penalties_on_offer_are_registered(cls):
     text = _sections(inspect.getdoc(cls))["Parameters"]
-    for solver in SOLVERS:
-        assert f'"{solver}"' in text
+    assert registry.documented_solvers(cls) <= set(SOLVERS)
+    for penalty in PENALTIES:
+        assert f'"{penalty}"' in text
 
 
 @pytest.mark.parametrize("entry", [

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from dpsk import DPLogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from datasets import load_adult
+from datasets import load
 
 REPEATS = 9
 STEPS = 50
@@ -58,7 +58,7 @@ def traced_peak(function):
 
 def measure():
     """Return the rows of the table: (what, one thread, two threads)."""
-    X, _, y, _ = load_adult()
+    X, _, y, _ = load("adult")
     w = np.full(X.shape[1], 0.01)
     columns = []
     for threads in (1, 2):

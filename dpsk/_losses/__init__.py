@@ -1,13 +1,23 @@
 """Pointwise losses. A new loss is one file and one line here."""
 
 from dpsk._losses.base import Loss
+from dpsk._losses.hinge import HuberisedHinge, SquaredHinge
 from dpsk._losses.huber import Huber
 from dpsk._losses.logistic import Logistic, Multinomial
+from dpsk._losses.one_vs_rest import OneVsRest
+from dpsk._losses.poisson import CappedPoisson
+from dpsk._losses.squared import Squared
 
 LOSSES = {
+    "capped_poisson": CappedPoisson,
     "huber": Huber,
+    "huberised_hinge": HuberisedHinge,
     "logistic": Logistic,
     "multinomial": Multinomial,
+    "one_vs_rest": OneVsRest,
+    "squared": Squared,
+    "squared_hinge": SquaredHinge,
 }
 
-__all__ = ["LOSSES", "Huber", "Logistic", "Loss", "Multinomial"]
+__all__ = ["LOSSES", "CappedPoisson", "Huber", "HuberisedHinge", "Logistic", "Loss",
+           "Multinomial", "OneVsRest", "Squared", "SquaredHinge"]

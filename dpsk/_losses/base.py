@@ -15,11 +15,26 @@ class Loss(ABC):
         Supremum of the largest eigenvalue of the Hessian in the raw prediction.
     vector_output : bool
         Whether the raw prediction of one row is a vector.
+    clip_share : float
+        Share of `lipschitz` (of 1 where that is infinite) at which gradients are clipped by
+        default: about where the rows that a model fits begin to differ from outliers.
+    plain_gain, whitened_gain : float
+        How much longer than the inverse smoothness a step on clipped rows is by default.
+    keeps_length : bool
+        Whether whitened rows keep their length up to 1, as a regression wants, or are brought
+        to norm 1, as suits a score whose sign matters.
+    most_steps : int
+        The most steps on whitened rows by default.
     """
 
     lipschitz: float
     smoothness: float
     vector_output = False
+    clip_share = 0.3
+    plain_gain = 2.0
+    whitened_gain = 2.0
+    keeps_length = False
+    most_steps = 26
 
     @abstractmethod
     def value(self, y, z):

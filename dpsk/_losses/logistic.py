@@ -18,6 +18,8 @@ class Logistic(Loss):
 
     lipschitz = 1.0
     smoothness = 0.25
+    # The curvature is at its supremum only where the prediction is undecided.
+    plain_gain = 8.0
 
     def value(self, y, z):
         return np.logaddexp(0.0, z) - y * z
@@ -40,6 +42,7 @@ class Multinomial(Loss):
 
     lipschitz = float(np.sqrt(2.0))
     smoothness = 0.5
+    plain_gain = 8.0
     vector_output = True
 
     def value(self, y, z):

@@ -1,5 +1,6 @@
-"""Maps from rows to raw predictions."""
+"""Maps from rows to raw predictions, and of rows to rows."""
 
 from dpsk._models.linear import LinearModel
+from dpsk._models.preconditioner import Preconditioner
 
-__all__ = ["LinearModel"]
+__all__ = ["LinearModel", "Preconditioner"]

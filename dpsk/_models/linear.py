@@ -4,13 +4,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
-__all__ = ["LinearModel", "headroom"]
+__all__ = ["HEADROOM", "LinearModel", "row_norms"]
 
+#: Bounds are tightened by this factor, more than the rounding of sums over thousands of rows.
+HEADROOM = 1.0 - 2.0**-24
 
-def headroom(dtype):
-    """Return the factor just under 1 by which bounds are tightened against rounding."""
-    return 1.0 - (2.0**-10 if np.dtype(dtype) == np.float32 else 2.0**-40)
+_BLOCK_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class LinearModel:
 
     A row ``x`` enters as ``x min(1, data_norm / ||x||)``, followed by a 1 if there is an
     intercept. `theta` holds the coefficients, then the intercept, as its rows; it has a
-    second axis exactly if the raw prediction is a vector.
+    second axis exactly if the raw prediction is a vector. Rows are dense, or CSR.
 
     Parameters
     ----------
@@ -51,36 +52,42 @@ class LinearModel:
         """float : norm bound of a row as it enters, the intercept's 1 included."""
         return math.hypot(self.data_norm, 1.0) if self.fit_intercept else self.data_norm
 
-    def bound_rows(self, X, dtype):
-        """Return the factor of every row and its norm as it enters.
+    def row_scales(self, X):
+        """Return the factor by which every row is scaled, and the norm it then has.
 
         Parameters
         ----------
-        X : ndarray of shape (n, n_features)
-        dtype : dtype
-            The floating type of the sums that follow.
+        X : ndarray or CSR matrix of shape (n, n_features)
 
         Returns
         -------
-        scale : ndarray of shape (n,), of `dtype`
-        norms : ndarray of shape (n,), of `dtype`
+        scale : ndarray of float64, shape (n,)
+        norms : ndarray of float64, shape (n,)
+            Without the intercept's 1.
         """
-        norms = _row_norms(X)
+        norms = row_norms(X)
         with np.errstate(divide="ignore"):
-            scale = np.minimum(1.0, self.data_norm * headroom(dtype) / norms)
+            scale = np.minimum(1.0, self.data_norm * HEADROOM / norms)
         # The product of a tiny factor and a clipped derivative would underflow, with too few
         # bits to keep the bound: drop the row.
-        scale[scale < np.sqrt(np.finfo(dtype).tiny)] = 0.0
-        norms = np.where(scale > 0, norms, 0.0) * scale
-        if self.fit_intercept:
-            np.hypot(norms, 1.0, out=norms)
-        return scale.astype(dtype, copy=False), norms.astype(dtype, copy=False)
+        scale[scale < np.sqrt(np.finfo(np.float64).tiny)] = 0.0
+        np.multiply(norms, scale, out=norms, where=scale > 0)
+        norms[scale == 0] = 0.0
+        return scale, norms
 
-    def predict_raw(self, theta, X, scale):
-        """Return raw predictions, shape (n,) or (n, n_outputs), dtype of X."""
+    def entering_norms(self, norms):
+        """Return the norms of rows with the intercept's 1 appended, where there is one."""
+        return np.hypot(norms, 1.0) if self.fit_intercept else norms
+
+    def predict_raw(self, theta, X, scale=None):
+        """Return raw predictions, shape (n,) or (n, n_outputs), dtype of X.
+
+        `scale` is what `row_scales` returned, or None where the rows are scaled already.
+        """
         theta = theta.astype(X.dtype, copy=False)
         z = X @ theta[:self.n_features]
-        z *= scale if z.ndim == 1 else scale[:, None]
+        if scale is not None:
+            z *= scale if z.ndim == 1 else scale[:, None]
         if self.fit_intercept:
             z += theta[-1]
         return z
@@ -92,22 +99,40 @@ class LinearModel:
         ----------
         dz : ndarray of shape (n,) or (n, n_outputs)
             Derivatives in the raw predictions, weights included.
-        X : ndarray of shape (n, n_features)
-        scale : ndarray of shape (n,)
+        X : ndarray or CSR matrix of shape (n, n_features)
+        scale : ndarray of shape (n,), or None
         out : ndarray of float64, shape of theta
         """
         if self.fit_intercept:
             out[-1] += dz.sum(axis=0, dtype=np.float64)
-        dz *= scale if dz.ndim == 1 else scale[:, None]
+        if scale is not None:
+            dz *= scale if dz.ndim == 1 else scale[:, None]
         out[:self.n_features] += X.T @ dz
 
 
-def _row_norms(X):
+def row_norms(X):
     """Return l2 norms of rows in float64, right for entries whose squares overflow too."""
+    dense = not sparse.issparse(X)
     with np.errstate(over="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-    huge = np.flatnonzero(~np.isfinite(norms))
-    if huge.size:
-        largest = np.abs(X[huge]).max(axis=1)
-        norms[huge] = largest * np.sqrt(np.square(X[huge] / largest[:, None]).sum(axis=1))
+        if dense:
+            norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        else:
+            norms = np.sqrt(_csr_square_sums(X))
+    for row in np.flatnonzero(~np.isfinite(norms)):
+        entries = X[row] if dense else X.data[X.indptr[row]:X.indptr[row + 1]]
+        largest = float(np.abs(entries).max())
+        norms[row] = largest * np.sqrt(np.square(entries / largest).sum())
     return norms
+
+
+def _csr_square_sums(X):
+    """Return the sums of squares of the rows of a CSR matrix without duplicates."""
+    sums = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], _BLOCK_ROWS):
+        pointers = X.indptr[start:start + _BLOCK_ROWS + 1]
+        entries = slice(pointers[0], pointers[-1])
+        squares = np.square(X.data[entries], dtype=np.float64)
+        block = sparse.csr_matrix((squares, X.indices[entries], pointers - pointers[0]),
+                                  shape=(len(pointers) - 1, X.shape[1]), copy=False)
+        sums[start:start + _BLOCK_ROWS] = block @ np.ones(X.shape[1])
+    return sums

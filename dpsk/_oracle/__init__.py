@@ -1,7 +1,14 @@
 """Oracles: the only code that touches rows during a fit. They answer with noise."""
 
-from dpsk._oracle.gradient import GradientOracle, NoisyGradients
-from dpsk._oracle.output import OneRelease, OutputOracle
+from dpsk._oracle.gradient import GradientOracle
+from dpsk._oracle.grid_sums import GridSums, grid_bits
+from dpsk._oracle.last_iterate import LastIterate, LastIterateOracle
+from dpsk._oracle.least_squares import LeastSquaresOracle
+from dpsk._oracle.moments import MomentOracle, whitening
+from dpsk._oracle.output import OneRelease, OutputOracle, steps_to_certify
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.rows import Rows
 
-__all__ = ["GradientOracle", "NoisyGradients", "OneRelease", "OutputOracle", "RowSums"]
+__all__ = ["GradientOracle", "GridSums", "LastIterate", "LastIterateOracle",
+           "LeastSquaresOracle", "MomentOracle", "OneRelease", "OutputOracle", "RowSums", "Rows",
+           "grid_bits", "steps_to_certify", "whitening"]

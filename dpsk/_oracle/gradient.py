@@ -1,45 +1,56 @@
 """Noisy gradients of the mean loss."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from dpsk._oracle.grid_sums import GridSums, grid_bits
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy import mechanisms, sampling
-from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
-from dpsk._privacy.events import Repeated
+from dpsk._privacy.batch_plans import FullBatch
 
-__all__ = ["GradientOracle", "NoisyGradients"]
+__all__ = ["GradientOracle"]
 
 _NOISE_BLOCK = 1 << 15
-
-
-@dataclass(frozen=True)
-class NoisyGradients:
-    """The declaration of `count` noisy gradients at one noise multiplier."""
-
-    batches: FullBatch | PoissonBatches
-    count: int
-
-    def __call__(self, noise_multiplier):
-        return Repeated(self.batches.release(noise_multiplier), self.count)
 
 
 class GradientOracle:
     r"""Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
 
     Clipping, summing, noising and charging are one operation. The divisor `m` is the public
-    expected batch size.
+    expected batch size. Where the sums lie on a grid the noise is rounded to it.
 
     Parameters
     ----------
     sums : RowSums
         Holds the rows and clips at `C`.
-    declared : NoisyGradients
+    declared : NoisySums
     noise_multiplier : float
         `z`, the noise's standard deviation on the sum over `C`.
     stream : EntropyStream or KeyedStream
     ledger : Ledger
     """
+
+    @classmethod
+    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
+        """Return an oracle over `rows`, on a grid where full batches and noise allow it.
+
+        Parameters
+        ----------
+        problem : object with model and loss
+        declared : NoisySums
+        clip_norm : float
+        rows : Rows
+        noise_multiplier : float
+        stream : EntropyStream or KeyedStream
+        ledger : Ledger
+        """
+        bits = None
+        if isinstance(declared.batches, FullBatch):
+            bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
+        if bits is None:
+            sums = RowSums(problem.model, problem.loss, rows, clip_norm)
+        else:
+            sums = GridSums(problem.model, problem.loss, rows, clip_norm, bits)
+        return cls(sums, declared, noise_multiplier, stream, ledger)
 
     def __init__(self, sums, declared, noise_multiplier, stream, ledger):
         batches = declared.batches
@@ -51,6 +62,11 @@ class GradientOracle:
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = batches.batches(stream, sums.n_samples, declared.count)
         self._noise = _normal_blocks(stream, sums.model.shape, declared.count)
+
+    @property
+    def arithmetic(self):
+        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
+        return self._sums.arithmetic
 
     def gradient(self, theta):
         """Return the noisy mean gradient at the public point `theta`.
@@ -70,13 +86,18 @@ class GradientOracle:
         """
         self._ledger.charge(self._event)
         answer = self._sums.gradient(theta, next(self._batches))
-        answer += self._noise_std * next(self._noise)
+        answer += _on_grid(self._noise_std * next(self._noise), self._sums.resolution)
         answer /= self._divisor
         return answer
 
     def public_index(self, stop):
         """Draw an index below `stop` that has nothing to do with the rows."""
         return sampling.random_index(self._stream, stop)
+
+
+def _on_grid(noise, resolution):
+    """Round noise to multiples of a power of two; leave it where there is no grid."""
+    return noise if resolution is None else np.rint(noise / resolution) * resolution
 
 
 def _normal_blocks(stream, shape, count):

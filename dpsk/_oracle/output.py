@@ -1,14 +1,20 @@
 """Noiseless descent behind a single noisy answer."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy import mechanisms
 from dpsk._privacy.events import Gaussian, Pure
-from dpsk._privacy.sensitivity import gradient_descent_sensitivity
+from dpsk._privacy.sensitivity import (
+    contraction,
+    gradient_descent_sensitivity,
+    minimiser_sensitivity,
+)
 
-__all__ = ["OneRelease", "OutputOracle"]
+__all__ = ["OneRelease", "OutputOracle", "steps_to_certify"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,16 @@ class OneRelease:
         return (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
 
 
+def steps_to_certify(lipschitz, tolerance, step, strong_convexity):
+    """Return how many gradient steps from 0 reach a gradient of norm `tolerance` on any data.
+
+    The minimiser has norm at most ``L / alpha`` and each step contracts by ``1 - step alpha``.
+    The gradient's norm is at most the smoothness times the distance; that distance is what the
+    sensitivity uses, and it falls below ``tolerance / alpha``.
+    """
+    return math.ceil(math.log(lipschitz / tolerance) / -math.log1p(-step * strong_convexity))
+
+
 class OutputOracle:
     """Run gradient steps without noise and release the last iterate with noise.
 
@@ -33,12 +49,20 @@ class OutputOracle:
     Parameters
     ----------
     sums : RowSums
-        Holds the rows in float64 and clips their gradients.
+        Holds the rows and clips their gradients.
     release : OneRelease
     noise_multiplier : float
     stream : EntropyStream or KeyedStream
     ledger : Ledger
     """
+
+    arithmetic = "snapped"
+
+    @classmethod
+    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
+        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
+        sums = RowSums(problem.model, problem.loss, rows, clip_norm)
+        return cls(sums, declared, noise_multiplier, stream, ledger)
 
     def __init__(self, sums, release, noise_multiplier, stream, ledger):
         self._sums = sums
@@ -52,7 +76,7 @@ class OutputOracle:
         """Return the noisy last iterate of proximal gradient descent.
 
         The sensitivity of that iterate is worked out here, from what the rows are clipped to
-        and from the penalty itself.
+        and from the penalty object, whose curvature and proximal map are trusted.
 
         Parameters
         ----------
@@ -74,30 +98,112 @@ class OutputOracle:
         sensitivity = self._sensitivity(penalty, step, n_steps)
         self._ledger.charge(self._event)
         for _ in range(n_steps):
-            gradient = self._sums.gradient(theta) / self._sums.n_samples
-            gradient += penalty.gradient(theta)
-            theta = penalty.prox(theta - step * gradient, step)
-        return np.where(np.isfinite(theta), theta, 0.0) + self._noise(theta.shape, sensitivity)
+            theta = penalty.prox(theta - step * self._gradient(theta, penalty), step)
+        return self._released(np.where(np.isfinite(theta), theta, 0.0), sensitivity)
 
-    def _sensitivity(self, penalty, step, n_steps):
-        """Bound the l2 distance between last iterates on neighbouring data."""
+    def minimise(self, theta, penalty, step, tolerance, n_steps):
+        """Return the noisy minimiser, to a certified gradient norm.
+
+        Accelerated steps stop once the gradient's norm is at most `tolerance`; where they do
+        not get there, `n_steps` plain steps do, for every data set. Whichever happens, the
+        point is within ``tolerance / alpha`` of the minimiser, so the sensitivity is the same.
+        How it ended stays here.
+
+        Parameters
+        ----------
+        theta : ndarray of float64
+            Public start, zero.
+        penalty : Penalty
+        step : float
+        tolerance : float
+        n_steps : int
+            At least `steps_to_certify` of them.
+
+        Returns
+        -------
+        theta : ndarray of float64
+
+        Raises
+        ------
+        ValueError
+            If plain steps are not known to get there; nothing has been drawn then.
+        """
+        self._check_scalar_or_unclipped()
+        sums, alpha = self._sums, penalty.strong_convexity
+        enough = penalty.is_smooth and penalty.smoothness == alpha and \
+            n_steps >= steps_to_certify(sums.clip_norm, tolerance, step, alpha)
+        if not enough or step * (sums.smoothness + 2.0 * alpha) > 2.0 * (1.0 + 1e-12):
+            raise ValueError(f"learning_rate={step!r}: the minimiser is reached only with an l2 "
+                             "penalty and steps of at most 2 / (smoothness + 2 alpha); leave "
+                             "learning_rate=None.")
+        sensitivity = minimiser_sensitivity(
+            lipschitz=sums.clip_norm, n_samples=sums.n_samples, strong_convexity=alpha,
+            tolerance=tolerance) * self._rounding
+        self._ledger.charge(self._event)
+        found = self._accelerated(theta, penalty, tolerance, n_steps)
+        if found is None:
+            for _ in range(n_steps):
+                theta = theta - step * self._gradient(theta, penalty)
+            found = theta
+        return self._released(np.where(np.isfinite(found), found, 0.0), sensitivity)
+
+    def _accelerated(self, theta, penalty, tolerance, n_steps):
+        """Return a point whose gradient norm is certified, or None after too many steps."""
+        alpha = penalty.strong_convexity
+        step = 1.0 / (self._sums.smoothness + alpha)
+        root = math.sqrt(step * alpha)
+        momentum = (1.0 - root) / (1.0 + root)
+        point = theta
+        for _ in range(n_steps):
+            gradient = self._gradient(point, penalty)
+            if np.linalg.norm(gradient) <= tolerance:
+                return point
+            following = point - step * gradient
+            point = following + momentum * (following - theta)
+            theta = following
+        return None
+
+    def _gradient(self, theta, penalty):
+        return self._sums.gradient(theta) / self._sums.n_samples + penalty.gradient(theta)
+
+    @property
+    def _rounding(self):
+        """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
+        return 1.0 + self._sums.n_samples**2 * 2.0**-53
+
+    def _check_scalar_or_unclipped(self):
         sums = self._sums
         if sums.loss.vector_output and sums.clips:
             raise ValueError(
                 f"clip_norm={sums.clip_norm:.6g} clips gradients of a vector-valued prediction, "
                 "which are then not the gradients of any convex loss; set clip_norm=inf or use "
                 "a solver that releases noisy gradients, such as solver='gd'.")
+
+    def _sensitivity(self, penalty, step, n_steps):
+        """Bound the l2 distance between last iterates on neighbouring data."""
+        sums = self._sums
+        self._check_scalar_or_unclipped()
         alpha = penalty.strong_convexity
         # A ridge on some coordinates only adds to the largest curvature, not to the smallest.
         smoothness = sums.smoothness + penalty.smoothness - alpha
+        if contraction(step, alpha, smoothness) > 1.0:
+            # Distances, and the iterates themselves, would grow without bound.
+            raise ValueError(f"learning_rate={step!r}: a step must not expand distances, so at "
+                             f"most {2.0 / (smoothness + 2.0 * alpha):.6g} here; leave "
+                             "learning_rate=None, or use solver='gd'.")
         exact = gradient_descent_sensitivity(
             lipschitz=sums.clip_norm, n_samples=sums.n_samples, step=step, n_steps=n_steps,
             smoothness=smoothness, strong_convexity=alpha)
-        # Rounding in n-term sums adds up to n u per step to a distance of order 1/n.
-        return exact * (1.0 + sums.n_samples**2 * 2.0**-53)
+        return exact * self._rounding
 
-    def _noise(self, shape, sensitivity):
-        scale = self._noise_multiplier * sensitivity
+    def _released(self, theta, sensitivity):
+        """Return theta plus noise, both on a grid far finer than the noise."""
+        unit = 2.0 ** (math.floor(math.log2(self._noise_multiplier * sensitivity)) - 30)
+        # Rounding theta moves each of two neighbouring ones by up to half a unit a coordinate.
+        scale = self._noise_multiplier * (sensitivity + unit * math.sqrt(theta.size))
         if self._pure:
-            return mechanisms.gamma_norm_noise(self._stream, shape, scale)
-        return scale * mechanisms.standard_normal(self._stream, shape)
+            noise = mechanisms.gamma_norm_noise(self._stream, theta.shape, scale)
+        else:
+            noise = scale * mechanisms.standard_normal(self._stream, theta.shape)
+        # Both are whole multiples of the unit, so their sum shows no finer bits.
+        return (np.rint(theta / unit) + np.rint(noise / unit)) * unit

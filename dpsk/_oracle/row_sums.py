@@ -1,53 +1,72 @@
 """Sums of clipped per-row gradients: exact, sensitive, and for oracles only."""
 
 import numpy as np
+from scipy import sparse
 
-from dpsk._models.linear import headroom
+from dpsk._models.linear import HEADROOM
 
 __all__ = ["RowSums"]
 
 # Large enough for threaded matrix-vector products, small enough to leave memory alone.
-_BLOCK_BYTES = 1 << 23
+_BLOCK_BYTES = 1 << 22
+_SHORTEST = 1e-150
 
 
 class RowSums:
-    """Rows, targets and the clipped gradient sums over them.
+    """Rows, targets and the clipped gradient sums over them, in double precision.
 
     Every per-row gradient that enters a sum has norm at most `clip_norm`; a non-finite one
-    enters as zero. No (n, dimension) array is made.
+    enters as zero. No (n, dimension) array is made. Rows of single precision are converted
+    block by block: a float32 sum of many rows can lose more than a row's share.
 
     Parameters
     ----------
     model : LinearModel
     loss : Loss
-    X : ndarray of shape (n, n_features)
-    y : ndarray of shape (n,)
+    rows : Rows
     clip_norm : float
-        Where it is at least the bound that loss and model imply, nothing is clipped.
-    dtype : dtype
-        The floating type to work in; rows of another type are converted block by block.
+        Enforced whatever the loss claims of its slope.
+
+    Attributes
+    ----------
+    resolution : float or None
+        Every sum is a multiple of it, exactly; None where sums are rounded.
     """
 
-    def __init__(self, model, loss, X, y, clip_norm, dtype):
+    resolution = None
+    arithmetic = "float"
+
+    def __init__(self, model, loss, rows, clip_norm):
         self.model = model
         self.loss = loss
-        self.clip_norm = clip_norm
-        self.n_samples = len(X)
-        self._X, self._y = X, y
-        self._dtype = np.dtype(dtype)
-        self._scale, norms = model.bound_rows(X, self._dtype)
-        bound = clip_norm * headroom(dtype)
-        self.clips = bound < loss.lipschitz * model.radius
-        self._limits = None
-        if self.clips:
-            with np.errstate(divide="ignore"):
-                self._limits = (bound / norms).astype(dtype, copy=False)
-        self._block = max(1, _BLOCK_BYTES // max(1, X.shape[1] * self._dtype.itemsize))
+        self.n_samples = len(rows)
+        self._clip_norm = clip_norm
+        self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
+        self._weight_bound = rows.weight_bound
+        self._scale, norms = self._enter(rows)
+        # The squares of shorter rows underflow: their norms may be off, and are no larger.
+        norms = np.maximum(model.entering_norms(norms), _SHORTEST)
+        with np.errstate(over="ignore"):
+            self._limits = clip_norm * HEADROOM / norms
+        # Slices of a CSR matrix would be copies.
+        in_blocks = _BLOCK_BYTES // (8 * rows.X.shape[1])
+        self._block = max(1, self.n_samples if sparse.issparse(rows.X) else in_blocks)
+
+    @property
+    def clip_norm(self):
+        """float : bound on the norm of one row's gradient; read-only, as limits follow it."""
+        return self._clip_norm
+
+    @property
+    def clips(self):
+        """bool : whether the clip may change a gradient, by what loss and model imply."""
+        implied = self._weight_bound * self.loss.lipschitz * self.model.radius
+        return self.clip_norm * HEADROOM < implied
 
     @property
     def smoothness(self):
         """float : smoothness of one row's loss in theta; clipping does not increase it."""
-        return self.loss.smoothness * self.model.radius**2
+        return self._weight_bound * self.loss.smoothness * self.model.radius**2
 
     def gradient(self, theta, rows=None):
         """Return the sum of clipped gradients at `theta`, float64, shape of theta.
@@ -59,29 +78,38 @@ class RowSums:
             Indices of the rows to sum over; None for all.
         """
         total = np.zeros(self.model.shape)
-        for X, y, scale, limits in self._parts(rows):
+        theta = self._point(theta)
+        for X, y, scale, limits, weights in self._parts(rows):
             z = self.model.predict_raw(theta, X, scale)
-            dz = self._clipped(self.loss.gradient(y, z), limits)
+            dz = self._clipped(self.loss.gradient(y, z), limits, weights)
             self.model.gradient_sum(dz, X, scale, total)
         return total
 
-    def _clipped(self, dz, limits):
-        """Clip derivatives in the raw prediction so that gradients stay within the norm."""
+    def _enter(self, rows):
+        """Return the scale of every row and its norm with that scale."""
+        return self.model.row_scales(rows.X)
+
+    def _point(self, theta):
+        """Return the public point at which gradients are taken."""
+        return theta
+
+    def _clipped(self, dz, limits, weights):
+        """Weight derivatives and clip them so that gradients stay within the norm."""
+        if weights is not None:
+            dz *= weights if dz.ndim == 1 else weights[:, None]
         if not np.isfinite(dz.sum()):
             dz[~np.isfinite(dz).reshape(len(dz), -1).all(axis=1)] = 0.0
-        if limits is None:
-            return dz
         if dz.ndim == 1:
             np.minimum(dz, limits, out=dz)
             return np.maximum(dz, -limits, out=dz)
         lengths = np.sqrt(np.einsum("ij,ij->i", dz, dz))
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(lengths > limits, limits / lengths, 1.0)
-        dz *= factors[:, None].astype(dz.dtype, copy=False)
+        dz *= factors[:, None]
         return dz
 
     def _parts(self, rows):
-        """Yield (X, y, scale, limits) by blocks of rows, as views where all rows are read."""
+        """Yield (X, y, scale, limits, weights) by blocks, as views where all rows are read."""
         if rows is None:
             for start in range(0, self.n_samples, self._block):
                 yield self._take(slice(start, start + self._block))
@@ -90,6 +118,8 @@ class RowSums:
                 yield self._take(rows[start:start + self._block])
 
     def _take(self, rows):
-        limits = None if self._limits is None else self._limits[rows]
-        X = self._X[rows].astype(self._dtype, copy=False)
-        return X, self._y[rows], self._scale[rows], limits
+        whole = isinstance(rows, slice) and rows.stop >= self.n_samples and rows.start == 0
+        X = self._X if whole else self._X[rows]
+        vectors = (None if vector is None else vector[rows]
+                   for vector in (self._y, self._scale, self._limits, self._weights))
+        return (X.astype(np.float64, copy=False), *vectors)

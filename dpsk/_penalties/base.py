@@ -13,10 +13,13 @@ class Penalty(ABC):
         an unpenalised intercept makes it 0.
     smoothness : float
         Largest curvature of the differentiable part.
+    is_smooth : bool
+        Whether there is no rest: the proximal map is the identity.
     """
 
     strong_convexity: float
     smoothness: float
+    is_smooth: bool
 
     @abstractmethod
     def value(self, theta):

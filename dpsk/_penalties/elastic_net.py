@@ -29,6 +29,10 @@ class ElasticNet(Penalty):
         return self.alpha * (1.0 - self.l1_ratio)
 
     @property
+    def is_smooth(self):
+        return self.alpha * self.l1_ratio == 0.0
+
+    @property
     def strong_convexity(self):
         return 0.0 if self.free_rows else self.smoothness
 

@@ -6,10 +6,10 @@ cannot disagree.
 
 from dataclasses import dataclass
 
-from dpsk._privacy.events import Gaussian, SampledGaussian
+from dpsk._privacy.events import Gaussian, Repeated, SampledGaussian
 from dpsk._privacy.sampling import poisson_batches
 
-__all__ = ["FullBatch", "PoissonBatches", "batch_plan"]
+__all__ = ["FullBatch", "NoisySums", "PoissonBatches", "batch_plan"]
 
 
 @dataclass(frozen=True)
@@ -54,3 +54,14 @@ def batch_plan(n_samples, batch_size):
     if batch_size is None or batch_size >= n_samples:
         return FullBatch()
     return PoissonBatches(batch_size / n_samples)
+
+
+@dataclass(frozen=True)
+class NoisySums:
+    """The declaration of `count` noisy sums of clipped rows at one noise multiplier."""
+
+    batches: FullBatch | PoissonBatches
+    count: int
+
+    def __call__(self, noise_multiplier):
+        return Repeated(self.batches.release(noise_multiplier), self.count)

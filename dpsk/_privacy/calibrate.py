@@ -3,12 +3,11 @@
 import dataclasses
 import math
 import operator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from dpsk._privacy import accountant, gdp
+from dpsk._privacy.batch_plans import NoisySums, batch_plan
 from dpsk._privacy.bracket import smallest_passing
-from dpsk._privacy.events import Gaussian, Repeated, SampledGaussian
 
 __all__ = ["calibrate", "noise_scale"]
 
@@ -168,23 +167,6 @@ def _verified(make_event, scale, epsilon, delta, spent):
                           f"private; make_event must add noise as the scale grows.")
 
 
-@dataclass(frozen=True)
-class _FullBatchSteps:
-    steps: int
-
-    def __call__(self, scale):
-        return Repeated(Gaussian(2 / scale), self.steps)
-
-
-@dataclass(frozen=True)
-class _SampledSteps:
-    sampling_rate: float
-    steps: int
-
-    def __call__(self, scale):
-        return Repeated(SampledGaussian(self.sampling_rate, scale), self.steps)
-
-
 def noise_scale(epsilon, delta, *, steps, batch_size=None, n_samples, sensitivity):
     r"""Standard deviation of Gaussian noise for a private sum that is released repeatedly.
 
@@ -256,15 +238,13 @@ def noise_scale(epsilon, delta, *, steps, batch_size=None, n_samples, sensitivit
     if not 0 < sensitivity < math.inf:
         raise ValueError(f"sensitivity={sensitivity!r}: must be a finite number > 0, the "
                          f"largest norm of one row's contribution.")
-    if batch_size is None:
-        family = _FullBatchSteps(steps)
-    else:
+    if batch_size is not None:
         batch_size = float(batch_size)
         if not 1 <= batch_size <= n_samples:
             raise ValueError(f"batch_size={batch_size!r}: must be between 1 and "
                              f"n_samples={n_samples}, or None to use every row.")
-        family = _SampledSteps(batch_size / n_samples, steps)
-    return calibrate(family, epsilon, delta) * sensitivity
+    plan = NoisySums(batch_plan(n_samples, batch_size), steps)
+    return calibrate(plan, epsilon, delta) * sensitivity
 
 
 def _whole(value, name, least):

@@ -63,7 +63,7 @@ class Certificate:
     noise_source : str
     reproducible : bool
         Whether the noise repeats under the same integer ``random_state``.
-    arithmetic : {"float", "grid"}
+    arithmetic : {"float", "grid", "snapped"}
     relation : str
     versions : tuple of (str, str)
 
@@ -200,6 +200,8 @@ class Certificate:
 
 _ARITHMETIC = {
     "float": "float: noise and sums in floating point, an idealisation of real arithmetic",
+    "grid": "grid: sums and noise are exact multiples of a power of two",
+    "snapped": "snapped: steps in float64; the result and its noise on a grid",
 }
 
 

@@ -169,7 +169,13 @@ class NormalMixture:
         up = (2 * x - 1) / (2 * self.z**2)
         down = (-2 * x - 1) / (2 * self.z**2)
         return (np.log1p(self.q * np.expm1(np.minimum(up, 600.0))) + np.maximum(up - 600.0, 0)
-                - np.log1p(self.q * np.expm1(down)))
+                - self._log_lower(down))
+
+    def _log_lower(self, down):
+        # log(1 - q + q e^down), without cancellation for q close to 1
+        if self.q < 0.5:
+            return np.log1p(self.q * np.expm1(down))
+        return np.logaddexp(math.log1p(-self.q), math.log(self.q) + down)
 
     def _inverse(self, loss):
         # for loss[0] = 0 < loss[1] < ...

@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._losses import Loss
+from dpsk._losses import Loss, Squared
 from dpsk._models import LinearModel
-from dpsk._models.linear import headroom
+from dpsk._models.linear import HEADROOM
 from dpsk._penalties import Penalty
 
-__all__ = ["Problem", "Result", "Solver", "check_requirements", "full_clip_norm"]
+__all__ = ["Problem", "Result", "Solver", "check_monotone", "check_requirements",
+           "full_clip_norm"]
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,11 @@ class Problem:
     penalty : Penalty
     epsilon, delta : float
         The budget.
-    dtype : str
-        Name of the floating type that sums are made in.
+    directions : float or None
+        None for rows as they are. For whitened rows, of norm at most 1, the number of directions
+        in which they vary alike: their second moment is about the identity over it.
+    weight_bound : float
+        Public bound on the rows' weights; inf where there is none.
     """
 
     n_samples: int
@@ -36,17 +40,18 @@ class Problem:
     penalty: Penalty
     epsilon: float
     delta: float
-    dtype: str = "float64"
+    directions: float | None = None
+    weight_bound: float = 1.0
 
     @property
     def lipschitz(self):
         """float : norm bound of one row's gradient without clipping."""
-        return self.loss.lipschitz * self.model.radius
+        return self.weight_bound * self.loss.lipschitz * self.model.radius
 
     @property
     def smoothness(self):
         """float : smoothness of one row's loss in theta."""
-        return self.loss.smoothness * self.model.radius**2
+        return self.weight_bound * self.loss.smoothness * self.model.radius**2
 
 
 @dataclass(frozen=True)
@@ -72,12 +77,16 @@ class Solver(ABC):
     it asks an oracle, whose every answer is noisy and charged.
     """
 
+    #: The class of the oracle that this solver asks; the fit opens it, the rows stay inside.
+    oracle: ClassVar[type]
     #: Names in REQUIREMENTS of what the rest of the problem must offer.
     requires: ClassVar[tuple] = ()
     #: Whether the guarantee needs every coordinate, intercept included, to be penalised.
     penalizes_intercept: ClassVar[bool] = False
-    #: The floating type the guarantee needs, or None to keep that of the rows.
-    working_dtype: ClassVar[str | None] = None
+    #: Whether whitened rows help; a method that solves exactly has no use for them.
+    whitens: ClassVar[bool] = True
+    #: Whether it has a `clip_norm` for gradients.
+    clips: ClassVar[bool] = True
     #: Parameters that estimators offer by name but this solver has no use for.
     ignores: ClassVar[tuple] = ()
 
@@ -88,10 +97,6 @@ class Solver(ABC):
     @abstractmethod
     def plan(self, problem):
         """Return the declaration: a hashable function from a noise multiplier to an Event."""
-
-    @abstractmethod
-    def oracle(self, problem, sums, noise_multiplier, stream, ledger):
-        """Return the oracle that this solver asks, at the given noise multiplier."""
 
     @abstractmethod
     def minimize(self, oracle, penalty, theta):
@@ -106,24 +111,43 @@ class Solver(ABC):
 #: name -> (test of (solver, problem), what to say when it fails)
 REQUIREMENTS = {
     "finite clip": (
-        lambda solver, problem: np.isfinite(solver.clip_norm),
-        "clip_norm=inf: {loss} does not bound the gradient of a row; set a finite clip_norm."),
+        lambda solver, problem: solver.clip_norm is None or np.isfinite(solver.clip_norm)
+        or np.isfinite(problem.lipschitz),
+        "clip_norm=inf: {loss}, with the weights given, does not bound the gradient of a row; set "
+        "a finite clip_norm."),
     "loss.lipschitz": (
-        lambda solver, problem: np.isfinite(problem.loss.lipschitz),
-        "solver={solver!r} needs a loss with bounded slope, which {loss} has not; "
-        "use solver='gd' with a finite clip_norm."),
+        lambda solver, problem: np.isfinite(problem.lipschitz),
+        "solver={solver!r} needs a loss of bounded slope and bounded weights, which {loss} with "
+        "the weights given has not; use solver='gd'."),
     "loss.smoothness": (
-        lambda solver, problem: np.isfinite(problem.loss.smoothness),
-        "solver={solver!r} needs a smooth loss, which {loss} is not; use solver='gd'."),
+        lambda solver, problem: np.isfinite(problem.smoothness),
+        "solver={solver!r} needs a smooth loss and bounded weights, which {loss} with the weights "
+        "given has not; use solver='gd'."),
+    "ridge": (
+        lambda solver, problem: problem.penalty.is_smooth
+        and problem.penalty.strong_convexity > 0,
+        "solver={solver!r} needs penalty='l2' with alpha > 0, which is what makes earlier steps "
+        "fade; use solver='gd'."),
+    "squared loss": (
+        lambda solver, problem: isinstance(problem.loss, Squared),
+        "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'."),
+    "l2 penalty": (
+        lambda solver, problem: problem.penalty.smoothness == problem.penalty.strong_convexity
+        and problem.penalty.is_smooth,
+        "solver={solver!r} takes penalty='l2' only; use solver='gd' for another penalty."),
     "delta > 0": (
         lambda solver, problem: problem.delta > 0,
         "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
-        "delta=None for 1/n**2, or use solver='output_perturbation' for pure epsilon."),
+        "delta=None for 1/n**2, or use solver='output_perturbation' for pure epsilon where the "
+        "loss has a bounded slope."),
 }
 
 
 def check_requirements(name, solver, problem):
-    """Raise a ValueError naming the first requirement of `solver` that `problem` fails."""
+    """Raise a ValueError naming the first requirement of `solver` that `problem` fails.
+
+    To be called before the solver is configured, which may rely on them.
+    """
     for requirement in solver.requires:
         met, message = REQUIREMENTS[requirement]
         if not met(solver, problem):
@@ -131,6 +155,14 @@ def check_requirements(name, solver, problem):
             raise ValueError(message.format(solver=name, loss=loss))
 
 
+def check_monotone(problem, clip_norm):
+    """Raise a ValueError where clipping would void an argument by nonexpansive steps."""
+    if problem.loss.vector_output and clip_norm < full_clip_norm(problem):
+        raise ValueError(
+            f"clip_norm={clip_norm!r} clips gradients of a vector-valued prediction, which are "
+            "then not the gradients of any convex loss; set clip_norm=inf or use solver='gd'.")
+
+
 def full_clip_norm(problem):
     """Return the smallest clip norm that clips nothing, head-room included."""
-    return problem.lipschitz / headroom(problem.dtype)
+    return problem.lipschitz / HEADROOM

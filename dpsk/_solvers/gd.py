@@ -5,11 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._oracle import GradientOracle, NoisyGradients
-from dpsk._privacy import gdp
-from dpsk._privacy.batch_plans import FullBatch
+from dpsk._oracle import GradientOracle
+from dpsk._privacy.batch_plans import FullBatch, NoisySums
 from dpsk._solvers.base import Solver
-from dpsk._solvers.descent import check_iterate, default_clip_norm, default_step, descend
+from dpsk._solvers.descent import (
+    check_iterate,
+    default_clip_norm,
+    default_step,
+    default_steps,
+    descend,
+)
 from dpsk._utils.parameters import check_flag
 
 __all__ = ["GradientDescent"]
@@ -28,15 +33,16 @@ class GradientDescent(Solver):
     Parameters
     ----------
     max_iter : int or None
-        T. None: ``2 sqrt(n mu / sqrt(dimension))`` rounded, within [5, 1000], where mu is
-        the budget as Gaussian differential privacy.
+        T. None: see `default_steps`.
     learning_rate : float or None
         None: see `default_step`.
     clip_norm : float or None
-        C. None: half the bound that loss and row norms imply.
+        C. None: see `default_clip_norm`.
     accelerate : bool
-    iterate : {"tail", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates.
+        Whether to use Nesterov's momentum.
+    iterate : {"tail", "half", "last", "average", "random"} or None
+        "tail" averages the last quarter of the iterates, "half" their last half. None: "half"
+        on whitened rows, else "tail".
 
     References
     ----------
@@ -48,30 +54,27 @@ class GradientDescent(Solver):
     learning_rate: float | None = None
     clip_norm: float | None = None
     accelerate: bool = True
-    iterate: str = "tail"
+    iterate: str | None = None
 
+    oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
     ignores: ClassVar[tuple] = ("batch_size",)
 
     def configured(self, problem):
-        check_iterate(self.iterate)
+        if self.iterate is not None:
+            check_iterate(self.iterate)
         check_flag("solver_options: accelerate", self.accelerate)
         clip_norm = default_clip_norm(problem, self.clip_norm)
         learning_rate = self.learning_rate
         if learning_rate is None:
             learning_rate = default_step(problem, clip_norm)
-        max_iter = self.max_iter
-        if max_iter is None and problem.delta > 0:
-            mu = gdp.mu(problem.epsilon, problem.delta)
-            signal = problem.n_samples * mu / np.sqrt(problem.model.dimension)
-            max_iter = int(np.clip(round(2.0 * np.sqrt(signal)), 5, 1000))
-        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter)
+        max_iter = self.max_iter or default_steps(problem)
+        iterate = self.iterate or ("tail" if problem.directions is None else "half")
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
+                       iterate=iterate)
 
     def plan(self, problem):
-        return NoisyGradients(FullBatch(), self.max_iter)
-
-    def oracle(self, problem, sums, noise_multiplier, stream, ledger):
-        return GradientOracle(sums, self.plan(problem), noise_multiplier, stream, ledger)
+        return NoisySums(FullBatch(), self.max_iter)
 
     def minimize(self, oracle, penalty, theta):
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,

@@ -5,11 +5,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._oracle import OneRelease, OutputOracle
+from dpsk._oracle import OneRelease, OutputOracle, steps_to_certify
 from dpsk._privacy import gdp
-from dpsk._solvers.base import Result, Solver, full_clip_norm
+from dpsk._privacy.sensitivity import contraction
+from dpsk._solvers.base import Result, Solver, check_monotone, full_clip_norm
+from dpsk._utils.parameters import check_real
 
 __all__ = ["OutputPerturbation"]
+
+#: Certifying is worth this many plain steps at most, should they be needed.
+_MOST_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -24,15 +29,22 @@ class OutputPerturbation(Solver):
     ``delta = 0``: ``Pure(epsilon)``, density proportional to ``exp(-epsilon ||z|| / Delta)``.
     The penalty includes the intercept: with a free one alpha is 0.
 
+    With an l2 penalty and neither steps nor their size given, it goes on to a point where the
+    gradient's norm is certified to be at most a thousandth of ``C / n``, and the distance is
+    that of the minimisers, ``2 C / (n alpha)``, and a thousandth.
+
     Parameters
     ----------
     max_iter : int or None
-        T. None: with alpha > 0 until the distance to the optimum is a thousandth of
+        T. None: with an l2 penalty the steps that certify the minimiser on any data, where
+        20000 suffice; else with alpha > 0 until the distance to the optimum is a thousandth of
         ``C / alpha``, at most 5000; else the T that balances bias against noise, in [5, 2000].
     learning_rate : float or None
         None: ``1 / smoothness``, or ``2 / (smoothness + 2 alpha)`` with alpha > 0.
     clip_norm : float or None
         C. None: the bound that loss and row norms imply.
+    tolerance : float or None
+        Gradient norm to certify. None: ``C / (1000 n)`` where that applies; 0: do not certify.
 
     References
     ----------
@@ -43,38 +55,61 @@ class OutputPerturbation(Solver):
     max_iter: int | None = None
     learning_rate: float | None = None
     clip_norm: float | None = None
+    tolerance: float | None = None
 
+    oracle: ClassVar[type] = OutputOracle
     requires: ClassVar[tuple] = ("loss.lipschitz", "loss.smoothness")
     penalizes_intercept: ClassVar[bool] = True
-    working_dtype: ClassVar[str | None] = "float64"
     ignores: ClassVar[tuple] = ("batch_size",)
 
     def configured(self, problem):
+        if self.tolerance is not None:
+            check_real("solver_options: tolerance", self.tolerance, low=0, remedy="None, or a "
+                       "finite number >= 0, which is 0 not to certify")
         full = full_clip_norm(problem)
         clip_norm = full if self.clip_norm is None else min(self.clip_norm, full)
+        check_monotone(problem, clip_norm)
         alpha, smoothness = problem.penalty.strong_convexity, problem.smoothness
         step = self.learning_rate
         if step is None:
             step = 2.0 / (smoothness + 2.0 * alpha) if alpha else 1.0 / smoothness
-        elif alpha == 0 and step > 2.0 / smoothness:
-            raise ValueError(f"learning_rate={step!r}: must be at most {2.0 / smoothness:.6g}, "
-                             "twice the inverse smoothness, or the sensitivity is unbounded; "
-                             "leave learning_rate=None, or use solver='gd'.")
-        max_iter = self.max_iter
+        elif contraction(step, alpha, smoothness) > 1.0:
+            raise ValueError(f"learning_rate={step!r}: a step must not expand distances, so at "
+                             f"most {2.0 / (smoothness + 2.0 * alpha):.6g} here; leave "
+                             "learning_rate=None, or use solver='gd'.")
+        tolerance, max_iter = self._certified(problem, clip_norm, step)
         if max_iter is None and alpha:
             max_iter = int(np.clip(np.ceil(np.log(1e3) / (step * alpha)), 1, 5000))
         elif max_iter is None:
             max_iter = _balanced_steps(problem, clip_norm)
-        return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter)
+        return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter,
+                       tolerance=tolerance)
+
+    def _certified(self, problem, clip_norm, step):
+        """Return tolerance and steps; a tolerance of 0 stands for a fixed number of steps."""
+        penalty = problem.penalty
+        alpha = penalty.strong_convexity
+        longest = 2.0 / (problem.smoothness + 2.0 * alpha)
+        applies = penalty.is_smooth and alpha > 0 and step <= longest
+        if self.tolerance and not applies:
+            raise ValueError(f"solver_options: tolerance={self.tolerance!r}: only with an l2 "
+                             "penalty, alpha > 0, can the minimiser be certified, and with steps "
+                             f"of at most {longest:.6g}; leave it out.")
+        if not applies or self.max_iter is not None or self.tolerance == 0:
+            return self.tolerance or 0.0, self.max_iter
+        tolerance = self.tolerance or 1e-3 * clip_norm / problem.n_samples
+        steps = steps_to_certify(clip_norm, tolerance, step, alpha)
+        return (tolerance, steps) if steps <= _MOST_STEPS else (0.0, None)
 
     def plan(self, problem):
         return OneRelease(pure=problem.delta == 0)
 
-    def oracle(self, problem, sums, noise_multiplier, stream, ledger):
-        return OutputOracle(sums, self.plan(problem), noise_multiplier, stream, ledger)
-
     def minimize(self, oracle, penalty, theta):
-        theta = oracle.descend(theta, penalty, self.learning_rate, self.max_iter)
+        if self.tolerance:
+            theta = oracle.minimise(theta, penalty, self.learning_rate, self.tolerance,
+                                    self.max_iter)
+        else:
+            theta = oracle.descend(theta, penalty, self.learning_rate, self.max_iter)
         return Result(theta, self.max_iter)
 
 

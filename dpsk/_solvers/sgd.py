@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dpsk._oracle import GradientOracle, NoisyGradients
-from dpsk._privacy.batch_plans import batch_plan
+from dpsk._oracle import GradientOracle
+from dpsk._privacy.batch_plans import NoisySums, batch_plan
 from dpsk._solvers.base import Solver
 from dpsk._solvers.descent import check_iterate, default_clip_norm, default_step, descend
 
@@ -27,11 +27,11 @@ class StochasticGradientDescent(Solver):
     learning_rate : float or None
         None: see `default_step`.
     clip_norm : float or None
-        C. None: half the bound that loss and row norms imply.
+        C. None: see `default_clip_norm`.
     batch_size : int or None
         Expected batch size. None: 256, at most n; n itself means full batches.
-    iterate : {"tail", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates.
+    iterate : {"tail", "half", "last", "average", "random"}
+        "tail" averages the last quarter of the iterates, "half" their last half.
 
     References
     ----------
@@ -45,6 +45,7 @@ class StochasticGradientDescent(Solver):
     batch_size: int | None = None
     iterate: str = "tail"
 
+    oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
 
     def configured(self, problem):
@@ -60,10 +61,7 @@ class StochasticGradientDescent(Solver):
                        batch_size=batch_size, max_iter=max_iter)
 
     def plan(self, problem):
-        return NoisyGradients(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
-
-    def oracle(self, problem, sums, noise_multiplier, stream, ledger):
-        return GradientOracle(sums, self.plan(problem), noise_multiplier, stream, ledger)
+        return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
 
     def minimize(self, oracle, penalty, theta):
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,

@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+from scipy import sparse
 
 __all__ = ["content_digest"]
 
@@ -12,23 +13,33 @@ _BLOCK = 1 << 12
 def content_digest(array):
     """Return the SHA-256 digest of shape and non-zero entries, row by row.
 
-    Memory order, strides and the sign of zero make no difference.
+    Memory order, strides, the sign of zero and the container make no difference.
 
     Parameters
     ----------
-    array : ndarray of shape (n,) or (n, d)
+    array : ndarray of shape (n,) or (n, d), or CSR matrix without duplicates
 
     Returns
     -------
     digest : bytes of length 32
     """
     digest = hashlib.sha256(repr(array.shape).encode())
-    rows = array.reshape(len(array), -1)
-    for start in range(0, len(rows), _BLOCK):
-        block = rows[start:start + _BLOCK]
-        row, column = np.nonzero(block)
-        counts = np.bincount(row, minlength=len(block)).astype("<i8")
-        digest.update(counts.tobytes())
-        digest.update(column.astype("<i8").tobytes())
-        digest.update(np.ascontiguousarray(block[row, column]).tobytes())
+    rows = array if sparse.issparse(array) else array.reshape(len(array), -1)
+    for start in range(0, rows.shape[0], _BLOCK):
+        counts, columns, values = _entries(rows[start:start + _BLOCK])
+        digest.update(counts.astype("<i8").tobytes())
+        digest.update(columns.astype("<i8").tobytes())
+        digest.update(np.ascontiguousarray(values).tobytes())
     return digest.digest()
+
+
+def _entries(block):
+    """Return the number of non-zeros of every row, their columns and their values."""
+    if sparse.issparse(block):
+        kept = block.data != 0
+        row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[kept]
+        column, values = block.indices[kept], block.data[kept]
+    else:
+        row, column = np.nonzero(block)
+        values = block[row, column]
+    return np.bincount(row, minlength=block.shape[0]), column, values

@@ -4,6 +4,7 @@ import re
 import warnings
 
 import numpy as np
+from sklearn.exceptions import DataConversionWarning
 
 __all__ = ["discreetly"]
 
@@ -23,6 +24,10 @@ _SAFE = re.compile("|".join([
     r"Unknown label type: [\w-]+\. Maybe you are trying to fit a classifier, which expects "
     r"discrete classes on a regression target with continuous values\.",
     r"This \w+ estimator requires y to be passed, but the target y is None\.",
+    r"Sample weights must be 1D array or scalar(, got \dD array\. Expected either a scalar value "
+    r"or a 1D array of length \d+\.)?",
+    r"Sample weights must contain at least one non-zero number\.",
+    r"sample_weight\.shape == \([\d, ]*\), expected \([\d, ]+\)!",
     r"X has \d+ features, but \w+ is expecting \d+ features as input\.",
     r"The feature names should match those that were passed during fit\.[\s\S]*",
     r"Feature names are only supported if all input features have string names, [\s\S]*",
@@ -33,6 +38,7 @@ _SAFE = re.compile("|".join([
     r"int too large to convert to float",
     r"'<' not supported between instances of '\w+' and '\w+'",
 ]))
+_SAFE_WARNING = re.compile(r"X (does not have|has) (valid )?feature names, but ")
 _RESHAPE = (" Reshape your data either using array.reshape(-1, 1) if your data has a single "
             "feature or array.reshape(1, -1) if it contains a single sample.")
 _NUMBERS = "; {what} must be numeric."
@@ -69,16 +75,24 @@ def discreetly(what, function, *args, **kwargs):
         As `function` raised them, with a text free of data; ValueError for any other.
     """
     try:
-        # Whether a conversion overflows depends on the rows: no warning about it.
-        with np.errstate(all="ignore"):
-            return function(*args, **kwargs)
-    except Warning:
-        # A filter made it an error; validation's warnings speak of shapes and names only.
-        raise
+        with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = function(*args, **kwargs)
     except Exception as error:
         kind, message = _public_form(what, error)
+    else:
+        _warn_again(caught)
+        return result
     # Raised outside the handler, so that the original is not attached as context.
     raise kind(message)
+
+
+def _warn_again(caught):
+    """Repeat the warnings whose text speaks of shapes and names only, and drop the others."""
+    for warning in caught:
+        if issubclass(warning.category, DataConversionWarning) or \
+                _SAFE_WARNING.match(str(warning.message)):
+            warnings.warn(warning.message, stacklevel=4)
 
 
 def _public_form(what, error):

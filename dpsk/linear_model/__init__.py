@@ -1,6 +1,10 @@
 """Linear models."""
 
 from dpsk.linear_model._huber import DPHuberRegressor
+from dpsk.linear_model._least_squares import DPLinearRegression, DPRidge
 from dpsk.linear_model._logistic import DPLogisticRegression
+from dpsk.linear_model._poisson import DPPoissonRegressor
+from dpsk.linear_model._svc import DPLinearSVC
 
-__all__ = ["DPHuberRegressor", "DPLogisticRegression"]
+__all__ = ["DPHuberRegressor", "DPLinearRegression", "DPLinearSVC", "DPLogisticRegression",
+           "DPPoissonRegressor", "DPRidge"]

@@ -1,13 +1,19 @@
 """What the linear estimators share: from rows and parameters to a Problem, and back."""
 
+from dataclasses import replace
+
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from scipy import sparse
+from sklearn import config_context
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from dpsk._base import DPEstimator
-from dpsk._models import LinearModel
+from dpsk._models import LinearModel, Preconditioner
 from dpsk._penalties import PENALTIES
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import SOLVERS, Problem
+from dpsk._solvers.choice import auto_solver
+from dpsk._solvers.whitening import pays
 from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_choice, check_flag, check_real
 
@@ -19,61 +25,163 @@ _FLOATS = [np.float64, np.float32]
 class LinearEstimator(DPEstimator):
     """Base of estimators whose raw prediction is ``x' coef + intercept`` of a bounded row."""
 
+    #: That of the losses: whether whitened rows are only scaled down.
+    _keeps_length = False
+
     def _check_params(self):
         self._check_privacy_params()
         check_real("alpha", self.alpha, low=0, remedy="a finite number >= 0")
         check_real("l1_ratio", self.l1_ratio, low=0, high=1, remedy="a number in [0, 1]")
         check_choice("penalty", self.penalty, PENALTIES)
         check_flag("fit_intercept", self.fit_intercept)
+        if self.precondition != "auto":
+            check_flag("precondition", self.precondition)
+        if self.penalty.endswith("_ball"):
+            check_real("radius", self.radius, low=0, open_low=True,
+                       remedy=f"a finite number > 0, as penalty={self.penalty!r} needs one")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _check_rows(self, X, y):
         """Validate training rows and targets; no message carries a data value."""
-        return discreetly("X or y", validate_data, self, X, y, dtype=_FLOATS,
-                          ensure_min_samples=2, **self._target_checks)
+        # Finite rows are what bounds rest on: no global setting may skip the check.
+        with config_context(assume_finite=False, array_api_dispatch=False):
+            X, y = discreetly("X or y", validate_data, self, X, y, dtype=_FLOATS,
+                              accept_sparse="csr", ensure_min_samples=2, **self._target_checks)
+        return _without_duplicates(X), y
 
-    def _fit_linear(self, X, y, loss, n_outputs, *, enforced=(), public=()):
-        """Fit on validated rows and encoded targets; set the fitted attributes.
+    def _check_weights(self, sample_weight, X):
+        """Return sample weights as an array of the rows' dtype, or None."""
+        if sample_weight is None:
+            return None
+        weights = discreetly("sample_weight", _check_sample_weight, sample_weight, X,
+                             dtype=X.dtype)
+        if not np.all((weights >= 0) & np.isfinite(weights)):
+            raise ValueError("sample_weight: must be finite and >= 0; a row's weight multiplies "
+                             "its loss.")
+        if not weights.any():
+            raise ValueError("sample_weight: all weights are zero; at least one must not be.")
+        return weights
+
+    def _weight_facts(self, sample_weight):
+        """Return what is taken as public about the weights."""
+        return [] if sample_weight is None else ["that some sample weight is not zero"]
+
+    def _fit_linear(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
+                    free_weights=False, enforced=(), public=()):
+        """Fit on validated rows and encoded targets; set `preconditioner_`.
+
+        Weights may exceed `weight_bound` only with `free_weights`, and are lowered to it where
+        the guarantee of the solver rests on the curvature of a row's loss.
 
         Returns
         -------
         coef : ndarray of shape (n_features,) or (n_features, n_outputs), dtype of X
-        intercept : float or ndarray of shape (n_outputs,), dtype of X
+        intercept : scalar or ndarray of shape (n_outputs,), dtype of X
         """
-        epsilon, delta = self._budget(len(X))
-        name = self._solver_name(delta)
+        n_samples, n_features = X.shape
+        epsilon, delta = self._budget(n_samples)
+        rows = LinearModel(n_features, n_outputs, bool(self.fit_intercept),
+                           float(self.data_norm))
+        facts = Problem(n_samples=n_samples, model=rows, loss=loss, penalty=self._penalty(0),
+                        epsilon=epsilon, delta=delta,
+                        weight_bound=np.inf if free_weights else weight_bound)
+        name = self._auto_solver(facts) if self.solver == "auto" else self.solver
         solver = SOLVERS[name]
-        model = LinearModel(X.shape[1], n_outputs, bool(self.fit_intercept),
-                            float(self.data_norm))
-        free_rows = int(self.fit_intercept and not solver.penalizes_intercept)
-        problem = Problem(
-            n_samples=len(X), model=model, loss=loss,
-            penalty=PENALTIES[self.penalty](float(self.alpha), float(self.l1_ratio), free_rows),
-            epsilon=epsilon, delta=delta, dtype=solver.working_dtype or X.dtype.name)
-        theta = self._solve(
-            problem, name, X, y,
-            enforced=[self._row_bound(), *enforced],
-            public=["number of rows and of features, feature names, dtype", "all parameters",
-                    *public],
-            released=["coef_", "intercept_"])
+        if free_weights and "loss.smoothness" in solver.requires:
+            facts = replace(facts, weight_bound=weight_bound)
+            enforced = [*enforced, Enforced("sample_weight", float(weight_bound), "default",
+                                            "greater weights are lowered to it")]
+        whitened = self._whitens(X, facts, solver)
+        # The constant becomes a coordinate of the whitened rows, which have norm 1.
+        model = LinearModel(rows.shape[0], n_outputs, False, 1.0) if whitened else rows
+        free_rows = int(model.fit_intercept and not solver.penalizes_intercept)
+        problem = replace(facts, model=model, penalty=self._penalty(free_rows),
+                          directions=float(rows.shape[0]) if whitened else None)
+        theta, matrix = self._solve(
+            problem, name, X, y, weights=weights, whiten=rows if whitened else None,
+            enforced=[self._row_bound(whitened), *enforced],
+            public=["number of rows and of features, feature names, dtype and container",
+                    "all parameters", *public],
+            released=["coef_", "intercept_", *(["preconditioner_"] if whitened else [])])
+        if whitened:
+            theta = matrix @ theta
+            matrix = matrix.astype(X.dtype)
+        self.preconditioner_ = matrix
         theta = theta.astype(X.dtype)
         if not self.fit_intercept:
-            return theta, np.zeros(model.shape[1:], dtype=X.dtype)
+            return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()]
         return theta[:-1], theta[-1]
 
-    def _row_bound(self):
+    def _auto_solver(self, problem):
+        """Return the name of the solver that "auto" stands for."""
+        return auto_solver(problem)
+
+    def _penalty(self, free_rows):
+        return PENALTIES[self.penalty](alpha=float(self.alpha), l1_ratio=float(self.l1_ratio),
+                                       radius=self.radius, free_rows=free_rows)
+
+    def _whitens(self, X, problem, solver):
+        """Decide from public facts whether rows are whitened."""
+        if self.precondition == "auto":
+            return solver.whitens and pays(problem, sparse.issparse(X))
+        if not self.precondition:
+            return False
+        if not solver.whitens:
+            raise ValueError("precondition=True: a solver that releases moments has no use for "
+                             "it; leave precondition='auto', or use solver='gd'.")
+        if sparse.issparse(X):
+            raise ValueError("precondition=True: a preconditioner makes rows dense; pass a dense "
+                             "X, or leave precondition='auto'.")
+        if problem.delta == 0:
+            raise ValueError("precondition=True: the second moment gets Gaussian noise, which "
+                             "needs delta > 0; leave precondition='auto'.")
+        return True
+
+    def _row_bound(self, whitened):
         origin = "default" if self.data_norm == 1.0 else "declared"
-        return Enforced("data_norm", float(self.data_norm), origin,
-                        "l2 norm of one row of features; longer rows are scaled down, in "
-                        "training and in prediction"
-                        + (", then a constant 1 is appended" if self.fit_intercept else ""))
+        how = ("l2 norm of one row of features; longer rows are scaled down, in training and in "
+               "prediction")
+        if self.fit_intercept:
+            how += ", then a constant 1 is appended"
+        if whitened:
+            how += "; then rows are mapped by the released preconditioner to norm at most 1"
+        return Enforced("data_norm", float(self.data_norm), origin, how)
 
     def _predict_raw(self, X):
         """Return raw predictions of bounded rows, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self)
-        X = discreetly("X", validate_data, self, X, dtype=_FLOATS, reset=False)
+        X = discreetly("X", validate_data, self, X, dtype=_FLOATS, accept_sparse="csr",
+                       reset=False)
+        X = _without_duplicates(X)
         coef = self.coef_.T
         columns = coef if coef.ndim == 2 and coef.shape[1] > 1 else coef.reshape(-1)
         model = LinearModel(X.shape[1], None, False, float(self.data_norm))
         with np.errstate(all="ignore"):
-            scale, _ = model.bound_rows(X, X.dtype)
-            return model.predict_raw(columns, X, scale) + self.intercept_
+            # The same map as in training, where float64 makes it.
+            scale = model.row_scales(X)[0].astype(X.dtype, copy=False)
+            raw = model.predict_raw(columns, X, scale) + self.intercept_
+            if self.preconditioner_ is None:
+                return raw
+            rows = LinearModel(X.shape[1], None, bool(self.fit_intercept), float(self.data_norm))
+            mapping = Preconditioner(rows, self.preconditioner_, self._keeps_length)
+            factors = mapping.factors(X).astype(X.dtype)
+        return raw * (factors if raw.ndim == 1 else factors[:, None])
+
+
+def _without_duplicates(X):
+    """Return X with one entry a place, in order; the caller's matrix is not touched."""
+    if not sparse.issparse(X):
+        return X
+    # A view without flags: those of the caller's matrix may be out of date.
+    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        if not np.isfinite(X.data).all():
+            raise ValueError("Input X contains infinity or a value too large for "
+                             f"{X.dtype.name}, once entries of the same place are added.")
+    return X

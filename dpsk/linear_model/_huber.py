@@ -1,22 +1,13 @@
 """Huber regression with differential privacy."""
 
-from typing import ClassVar
-
-import numpy as np
-from sklearn.base import RegressorMixin
-
 from dpsk._losses import Huber
-from dpsk._privacy.certificate import Enforced
-from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_real
-from dpsk.linear_model._base import LinearEstimator
+from dpsk.linear_model._regressor import LinearRegressor
 
 __all__ = ["DPHuberRegressor"]
 
-_DEFAULT_BOUNDS = (-1.0, 1.0)
 
-
-class DPHuberRegressor(RegressorMixin, LinearEstimator):
+class DPHuberRegressor(LinearRegressor):
     r"""Robust linear regression trained with differential privacy.
 
     Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises,
@@ -41,11 +32,19 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
         Where the loss turns linear, as a share of half the width of `target_bounds`.
     alpha : float, default=0.0
         Strength of the penalty beside the **mean** loss, on the scale of [-1, 1].
-    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
+        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
-    solver : {"auto", "gd", "sgd", "output_perturbation"}, default="auto"
-        "auto" takes "gd", or "output_perturbation" at ``delta=0``.
+    radius : float or None, default=None
+        Radius of a ball; needed exactly there.
+    solver : {"auto", "gd", "sgd", "last_iterate", "output_perturbation"}, default="auto"
+        "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
+        is strong for the budget, and "gd" otherwise.
+    precondition : {"auto", True, False}, default="auto"
+        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
@@ -53,7 +52,7 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
         Rows of greater l2 norm are scaled down to it, in training and in prediction.
     fit_intercept : bool, default=True
     solver_options : dict or None, default=None
-        Further options of the solver: for "gd" ``accelerate`` and ``iterate``, for "sgd"
+        Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
         ``iterate``.
     random_state : int or None, default=None
         None: operating-system entropy, fresh in every fit. An int repeats the same noise for
@@ -65,6 +64,12 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
+    offset_ : float
+        Middle of `target_bounds` where rows were whitened, added last; else 0, as the
+        intercept holds it.
+    preconditioner_ : ndarray or None
+        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
+        constant; one less without intercept. None where rows were not whitened.
     n_iter_ : int
         The planned number of steps.
     n_features_in_ : int
@@ -81,11 +86,14 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: noisy gradients ("gd", "sgd")
-    or one noisy coefficient vector ("output_perturbation"), and what follows from them. The
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
+    rows are whitened, then noisy gradients ("gd", "sgd") or one noisy coefficient vector
+    ("output_perturbation"), and what follows from them. The
     number of rows and features and all parameters are public.
 
-    ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`.
+    ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the
+    scaled row, its value is ``r' coef_ + intercept_``, divided by
+    ``max(1, ||P (r, 1)||)`` where ``preconditioner_`` is a matrix P, plus ``offset_``.
 
     References
     ----------
@@ -103,18 +111,11 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
     True
     """
 
-    _target_checks: ClassVar[dict] = {"y_numeric": True}
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # With 200 rows and 10 features epsilon=1 reaches an R2 of 0.1 to 0.3, not 0.5.
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=_DEFAULT_BOUNDS, threshold=0.1,
-                 alpha=0.0, penalty="l2", l1_ratio=0.5, solver="auto", max_iter=None,
-                 learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
-                 fit_intercept=True, solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0), threshold=0.1,
+                 alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
+                 precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
+                 clip_norm=None, data_norm=1.0, fit_intercept=True, solver_options=None,
+                 random_state=None, verbose=0):
         self.epsilon = epsilon
         self.delta = delta
         self.target_bounds = target_bounds
@@ -122,7 +123,9 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
         self.alpha = alpha
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.radius = radius
         self.solver = solver
+        self.precondition = precondition
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -133,61 +136,7 @@ class DPHuberRegressor(RegressorMixin, LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y):
-        """Fit the model under the declared budget.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Finite numbers; float32 stays float32.
-        y : array-like of shape (n,)
-            Finite numbers, clipped to `target_bounds`.
-
-        Returns
-        -------
-        self : DPHuberRegressor
-        """
-        self._check_params()
-        check_real("threshold", self.threshold, low=1e-10, remedy="a finite number >= 1e-10")
-        low, high = self._bounds()
-        X, y = self._check_rows(X, y)
-        middle, half = 0.5 * (low + high), 0.5 * (high - low)
-        y = discreetly("y", y.astype, np.float64)
-        scaled = ((np.clip(y, low, high) - middle) / half).astype(X.dtype)
-        coef, intercept = self._fit_linear(X, scaled, Huber(float(self.threshold)), None,
-                                           enforced=[self._target_bound(low, high)])
-        self.coef_ = coef * X.dtype.type(half)
-        self.intercept_ = float(intercept) * half + middle
-        return self
-
-    def predict(self, X):
-        """Return predicted targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        targets : ndarray of shape (n,)
-        """
-        return self._predict_raw(X)
-
-    def _bounds(self):
-        """Return `target_bounds` as two floats."""
-        try:
-            low, high = (check_real("target_bounds", end, low=-1e100, high=1e100, remedy="finite")
-                         for end in self.target_bounds)
-            ordered = low < high
-        except (TypeError, ValueError):
-            ordered = False
-        if not ordered:
-            raise ValueError(f"target_bounds={self.target_bounds!r}: must be two finite numbers "
-                             "(low, high) with low < high, such as (-1.0, 1.0).")
-        return low, high
-
-    def _target_bound(self, low, high):
-        default = (low, high) == _DEFAULT_BOUNDS
-        return Enforced("target_bounds", [low, high],
-                        "default, not declared" if default else "declared",
-                        "targets outside are clipped")
+    def _loss(self):
+        check_real("threshold", self.threshold, low=1e-10, high=1e10,
+                   remedy="a number in [1e-10, 1e10]")
+        return Huber(float(self.threshold))

@@ -13,7 +13,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import binom, gamma, norm
 
-from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+)
 
 N = 20
 CLIP = 0.05
@@ -39,6 +46,8 @@ class Setting:
         Scale of the noise in each coordinate of theta.
     is_gaussian : bool
         Whether the whole fit is exactly mu-GDP.
+    families : tuple of str
+        Of FAMILIES, those that every test run audits; `make audit` tries all.
     """
 
     params: dict
@@ -46,6 +55,7 @@ class Setting:
     tail: callable
     noise: callable
     is_gaussian: bool = False
+    families: tuple = ()
 
     @property
     def is_pure(self):
@@ -55,30 +65,43 @@ class Setting:
 def gd(delta, steps=4, step=1e-3, **options):
     """Plain steps, last iterate: the sum of all answers, a sufficient statistic."""
     params = dict(solver="gd", delta=delta, max_iter=steps, learning_rate=step,
-                  solver_options={"accelerate": False, "iterate": "last", **options})
+                  precondition=False, solver_options={"accelerate": False, "iterate": "last",
+                                                      **options})
     return Setting(
         params, step * steps * CLIP / N,
         lambda t, z, dimension: norm.sf((t - 1) * np.sqrt(steps) / z),
-        lambda z: step * np.sqrt(steps) * z * CLIP / N, is_gaussian=True)
+        lambda z: step * np.sqrt(steps) * z * CLIP / N, is_gaussian=True,
+        families=("squared",))
 
 
 def sgd(delta, steps=8, batch_size=5, step=1e-3):
     """Poisson batches: the row enters a binomial number of them."""
     rate = batch_size / N
     params = dict(solver="sgd", delta=delta, max_iter=steps, learning_rate=step,
-                  batch_size=batch_size, solver_options={"iterate": "last"})
+                  batch_size=batch_size, precondition=False,
+                  solver_options={"iterate": "last"})
     counts = np.arange(steps + 1)
     weights = binom.pmf(counts, steps, rate)
     return Setting(
         params, step * steps * CLIP / batch_size,
         lambda t, z, dimension: weights @ norm.sf((t - counts / steps) * np.sqrt(steps) / z),
-        lambda z: step * np.sqrt(steps) * z * CLIP / batch_size)
+        lambda z: step * np.sqrt(steps) * z * CLIP / batch_size, families=("huber",))
 
 
-def output_perturbation(delta, alpha, steps=4, step=0.5):
+def last_iterate(delta, alpha=0.5, steps=6, step=1e-3):
+    """Noisy steps that contract: the shift and the noise fade alike, so the price is attained."""
+    params = dict(solver="last_iterate", delta=delta, alpha=alpha, max_iter=steps,
+                  learning_rate=step)
+    shares = (1 - step * alpha)**np.arange(steps)
+    unit, spread = step * CLIP / N * shares.sum(), step * CLIP / N * np.linalg.norm(shares)
+    return Setting(params, unit, lambda t, z, dimension: norm.sf((t - 1) * unit / (z * spread)),
+                   lambda z: z * spread, is_gaussian=True, families=("hinge",))
+
+
+def output_perturbation(delta, alpha, steps=4, step=0.5, families=()):
     """Noiseless steps on a linear loss and a ridge: the sensitivity is attained."""
     params = dict(solver="output_perturbation", delta=delta, alpha=alpha, max_iter=steps,
-                  learning_rate=step)
+                  learning_rate=step, precondition="auto" if delta == 0 else False)
     unit = step * CLIP / N * sum((1 - step * alpha)**k for k in range(steps))
     if delta == 0:
         def tail(t, z, dimension):
@@ -86,18 +109,54 @@ def output_perturbation(delta, alpha, steps=4, step=0.5):
     else:
         def tail(t, z, dimension):
             return norm.sf((t - 1) / (2 * z))
-    return Setting(params, unit, tail, lambda z: 2 * unit * z, is_gaussian=delta > 0)
+    return Setting(params, unit, tail, lambda z: 2 * unit * z, is_gaussian=delta > 0,
+                   families=families)
+
+
+def certified(delta, alpha=0.5, tolerance=1e-3):
+    """The minimiser of a linear loss and a ridge, with the distance that certifies it."""
+    params = dict(solver="output_perturbation", delta=delta, alpha=alpha, precondition=False)
+    unit = CLIP / (N * alpha)
+    return Setting(params, unit,
+                   lambda t, z, dimension: norm.sf((t - 1) / (2 * z * (1 + tolerance))),
+                   lambda z: 2 * unit * z * (1 + tolerance), is_gaussian=True,
+                   families=("poisson",))
 
 
 #: For every solver, its settings as functions of delta. A new solver needs an entry.
 SETTINGS = {
     "gd": {"plain": gd},
     "sgd": {"poisson": sgd},
+    "last_iterate": {"ridge": last_iterate},
     "output_perturbation": {
-        "ridge": lambda delta: output_perturbation(delta, alpha=0.5),
-        "pure": lambda delta: output_perturbation(0.0, alpha=0.0),
+        "ridge": lambda delta: output_perturbation(delta, alpha=0.5, families=("huber",)),
+        "pure": lambda delta: output_perturbation(0.0, alpha=0.0, families=("logistic",)),
+        "certified": certified,
     },
 }
+
+#: Solvers whose releases are audited as they leave the oracle, in test_releases.
+RELEASES = {"sufficient_statistics"}
+
+
+def audits(solver):
+    """Return the (setting name, family name) pairs of a solver, those of every run first."""
+    pairs = []
+    for name, make in SETTINGS[solver].items():
+        setting = make(1e-3)
+        for family, data in FAMILIES.items():
+            if accepts(data, setting):
+                pairs.append((name, family, family in setting.families))
+    return pairs
+
+
+def accepts(data, setting):
+    """Whether the estimator of a family takes the solver of a setting."""
+    try:
+        data.make(**setting.params).fit(*data.rows)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -124,31 +183,39 @@ class Family:
         return theta @ self.direction
 
 
-def _opposite_rows():
-    """Features turned around, label kept; the other rows are orthogonal."""
+def _opposite_rows(cls, y, sign=1.0):
+    """Features turned around, target kept; the other rows are orthogonal."""
     X = np.tile([0.0, 1.0], (N, 1))
     X[0] = 1.0, 0.0
-    y = np.arange(1, N + 1) % 2
     turned = X.copy()
     turned[0] = -1.0, 0.0
     return Family(
-        lambda **params: DPLogisticRegression(EPSILON, fit_intercept=False, clip_norm=CLIP,
-                                              **params),
-        (X, y), (turned, y), np.array([1.0, 0.0]))
+        lambda **params: cls(EPSILON, fit_intercept=False, clip_norm=CLIP, **params),
+        (X, y), (turned, y), np.array([sign, 0.0]))
 
 
-def _opposite_targets():
+def _opposite_targets(cls):
     """Target turned around, with an intercept; the other rows are orthogonal to (x, 1)."""
     X = np.tile([-1.0, 0.0], (N, 1))
     X[0] = 1.0, 0.0
     y = np.where(np.arange(N) % 2, -1.0, 1.0)
     turned = y.copy()
     turned[0] = -1.0
-    return Family(lambda **params: DPHuberRegressor(EPSILON, clip_norm=CLIP, **params),
+    return Family(lambda **params: cls(EPSILON, clip_norm=CLIP, **params),
                   (X, y), (X, turned), np.array([1.0, 0.0, 1.0]) / np.sqrt(2))
 
 
-FAMILIES = {"logistic": _opposite_rows(), "huber": _opposite_targets()}
+_LABELS = np.arange(1, N + 1) % 2
+FAMILIES = {
+    "logistic": _opposite_rows(DPLogisticRegression, _LABELS),
+    "hinge": _opposite_rows(DPLinearSVC, _LABELS),
+    "huber": _opposite_targets(DPHuberRegressor),
+    "squared": _opposite_targets(DPLinearRegression),
+    "ridge": _opposite_targets(lambda *args, **params: DPRidge(*args, **{"alpha": 0.0,
+                                                                         **params})),
+    # Targets of 0, which the mean of exp(0) overshoots by as much as anything can.
+    "poisson": _opposite_rows(DPPoissonRegressor, np.zeros(N), sign=-1.0),
+}
 
 
 def spherical_tail(t, dimension):

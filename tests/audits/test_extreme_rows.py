@@ -10,13 +10,34 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dpsk import DPHuberRegressor, DPLogisticRegression
-from dpsk._losses import Huber, Logistic, Multinomial
+from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
+from dpsk._losses import (
+    CappedPoisson,
+    Huber,
+    HuberisedHinge,
+    Logistic,
+    Multinomial,
+    OneVsRest,
+    Squared,
+    SquaredHinge,
+)
 from dpsk._models import LinearModel
-from dpsk._oracle import RowSums
+from dpsk._oracle import GridSums, LeastSquaresOracle, Rows, RowSums, grid_bits
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
+from tests.estimators.pairs import build
+from tests.registry import every_fit
 
-LOSSES = {"logistic": Logistic(), "multinomial": Multinomial(), "huber": Huber(0.1)}
+#: Losses, with their targets.
+LOSSES = {
+    "logistic": (Logistic(), [0.0, 1.0]),
+    "multinomial": (Multinomial(), [0, 1, 2]),
+    "huber": (Huber(0.1), [-1.0, 0.3, 1.0]),
+    "hinge": (HuberisedHinge(), [-1.0, 1.0]),
+    "one_vs_rest": (OneVsRest(HuberisedHinge(), 3), [0, 1, 2]),
+    "poisson": (CappedPoisson(), [0.0, 0.4, 1.0]),
+    "squared": (Squared(), [-1.0, 0.3, 1.0]),
+    "squared_hinge": (SquaredHinge(), [-1.0, 1.0]),
+}
 
 
 def extreme_rows(rng, dtype, count, d=3):
@@ -32,23 +53,28 @@ def extreme_rows(rng, dtype, count, d=3):
         return (rng.uniform(-1, 1, size=(count, d)) * scales).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "grid"])
 @pytest.mark.parametrize("clip_norm", [1e-12, 1e-9, 1e-6, 1e-3, 0.05, 0.5])
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_gradient_of_one_row_stays_within_the_clip_norm(name, clip_norm, dtype):
     rng = np.random.default_rng(0)
-    loss = LOSSES[name]
+    loss, targets = LOSSES[name]
     outputs = 3 if loss.vector_output else None
-    targets = {"logistic": [0.0, 1.0], "multinomial": [0, 1, 2], "huber": [-1.0, 0.3, 1.0]}[name]
+    bits = grid_bits(20, clip_norm, 5 * clip_norm) if dtype == "grid" else None
+    dtype = "float64" if bits else dtype
     worst = 0.0
     for data_norm, intercept in itertools.product((1e-3, 1.0, 1e3), (False, True)):
         model = LinearModel(3, outputs, intercept, data_norm)
-        for x in extreme_rows(rng, dtype, 100):
+        for x in extreme_rows(rng, dtype, 60):
             y = np.array([rng.choice(targets)])
             theta = rng.normal(size=model.shape) * 10.0**rng.uniform(-3, 3)
+            weights = rng.choice([None, 0.0, 1e-12, 1.0, 7.0, 1e12])
+            weights = None if weights is None else np.array([weights], dtype)
             with np.errstate(all="ignore"):
-                sums = RowSums(model, loss, x[None], y if outputs else y.astype(dtype),
-                               clip_norm, dtype)
+                rows = Rows(x[None], y if outputs else y.astype(dtype), weights,
+                            1.0 if weights is None else np.inf)
+                sums = (GridSums(model, loss, rows, clip_norm, bits) if bits
+                        else RowSums(model, loss, rows, clip_norm))
                 worst = max(worst, np.linalg.norm(sums.gradient(theta)))
     assert worst <= clip_norm
     # The rows tried do reach the bound.
@@ -57,27 +83,85 @@ def test_the_gradient_of_one_row_stays_within_the_clip_norm(name, clip_norm, dty
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-@pytest.mark.parametrize("kind", ["binary", "multinomial", "huber"])
+@pytest.mark.parametrize("kind", ["logistic", "multinomial", "huber", "hinge", "one_vs_rest",
+                                  "poisson"])
 def test_output_perturbation_moves_by_at_most_its_sensitivity(kind, alpha, dtype, noise_times):
     noise_times(0.0)
     rng = np.random.default_rng(0)
     n, steps, step = 12, 15, 0.4
     X = rng.normal(size=(n, 3)).astype(dtype)
-    y = np.resize([0, 1, 2] if kind == "multinomial" else [0, 1], n)
-    cls = DPHuberRegressor if kind == "huber" else DPLogisticRegression
+    loss, targets = LOSSES[kind]
+    y = np.resize(targets, n)
+    cls = {"huber": DPHuberRegressor, "poisson": DPPoissonRegressor, "hinge": DPLinearSVC,
+           "one_vs_rest": DPLinearSVC}.get(kind, DPLogisticRegression)
     model = cls(solver="output_perturbation", delta=1e-3, alpha=alpha, max_iter=steps,
-                learning_rate=step).fit(X, y)
-    loss = LOSSES["logistic" if kind == "binary" else kind]
+                learning_rate=step, precondition=False).fit(X, y)
     radius = np.sqrt(2.0)
     bound = gradient_descent_sensitivity(
         lipschitz=loss.lipschitz * radius, n_samples=n, step=step, n_steps=steps,
         smoothness=loss.smoothness * radius**2, strong_convexity=alpha)
     farthest = 0.0
-    for row in extreme_rows(rng, dtype, 150):
-        changed, targets = X.copy(), y.copy()
-        changed[-1], targets[-1] = row, rng.choice(y)
-        other = clone(model).fit(changed, targets)
+    for row in extreme_rows(rng, dtype, 100):
+        changed, labels = X.copy(), y.copy()
+        changed[-1], labels[-1] = row, rng.choice(y)
+        other = clone(model).fit(changed, labels)
         farthest = max(farthest, np.hypot(np.linalg.norm(other.coef_ - model.coef_),
                                           np.linalg.norm(other.intercept_ - model.intercept_)))
     # Coefficients of float32 rows are rounded to float32, which is post-processing.
     assert 0.0 < farthest <= bound * (1 + 1e-6)
+
+
+HOSTILE = [0.0, 1e-300, 1e-30, 1.0, 3.0, 1e10, 1e30, 1e300]
+
+
+@every_fit
+@pytest.mark.parametrize("intercept", [True, False])
+def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_times, monkeypatch):
+    """One step from zero, or one release: the distance to a neighbour is what is accounted."""
+    noise_times(0.0)
+    rng = np.random.default_rng(0)
+    n, step, clip_norm = 14, 0.3, 0.2
+    # The whole table is the batch, so that both fits read the same rows.
+    model = build(cls, solver, delta=1e-3, alpha=0.1 if solver == "last_iterate" else 0.0,
+                  max_iter=1, batch_size=n, learning_rate=step, clip_norm=clip_norm,
+                  precondition=False, fit_intercept=intercept)
+    X, y = rng.normal(size=(n, 3)), np.resize([0, 1], n)
+    moments = _recorded_moments(monkeypatch)
+    farthest = 0.0
+    for weight, extreme in itertools.product(HOSTILE, extreme_rows(rng, "float64", 5)):
+        first, second = rng.permutation(HOSTILE)[:2]
+        fits = []
+        for row, target, own in ((X[0], 1, first), (extreme, 0, weight), (-X[0], 0, second)):
+            table, targets, weights = X.copy(), y.copy(), np.ones(n)
+            table[0], targets[0], weights[0] = row, target, own
+            fitted = clone(model).fit(table, targets, sample_weight=weights)
+            scale = 1.0
+            fits.append(np.append(fitted.coef_, fitted.intercept_) / scale
+                        if solver != "sufficient_statistics" else moments[-1])
+        for a, b in itertools.combinations(fits, 2):
+            if solver == "sufficient_statistics":
+                _check_moments(a, b, radius_squared=1.0 + intercept)
+                farthest = 1.0
+            else:
+                farthest = max(farthest, np.linalg.norm(a - b))
+    assert 0.0 < farthest
+    if solver != "sufficient_statistics":
+        assert farthest <= 2 * clip_norm * step / n * (1 + 1e-9)
+
+
+def _recorded_moments(monkeypatch):
+    answers, method = [], LeastSquaresOracle.moments
+
+    def recorded(self):
+        answers.append(method(self))
+        return answers[-1]
+
+    monkeypatch.setattr(LeastSquaresOracle, "moments", recorded)
+    return answers
+
+
+def _check_moments(a, b, radius_squared):
+    """Check the exact joint bound on squares and products in units of their noise."""
+    squares = np.sum((a[0] - b[0])**2) / radius_squared**2
+    products = np.sum((a[1] - b[1])**2) / radius_squared
+    assert squares + products <= 4.5 * (1 + 1e-9)

@@ -1,6 +1,6 @@
 """No two fits share noise, however they come about.
 
-The rows are so short that the fitted coefficients are noise, 2000 normals a fit. Shared
+The rows are so short that the fitted coefficients are noise, 500 normals a fit. Shared
 noise would show as correlation, whatever the scale. Under independence the squared
 correlation is Beta(1/2, (d - 1)/2), and every comparison is at level 1e-9: with fewer than
 a hundred comparisons the false-alarm rate of the file is below 1e-7.
@@ -17,10 +17,11 @@ from joblib import Parallel, delayed
 from scipy.stats import beta
 from sklearn.base import clone
 
-from dpsk import DPLogisticRegression
+from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._solvers import SOLVERS
+from tests.registry import SOLVER_PARAMS
 
-D = 2000
+D = 500
 LARGEST_CORRELATION = np.sqrt(beta.isf(1e-9, 0.5, (D - 1) / 2))
 # Newer Pythons warn about any fork beside other threads; what it duplicates is the point here.
 forking = [
@@ -37,10 +38,13 @@ def rows(n=24):
 
 
 def estimator(solver="gd", **params):
-    if solver == "sgd":
-        params.setdefault("batch_size", 6)
-    return DPLogisticRegression(solver=solver, delta=1e-3, max_iter=3, fit_intercept=False,
-                                **params)
+    """Return an estimator that shows its noise; the rows are not whitened."""
+    cls = DPLinearRegression if "squared loss" in SOLVERS[solver].requires \
+        else DPLogisticRegression
+    params = {"batch_size": 6, "max_iter": 3, **SOLVER_PARAMS.get(solver, {}), **params}
+    return cls(solver=solver, delta=1e-3, fit_intercept=False, precondition=False,
+               **{key: value for key, value in params.items()
+                  if key not in SOLVERS[solver].ignores})
 
 
 def noise(model):
@@ -119,9 +123,13 @@ def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
         clone(model).fit(X, 1 - y),
         clone(model).fit(X.astype(np.float32).astype(float), y),
     ]
-    for params in ({"epsilon": 2.0}, {"alpha": 0.1}, {"learning_rate": 0.1}, {"max_iter": 4},
-                   {"random_state": 8}, {"random_state": None}):
-        variants.append(clone(model).set_params(**params).fit(X, y))
+    for name, value in (("epsilon", 2.0), ("alpha", 0.2), ("learning_rate", 0.1),
+                        ("max_iter", 4), ("random_state", 8), ("random_state", None)):
+        if name not in SOLVERS[solver].ignores:
+            variants.append(clone(model).set_params(**{name: value}).fit(X, y))
+    weights = np.ones(len(y))
+    weights[3] = 0.5
+    variants.append(clone(model).fit(X, y, sample_weight=weights))
     assert_unrelated(variants)
 
 

@@ -10,10 +10,10 @@ import struct
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
-from dpsk import DPHuberRegressor, DPLogisticRegression
-from dpsk._solvers import SOLVERS
+from tests.estimators.pairs import build
+from tests.registry import ESTIMATORS, documented_solvers
 
 # Sizes that no public number of the fits below equals.
 N, D = 37, 3
@@ -23,13 +23,13 @@ SECRET = math.pi / 7.0
 PLAIN = (bool, int, float, str, type(None), np.bool_, np.integer, np.floating, np.str_)
 
 
-def rows(target, dtype=np.float64):
+def rows(cls, classes=2, dtype=np.float64):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, D))
-    if target == "regression":
-        y = rng.uniform(-2, 2, size=N)
+    if is_classifier(cls()):
+        y = np.resize(["no", "yes"] if classes == 2 else ["a", "b", "c"], N)
     else:
-        y = np.resize(["no", "yes"] if target == "binary" else ["a", "b", "c"], N)
+        y = rng.uniform(-2, 2, size=N)
     return X.astype(dtype), y
 
 
@@ -45,14 +45,19 @@ def neighbours(X, y):
     yield "target", X, turned
 
 
-def make(kind, solver):
-    params = {"batch_size": 9, "max_iter": 20} if solver == "sgd" else {"max_iter": 20}
-    cls = DPHuberRegressor if kind == "regression" else DPLogisticRegression
-    return cls(solver=solver, delta=1e-3, random_state=3, **params)
+def make(cls, solver, **params):
+    return build(cls, solver, delta=1e-3, random_state=3, batch_size=9, max_iter=20, **params)
 
 
-FITS = [(kind, solver, dtype) for kind in ("binary", "multinomial", "regression")
-        for solver in SOLVERS for dtype in ("float64", "float32")]
+PAIRS = [(cls, solver) for _, cls in sorted(ESTIMATORS.items())
+         for solver in sorted(documented_solvers(cls))]
+FITS = [pytest.param(cls, solver, classes, dtype,
+                     id=f"{cls.__name__}-{solver}-{classes}-{dtype}")
+        for cls, solver in PAIRS for classes in ((2, 3) if is_classifier(cls()) else (0,))
+        for dtype in ("float64", "float32")]
+every_pair = pytest.mark.parametrize(("cls", "solver"), [
+    pytest.param(cls, solver, id=f"{cls.__name__}-{solver}") for cls, solver in PAIRS])
+every_fit = pytest.mark.parametrize(("cls", "solver", "classes", "dtype"), FITS)
 
 
 def contents(value, path=""):
@@ -82,11 +87,11 @@ def with_certificate_read(model):
     return model, faces
 
 
-@pytest.mark.parametrize(("kind", "solver", "dtype"), FITS)
-def test_only_released_attributes_depend_on_the_rows(kind, solver, dtype, noise_times):
+@every_fit
+def test_only_released_attributes_depend_on_the_rows(cls, solver, classes, dtype, noise_times):
     noise_times(0.0)
-    X, y = rows(kind, dtype)
-    model, faces = with_certificate_read(make(kind, solver).fit(X, y))
+    X, y = rows(cls, classes, dtype)
+    model, faces = with_certificate_read(make(cls, solver).fit(X, y))
     released = set(model.privacy_.released)
     assert released <= set(vars(model))
     for name, X_changed, y_changed in neighbours(X, y):
@@ -103,23 +108,23 @@ def test_only_released_attributes_depend_on_the_rows(kind, solver, dtype, noise_
                 assert here == there, (name, attribute)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_released_attributes_do_depend_on_the_rows(solver, noise_times):
-    """The comparison above would notice: without noise one row does show."""
+@every_pair
+def test_released_attributes_do_depend_on_the_rows(cls, solver, noise_times):
+    """The comparison above would notice: without noise the rows do show."""
     noise_times(0.0)
-    X, y = rows("regression")
-    model = make("regression", solver).fit(X, y)
-    turned = y.copy()
-    turned[np.arange(N) % 2 == 0] *= -1
-    other = clone(model).fit(X, turned)
+    X, y = rows(cls)
+    model = make(cls, solver).fit(X, y)
+    changed = X.copy()
+    changed[:9] = [0.4, -0.3, 0.2]
+    other = clone(model).fit(changed, np.roll(y, 1))
     for attribute in model.privacy_.released:
         assert not np.array_equal(getattr(model, attribute), getattr(other, attribute))
 
 
-@pytest.mark.parametrize(("kind", "solver", "dtype"), FITS)
-def test_no_rows_indices_or_generators_are_kept(kind, solver, dtype):
-    X, y = rows(kind, dtype)
-    model = make(kind, solver).fit(X, y)
+@every_fit
+def test_no_rows_indices_or_generators_are_kept(cls, solver, classes, dtype):
+    X, y = rows(cls, classes, dtype)
+    model = make(cls, solver).fit(X, y)
     # `contents` refuses generators, streams, oracles, bytes and anything else unknown.
     for path, leaf in contents(vars(model)):
         if path.endswith(".array"):
@@ -130,13 +135,13 @@ def test_no_rows_indices_or_generators_are_kept(kind, solver, dtype):
 
 
 @pytest.mark.parametrize("random_state", [None, 3])
-@pytest.mark.parametrize(("kind", "solver", "dtype"), FITS)
-def test_a_planted_value_is_not_in_the_pickle(kind, solver, dtype, random_state):
-    X, y = rows(kind, dtype)
+@every_fit
+def test_a_planted_value_is_not_in_the_pickle(cls, solver, classes, dtype, random_state):
+    X, y = rows(cls, classes, dtype)
     X[5] = SECRET
-    if kind == "regression":
+    if not is_classifier(cls()):
         y[5] = SECRET
-    model = make(kind, solver).set_params(random_state=random_state)
+    model = make(cls, solver).set_params(random_state=random_state)
     data = pickle.dumps(model.fit(X, y)) + model.privacy_.to_json().encode()
     secrets = [struct.pack(order + form, SECRET) for order in "<>" for form in "df"]
     secrets += [repr(SECRET)[:8].encode(), repr(float(np.float32(SECRET)))[:8].encode()]
@@ -144,13 +149,27 @@ def test_a_planted_value_is_not_in_the_pickle(kind, solver, dtype, random_state)
     assert secrets[0] in pickle.dumps(np.full(3, SECRET))
 
 
-@pytest.mark.parametrize("kind", ["binary", "regression"])
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_nothing_is_printed_or_warned_that_depends_on_the_rows(kind, solver, capsys):
-    X, y = rows(kind)
+@every_pair
+def test_nothing_is_printed_or_warned_that_depends_on_the_rows(cls, solver, capsys):
+    X, y = rows(cls)
     outputs = set()
     for _, X_changed, y_changed in neighbours(X, y):
-        make(kind, solver).set_params(verbose=1).fit(X_changed, y_changed)
+        make(cls, solver).set_params(verbose=1).fit(X_changed, y_changed)
         captured = capsys.readouterr()
         outputs.add(captured.out + captured.err)
     assert len(outputs) == 1
+
+
+@every_pair
+def test_weights_show_in_released_attributes_only(cls, solver, noise_times):
+    noise_times(0.0)
+    X, y = rows(cls)
+    weights = np.random.default_rng(1).random(N)
+    weights[7] = SECRET
+    model = make(cls, solver).fit(X, y, sample_weight=weights)
+    assert struct.pack("<d", SECRET) not in pickle.dumps(model)
+    weights[7] = 3.0
+    other = clone(model).fit(X, y, sample_weight=weights)
+    for attribute in set(vars(model)) - set(model.privacy_.released):
+        here, there = (list(contents(vars(one)[attribute])) for one in (model, other))
+        assert here == there, attribute

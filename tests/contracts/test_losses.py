@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dpsk._losses import CappedPoisson, HuberisedHinge, OneVsRest, Squared, SquaredHinge
 from tests.registry import every_loss, make_loss, make_raw, make_targets
 
 # Where a logistic slope saturates, where exp overflows, and ordinary points.
@@ -53,9 +54,10 @@ def test_value_has_one_finite_entry_per_row_even_for_extreme_predictions(name):
 def test_lipschitz_is_never_exceeded_and_nearly_attained(name):
     y, z = _points(name)
     loss = make_loss(name)
-    if not np.isfinite(loss.lipschitz):
-        return
     steepest = _norms(loss.gradient(y, z)).max()
+    if not np.isfinite(loss.lipschitz):
+        assert steepest > 1e3
+        return
     assert 0.999 * loss.lipschitz <= steepest <= loss.lipschitz * (1 + 1e-12)
 
 
@@ -63,8 +65,7 @@ def test_lipschitz_is_never_exceeded_and_nearly_attained(name):
 def test_smoothness_is_never_exceeded_and_nearly_attained(name):
     y, z = _points(name)
     loss = make_loss(name)
-    if not np.isfinite(loss.smoothness):
-        return
+    assert np.isfinite(loss.smoothness)
     directions = [_direction(z, seed) for seed in range(5)]
     if z.ndim == 2:
         directions.append(np.broadcast_to(np.array([1.0, -1.0, 0.0]) / np.sqrt(2), z.shape))
@@ -94,3 +95,43 @@ def test_gradient_keeps_the_dtype_of_the_predictions(name, dtype):
     y, z = make_targets(name, 20, rng), make_raw(name, 20, rng).astype(dtype)
     gradient = make_loss(name).gradient(y.astype(dtype) if y.dtype == float else y, z)
     assert gradient.dtype == dtype and gradient.shape == z.shape
+
+
+@every_loss
+def test_rows_do_not_see_each_other(name):
+    rng = np.random.default_rng(5)
+    loss, y, z = make_loss(name), make_targets(name, 33, rng), make_raw(name, 33, rng)
+    value, gradient = loss.value(y, z), loss.gradient(y, z.copy())
+    for row in (0, 7, 32):
+        part = slice(row, row + 1)
+        np.testing.assert_array_equal(loss.value(y[part], z[part]), value[part])
+        np.testing.assert_array_equal(loss.gradient(y[part], z[part].copy()), gradient[part])
+
+
+@pytest.mark.parametrize("loss, y, z, value, slope", [
+    (Squared(), 1.0, 3.0, 2.0, 2.0), (Squared(), 1.0, -1.0, 2.0, -2.0),
+    (SquaredHinge(), 1.0, -1.0, 4.0, -4.0), (SquaredHinge(), -1.0, 1.0, 4.0, 4.0),
+    (SquaredHinge(), 1.0, 1.5, 0.0, 0.0), (SquaredHinge(), -1.0, -1.0, 0.0, 0.0),
+    (HuberisedHinge(0.5), 1.0, 1.0, 0.0, 0.0), (HuberisedHinge(0.5), 1.0, 0.75, 0.0625, -0.5),
+    (HuberisedHinge(0.5), -1.0, -0.5, 0.25, 1.0), (HuberisedHinge(0.5), -1.0, 1.0, 1.75, 1.0),
+    (CappedPoisson(), 1.0, 0.0, 1.0, 0.0), (CappedPoisson(), 0.0, 0.0, 1.0, 1.0),
+    (CappedPoisson(), 0.0, 5.0, 6.0, 1.0), (CappedPoisson(), 1.0, -800.0, 800.0, -1.0),
+    (CappedPoisson(), 1.0, 1e300, 1e300, 1.0)])
+def test_values_and_slopes_at_the_knees(loss, y, z, value, slope):
+    y, z = np.array([y]), np.array([z])
+    assert loss.value(y, z)[0] == pytest.approx(value)
+    assert loss.gradient(y, z.copy())[0] == pytest.approx(slope, abs=1e-15)
+
+
+@pytest.mark.parametrize("binary", [SquaredHinge(), HuberisedHinge(0.3)])
+def test_one_vs_rest_is_the_sum_of_its_binary_losses(binary):
+    rng = np.random.default_rng(6)
+    loss, codes, z = OneVsRest(binary, 4), rng.integers(4, size=50), rng.normal(size=(50, 4))
+    gradient, value = loss.gradient(codes, z.copy()), np.zeros(50)
+    for k in range(4):
+        signs = np.where(codes == k, 1.0, -1.0)
+        value += binary.value(signs, z[:, k])
+        np.testing.assert_array_equal(gradient[:, k], binary.gradient(signs, z[:, k].copy()))
+    np.testing.assert_allclose(loss.value(codes, z), value, rtol=1e-14)
+    assert loss.lipschitz == pytest.approx(2.0 * binary.lipschitz)
+    assert loss.smoothness == binary.smoothness

@@ -3,15 +3,30 @@
 import numpy as np
 import pytest
 
-from dpsk._models.linear import headroom
-from dpsk._oracle import GradientOracle, NoisyGradients, OneRelease, OutputOracle, RowSums
+from dpsk._oracle import (
+    GradientOracle,
+    GridSums,
+    OneRelease,
+    OutputOracle,
+    Rows,
+    RowSums,
+    grid_bits,
+)
 from dpsk._penalties import PENALTIES
 from dpsk._privacy import mechanisms
-from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
+from dpsk._privacy.batch_plans import FullBatch, NoisySums, PoissonBatches
 from dpsk._privacy.events import Gaussian, Pure, Repeated, SampledGaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import KeyedStream, poisson_batches
-from tests.registry import every_loss, make_loss, make_model, make_targets
+from tests.registry import (
+    every_loss,
+    make_loss,
+    make_model,
+    make_penalty,
+    make_problem,
+    make_targets,
+    usable_clip,
+)
 
 _KEY = bytes(range(16))
 _Z, _COUNT = 1.7, 3
@@ -30,15 +45,14 @@ class CountingStream(KeyedStream):
 def _row_sums(name="logistic", n=50, clip_norm=0.3, seed=0, fit_intercept=True):
     rng = np.random.default_rng(seed)
     model, loss = make_model(name, 3, fit_intercept), make_loss(name)
-    full = loss.lipschitz * model.radius / headroom("float64")
-    return RowSums(model, loss, rng.normal(size=(n, 3)), make_targets(name, n, rng),
-                   min(clip_norm, full), "float64")
+    rows = Rows(rng.normal(size=(n, 3)), make_targets(name, n, rng))
+    return RowSums(model, loss, rows, usable_clip(loss, model, clip_norm))
 
 
 def _gradient_oracle(sums, batches, count=_COUNT, plan_count=None):
-    declared = NoisyGradients(batches, count)
+    declared = NoisySums(batches, count)
     stream = CountingStream(_KEY)
-    plan = NoisyGradients(batches, plan_count or count)(_Z)
+    plan = NoisySums(batches, plan_count or count)(_Z)
     ledger = Ledger(plan)
     return GradientOracle(sums, declared, _Z, stream, ledger), stream, ledger
 
@@ -103,7 +117,7 @@ def test_nothing_is_drawn_or_read_before_the_ledger_has_agreed(batches):
     sums = _row_sums()
     stream = CountingStream(_KEY)
     ledger = Ledger(Gaussian(1e-3))
-    oracle = GradientOracle(sums, NoisyGradients(batches, _COUNT), _Z, stream, ledger)
+    oracle = GradientOracle(sums, NoisySums(batches, _COUNT), _Z, stream, ledger)
     sums.gradient = None
     with pytest.raises(RuntimeError, match="plan"):
         oracle.gradient(np.zeros(4))
@@ -115,6 +129,41 @@ def test_noise_is_fresh_in_every_answer():
     oracle, _, _ = _gradient_oracle(sums, FullBatch(), count=200)
     answers = np.array([oracle.gradient(np.zeros(4)) for _ in range(200)])
     assert len(np.unique(answers)) == answers.size
+
+
+def _opened(z, batches=None, n=50):
+    """Return the oracle that a fit would open, with sums made apart from the same rows."""
+    problem = make_problem(n_samples=n)
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(n, 3)), rng.integers(2, size=n).astype(float))
+    declared = NoisySums(batches or FullBatch(), _COUNT)
+    oracle = GradientOracle.open(problem, declared, 0.3, rows, z, KeyedStream(_KEY),
+                                 Ledger(declared(z)))
+    bits = grid_bits(n, 0.3, 0.3 * z)
+    exact = bits and GridSums(problem.model, problem.loss, rows, 0.3, bits)
+    return oracle, exact
+
+
+@pytest.mark.parametrize("z", [1e-6, 1.7, 1e6])
+def test_full_batches_are_answered_on_the_grid_to_the_last_bit(z):
+    oracle, exact = _opened(z)
+    noise = mechanisms.standard_normal(KeyedStream(_KEY), (_COUNT, 4))
+    assert oracle.arithmetic == "grid"
+    for t in range(_COUNT):
+        theta = np.full(4, float(t))
+        total = exact.gradient(theta)
+        units = total / exact.resolution + np.rint(0.3 * z * noise[t] / exact.resolution)
+        answer = oracle.gradient(theta)
+        np.testing.assert_array_equal(answer, units * exact.resolution / 50)
+        # Nothing finer than the unit is left in the answer.
+        np.testing.assert_array_equal(np.rint(answer * 50 / exact.resolution), units)
+
+
+def test_float_sums_remain_for_samples_and_for_noise_too_small_for_the_grid():
+    assert _opened(1.7, PoissonBatches(0.3))[0].arithmetic == "float"
+    # 2^10 units of noise on sums below 2^52 units: less than n C 2^-42.
+    oracle, exact = _opened(1e-12)
+    assert exact is None and oracle.arithmetic == "float"
 
 
 # Output perturbation.
@@ -139,7 +188,7 @@ def _noiseless(sums, penalty, step, n_steps):
 
 @pytest.mark.parametrize("pure", [False, True])
 def test_output_is_the_last_iterate_plus_noise_of_the_claimed_sensitivity(pure):
-    sums, penalty = _row_sums(clip_norm=np.inf), PENALTIES["l2"](0.1, 0.0, 0)
+    sums, penalty = _row_sums(clip_norm=np.inf), make_penalty("l2", 0.1)
     step = _smooth_step(sums, 0.1)
     oracle, _, ledger = _output_oracle(sums, pure)
     released = oracle.descend(np.zeros(4), penalty, step, 20)
@@ -149,14 +198,15 @@ def test_output_is_the_last_iterate_plus_noise_of_the_claimed_sensitivity(pure):
     else:
         noise = _Z * claimed * mechanisms.standard_normal(KeyedStream(_KEY), (4,))
     surplus = released - _noiseless(sums, penalty, step, 20)
-    np.testing.assert_allclose(surplus, noise, rtol=1e-9)
+    # Both are rounded to a grid far below the noise.
+    np.testing.assert_allclose(surplus, noise, rtol=1e-8, atol=1e-8 * _Z * claimed)
     event = Pure(1 / _Z) if pure else Gaussian(1 / _Z)
     assert ledger.spent.events == (Repeated(event, 1),)
 
 
 @pytest.mark.parametrize("pure", [False, True])
 def test_an_output_oracle_answers_once(pure):
-    sums, penalty = _row_sums(), PENALTIES["l2"](0.1, 0.0, 0)
+    sums, penalty = _row_sums(), make_penalty("l2", 0.1)
     oracle, stream, _ = _output_oracle(sums, pure)
     oracle.descend(np.zeros(4), penalty, 0.5, 3)
     drawn = stream.drawn
@@ -166,15 +216,16 @@ def test_an_output_oracle_answers_once(pure):
 
 
 _NEIGHBOURS = [("logistic", 0.3), ("logistic", np.inf), ("huber", 0.1), ("huber", np.inf),
-               ("multinomial", np.inf)]
+               ("multinomial", np.inf), ("huberised_hinge", 0.2), ("capped_poisson", np.inf),
+               ("squared", 0.3), ("squared_hinge", 1.0), ("one_vs_rest", np.inf)]
 
 
 @pytest.mark.parametrize("name, clip_norm", _NEIGHBOURS)
-@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
 @pytest.mark.parametrize("free_rows", [0, 1])
 def test_last_iterates_on_neighbours_stay_within_the_claimed_sensitivity(
         name, clip_norm, penalty, free_rows):
-    penalty = PENALTIES[penalty](0.2, 0.5, free_rows)
+    penalty = make_penalty(penalty, 0.2, radius=0.4, free_rows=free_rows)
     rng = np.random.default_rng(7)
     n = 8
     sums = _row_sums(name, n, clip_norm)
@@ -188,12 +239,11 @@ def test_last_iterates_on_neighbours_stay_within_the_claimed_sensitivity(
             ends = []
             for sign in (1, -1):
                 X[0], y[0] = sign * 1e6 * np.eye(3)[0], (y.max() if sign > 0 else y.min())
-                pair = RowSums(sums.model, sums.loss, X.copy(), y.copy(), sums.clip_norm,
-                               "float64")
+                pair = RowSums(sums.model, sums.loss, Rows(X.copy(), y.copy()), sums.clip_norm)
                 ends.append(_noiseless(pair, penalty, step, n_steps))
             furthest = max(furthest, np.linalg.norm(ends[0] - ends[1]))
         assert furthest <= claimed
-        if penalty == PENALTIES["l2"](0.2, 0.5, 0):
+        if penalty == make_penalty("l2", 0.2):
             # The neighbours are hostile enough for a bound a tenth as large to fail.
             assert furthest > 0.1 * claimed
 
@@ -201,10 +251,10 @@ def test_last_iterates_on_neighbours_stay_within_the_claimed_sensitivity(
 def test_the_claimed_sensitivity_is_attained_by_opposite_gradients():
     # One step from zero with the one row's gradient turned round moves by 2 C step / n.
     sums = _row_sums("huber", 4, 0.05, fit_intercept=False)
-    penalty = PENALTIES["l2"](0.0, 0.0, 0)
+    penalty = make_penalty("l2", 0.0)
     X = np.eye(3)[np.zeros(4, dtype=int)]
-    ends = [_noiseless(RowSums(sums.model, sums.loss, X, np.array([target, 0, 0, 0]),
-                               sums.clip_norm, "float64"), penalty, 1.0, 1)
+    ends = [_noiseless(RowSums(sums.model, sums.loss, Rows(X, np.array([target, 0, 0, 0])),
+                               sums.clip_norm), penalty, 1.0, 1)
             for target in (5.0, -5.0)]
     claimed = _output_oracle(sums)[0]._sensitivity(penalty, 1.0, 1)
     assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(claimed)
@@ -213,8 +263,8 @@ def test_the_claimed_sensitivity_is_attained_by_opposite_gradients():
 def test_a_free_intercept_is_not_granted_the_contraction_of_the_penalty():
     sums = _row_sums(clip_norm=np.inf)
     step = 0.5 * _smooth_step(sums, 1.0)
-    claims = [_output_oracle(sums)[0]._sensitivity(PENALTIES["l2"](1.0, 0.0, free), step, 100)
-              for free in (0, 1)]
+    claims = [_output_oracle(sums)[0]._sensitivity(
+        make_penalty("l2", 1.0, free_rows=free), step, 100) for free in (0, 1)]
     assert claims[1] == pytest.approx(2 * sums.clip_norm * 100 * step / 50)
     assert claims[0] < 0.1 * claims[1]
 
@@ -222,21 +272,36 @@ def test_a_free_intercept_is_not_granted_the_contraction_of_the_penalty():
 def test_clipped_softmax_is_refused_before_anything_is_drawn():
     oracle, stream, ledger = _output_oracle(_row_sums("multinomial", clip_norm=0.3))
     with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
-        oracle.descend(np.zeros((4, 3)), PENALTIES["l2"](0.1, 0.0, 0), 0.1, 5)
+        oracle.descend(np.zeros((4, 3)), make_penalty("l2", 0.1), 0.1, 5)
     assert stream.drawn == 0 and ledger.spent.events == ()
 
 
-def test_steps_that_may_expand_are_refused_before_anything_is_drawn():
-    sums = _row_sums(clip_norm=np.inf)
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize("free_rows", [0, 1])
+def test_steps_that_may_expand_are_refused_before_anything_is_drawn(alpha, free_rows):
+    sums, penalty = _row_sums(clip_norm=np.inf), make_penalty("l2", alpha, free_rows=free_rows)
     oracle, stream, ledger = _output_oracle(sums)
-    with pytest.raises(ValueError, match="step"):
-        oracle.descend(np.zeros(4), PENALTIES["l2"](0.0, 0.0, 0), 2.1 / sums.smoothness, 5)
+    # A step of 2 over the largest curvature of all is the longest that never expands.
+    longest = 2.0 / (sums.smoothness + alpha)
+    with pytest.raises(ValueError, match=f"learning_rate={1.01 * longest!r}"):
+        oracle.descend(np.zeros(4), penalty, 1.01 * longest, 5)
     assert stream.drawn == 0 and ledger.spent.events == ()
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_a_released_iterate_has_no_finer_bits_than_its_noise_allows(pure):
+    sums, penalty = _row_sums(clip_norm=np.inf), make_penalty("l2", 0.1)
+    step = _smooth_step(sums, 0.1)
+    oracle, _, _ = _output_oracle(sums, pure)
+    released = oracle.descend(np.zeros(4), penalty, step, 20)
+    noise = _Z * oracle._sensitivity(penalty, step, 20)
+    unit = 2.0 ** (np.floor(np.log2(noise)) - 30)
+    np.testing.assert_array_equal(released / unit, np.rint(released / unit))
 
 
 def test_coordinates_that_are_not_finite_are_released_as_zero_plus_noise():
     oracle, _, _ = _output_oracle(_row_sums(clip_norm=np.inf))
     start = np.array([np.nan, np.inf, -np.inf, 0.0])
     with np.errstate(all="ignore"):
-        released = oracle.descend(start, PENALTIES["l2"](0.1, 0.0, 0), 0.1, 3)
+        released = oracle.descend(start, make_penalty("l2", 0.1), 0.1, 3)
     assert np.all(np.isfinite(released)) and np.all(released != 0)

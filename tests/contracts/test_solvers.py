@@ -4,25 +4,31 @@ import dataclasses
 import inspect
 import itertools
 import math
+import re
 from numbers import Real
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from dpsk import _base
+from dpsk import DPLogisticRegression, DPRidge, _base
 from dpsk._privacy import accountant
 from dpsk._privacy.calibrate import calibrate
-from dpsk._privacy.events import Event, tally
+from dpsk._privacy.events import Event, Gaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._solvers import SOLVERS, Problem
 from dpsk._solvers.base import REQUIREMENTS
 from dpsk._solvers.descent import ITERATES
+from dpsk._solvers.whitening import WithMoments, moment_budget
 from tests.registry import (
     ESTIMATORS,
+    documented_solvers,
     every_estimator,
     every_fit,
     every_solver,
+    make_estimator,
     make_problem,
+    problem_for,
     solver_problems,
     training_rows,
 )
@@ -51,16 +57,21 @@ def test_configured_sets_every_field_to_something_finite(name):
             assert value is not None, (field.name, problem)
             if isinstance(value, Real):
                 assert math.isfinite(value), (field.name, problem)
-        assert solver.max_iter >= 1 and isinstance(solver.max_iter, int)
-        assert solver.learning_rate > 0 and solver.clip_norm > 0
+        assert solver.clips == ("clip_norm" in SOLVERS[name].options())
+        assert not solver.clips or solver.clip_norm > 0
+        assert solver.configured(problem) == solver
+        if "max_iter" not in solver.ignores:
+            assert solver.max_iter >= 1 and isinstance(solver.max_iter, int)
+            assert solver.learning_rate > 0
 
 
 @every_solver
 def test_configured_keeps_what_was_given_and_is_idempotent(name):
-    problem = make_problem()
-    given = SOLVERS[name](max_iter=7, learning_rate=0.01, clip_norm=0.2)
-    solver = given.configured(problem)
-    assert (solver.max_iter, solver.learning_rate, solver.clip_norm) == (7, 0.01, 0.2)
+    problem = problem_for(name)
+    given = {"max_iter": 7, "learning_rate": 0.01, "clip_norm": 0.2}
+    given = {key: value for key, value in given.items() if key not in SOLVERS[name].ignores}
+    solver = SOLVERS[name](**given).configured(problem)
+    assert {key: getattr(solver, key) for key in given} == given
     assert solver.configured(problem) == solver
     default = SOLVERS[name]().configured(problem)
     assert default.configured(problem) == default
@@ -70,24 +81,27 @@ def test_configured_keeps_what_was_given_and_is_idempotent(name):
 def test_configured_sees_a_problem_of_public_facts_only(name):
     assert list(inspect.signature(SOLVERS[name].configured).parameters) == ["self", "problem"]
     kinds = {field.name for field in dataclasses.fields(Problem)}
-    assert kinds == {"n_samples", "model", "loss", "penalty", "epsilon", "delta", "dtype"}
+    assert kinds == {"n_samples", "model", "loss", "penalty", "epsilon", "delta", "directions",
+                     "weight_bound"}
     # A problem can be hashed, which no array can.
-    assert len({make_problem(), make_problem()}) == 1
-    assert SOLVERS[name]().configured(make_problem()) == SOLVERS[name]().configured(make_problem())
+    assert len({problem_for(name), problem_for(name)}) == 1
+    one, other = (SOLVERS[name]().configured(problem_for(name)) for _ in range(2))
+    assert one == other
 
 
 @every_solver
 def test_a_solver_is_a_frozen_dataclass(name):
     solver = SOLVERS[name]()
     with pytest.raises(dataclasses.FrozenInstanceError):
-        solver.max_iter = 3
+        solver.clip_norm = 3.0
 
 
 @every_solver
 def test_plan_is_hashable_and_more_noise_is_more_private(name):
-    for problem in [make_problem(), make_problem("huber", alpha=0.0, n_samples=1000)]:
-        plan = SOLVERS[name](max_iter=5).configured(problem).plan(problem)
-        assert hash(plan) == hash(SOLVERS[name](max_iter=5).configured(problem).plan(problem))
+    steps = {} if "max_iter" in SOLVERS[name].ignores else {"max_iter": 5}
+    for problem in [problem_for(name), problem_for(name, n_samples=1000, data_norm=3.0)]:
+        plan = SOLVERS[name](**steps).configured(problem).plan(problem)
+        assert hash(plan) == hash(SOLVERS[name](**steps).configured(problem).plan(problem))
         assert isinstance(plan(1.0), Event)
         deltas = [accountant.delta(plan(noise), 0.5) for noise in (0.5, 1.0, 2.0, 4.0, 8.0)]
         assert all(more < less for less, more in itertools.pairwise(deltas))
@@ -95,10 +109,21 @@ def test_plan_is_hashable_and_more_noise_is_more_private(name):
 
 @every_solver
 def test_calibrated_plan_meets_the_budget(name):
-    problem = make_problem()
-    plan = SOLVERS[name]().configured(problem).plan(problem)
-    noise = calibrate(plan, problem.epsilon, problem.delta)
-    assert 0.95 * problem.delta <= accountant.delta(plan(noise), problem.epsilon) <= problem.delta
+    problem = problem_for(name)
+    declared = SOLVERS[name]().configured(problem).plan(problem)
+    for plan in (declared, WithMoments(moment_budget(problem), declared)):
+        noise = calibrate(plan, problem.epsilon, problem.delta)
+        spent = accountant.delta(plan(noise), problem.epsilon)
+        assert 0.95 * problem.delta <= spent <= problem.delta
+
+
+def _suits(solver, params):
+    """Whether a solver has a use for parameters and can keep its guarantee with them."""
+    kind = SOLVERS[solver]
+    penalty = params.get("penalty", "l2")
+    return (not set(params) & set(kind.ignores)
+            and (penalty == "l2" or not {"l2 penalty", "ridge"} & set(kind.requires))
+            and (kind.whitens or params.get("precondition") is not True))
 
 
 def _accepting(solver, options):
@@ -108,14 +133,34 @@ def _accepting(solver, options):
 @every_fit
 @pytest.mark.parametrize("params", [
     {}, {"max_iter": 3}, {"alpha": 0.1, "penalty": "elasticnet"}, {"fit_intercept": False},
-    {"batch_size": 10}])
+    {"batch_size": 10}, {"precondition": True}, {"precondition": False},
+    {"penalty": "l1_ball", "radius": 2.0}, {"data_norm": 0.1}])
 def test_what_a_fit_releases_is_what_it_declared(cls, solver, params, ledgers):
-    if set(params) & set(SOLVERS[solver].ignores):
+    if not _suits(solver, params):
+        # What a solver cannot use or bear is refused, and nothing is released.
+        with pytest.raises(ValueError, match=r"leave |use "):
+            make_estimator(cls, solver, **params).fit(*training_rows(cls()))
+        assert not any(ledger.spent.events for ledger in ledgers)
         return
-    model = cls(solver=solver, **params)
+    model = make_estimator(cls, solver, **params)
     model.fit(*training_rows(model))
     (ledger,) = ledgers
     assert tally(ledger.spent) == tally(ledger.plan) == tally(model.privacy_.event)
+    if params.get("precondition") is True:
+        moment = Gaussian(moment_budget(make_problem(epsilon=1.0, delta=80.0**-2)))
+        assert tally(ledger.spent)[moment] == 1
+
+
+@every_fit
+def test_weights_and_sparse_rows_change_nothing_that_is_declared(cls, solver, ledgers):
+    model = make_estimator(cls, solver, precondition=False)
+    X, y = training_rows(model)
+    for rows, weights in ((X, None), (sparse.csr_matrix(X), None), (X, np.full(len(X), 0.5))):
+        model.fit(rows, y, sample_weight=weights)
+    plans = [tally(ledger.plan) for ledger in ledgers]
+    assert [tally(ledger.spent) for ledger in ledgers] == plans
+    assert plans[0] == plans[1] and {type(event) for event in plans[2]} == {
+        type(event) for event in plans[0]}
 
 
 @every_fit
@@ -125,7 +170,7 @@ def test_what_a_fit_releases_is_within_what_it_declared(cls, solver, iterate, le
         assert "iterate" not in SOLVERS[solver].options()
         return
     for _ in range(5):
-        model = cls(solver=solver, max_iter=6, solver_options={"iterate": iterate})
+        model = make_estimator(cls, solver, max_iter=6, solver_options={"iterate": iterate})
         model.fit(*training_rows(model))
         plan, spent = tally(ledgers[-1].plan), tally(ledgers[-1].spent)
         assert tally(model.privacy_.event) == plan
@@ -137,11 +182,14 @@ def test_what_a_fit_releases_is_within_what_it_declared(cls, solver, iterate, le
 
 @every_fit
 def test_n_iter_is_the_planned_number_of_steps(cls, solver):
-    model = cls(solver=solver, max_iter=4)
+    if "max_iter" in SOLVERS[solver].ignores:
+        assert make_estimator(cls, solver).fit(*training_rows(cls())).n_iter_ == 1
+        return
+    model = make_estimator(cls, solver, max_iter=4)
     X, y = training_rows(model)
     assert model.fit(X, y).n_iter_ == 4
     model.set_params(max_iter=None).fit(X, y)
-    again = cls(solver=solver).fit(X[::-1] * 0.5, y)
+    again = make_estimator(cls, solver).fit(X[::-1] * 0.5, y)
     assert model.n_iter_ == again.n_iter_
 
 
@@ -151,7 +199,7 @@ def test_iterates_differ_but_cost_the_same(cls, solver):
         return
     coefs, noises = [], []
     for iterate in ("tail", "last", "average"):
-        model = cls(solver=solver, random_state=0, solver_options={"iterate": iterate})
+        model = make_estimator(cls, solver, random_state=0, solver_options={"iterate": iterate})
         model.fit(*training_rows(model))
         coefs.append(model.coef_)
         noises.append(model.privacy_.noise_multiplier)
@@ -161,7 +209,7 @@ def test_iterates_differ_but_cost_the_same(cls, solver):
 
 @every_fit
 def test_an_option_the_solver_does_not_take_is_refused_with_those_it_takes(cls, solver):
-    model = cls(solver=solver, solver_options={"momentum": 0.9})
+    model = make_estimator(cls, solver, solver_options={"momentum": 0.9})
     with pytest.raises(ValueError, match="momentum") as caught:
         model.fit(*training_rows(model))
     assert solver in str(caught.value)
@@ -173,7 +221,7 @@ def test_an_option_the_solver_does_not_take_is_refused_with_those_it_takes(cls, 
 @every_fit
 def test_a_parameter_the_solver_has_no_use_for_is_refused(cls, solver):
     for key in SOLVERS[solver].ignores:
-        model = cls(solver=solver, **{key: 5})
+        model = make_estimator(cls, solver, **{key: 5})
         with pytest.raises(ValueError, match=f"{key}=5.*{solver}.*{key}=None"):
             model.fit(*training_rows(model))
 
@@ -196,25 +244,100 @@ class _Rough:
 def test_an_unmet_requirement_names_what_is_missing_and_a_remedy(requirement):
     _, message = REQUIREMENTS[requirement]
     text = message.format(solver="some_solver", loss="SomeLoss")
-    subject = {"finite clip": "clip_norm", "delta > 0": "delta"}.get(requirement, "SomeLoss")
+    subjects = {"finite clip": "clip_norm", "delta > 0": "delta", "l2 penalty": "penalty",
+                "ridge": "alpha > 0"}
+    subject = subjects.get(requirement, "SomeLoss")
     assert subject in text
     assert any(word in text for word in ("set ", "use ", "leave "))
 
 
 @every_solver
 def test_requirements_are_checked_against_the_problem(name):
-    problem = dataclasses.replace(make_problem(), loss=_Rough(), delta=0.0)
-    solver = dataclasses.replace(SOLVERS[name](), clip_norm=math.inf)
-    unmet = {"finite clip", "loss.lipschitz", "loss.smoothness", "delta > 0"}
+    problem = dataclasses.replace(make_problem(penalty="l1"), loss=_Rough(), delta=0.0)
+    solver = SOLVERS[name](clip_norm=math.inf) if SOLVERS[name].clips else SOLVERS[name]()
     for requirement in SOLVERS[name].requires:
         test, _ = REQUIREMENTS[requirement]
-        assert not (requirement in unmet and test(solver, problem))
-        assert test(SOLVERS[name]().configured(make_problem()), make_problem())
+        assert not test(solver, problem)
+        assert test(SOLVERS[name](), problem_for(name))
+
+
+_UNMET = [("gd", {"clip_norm": math.inf}, "clip_norm=inf"),
+          ("sgd", {"clip_norm": math.inf}, "clip_norm=inf"),
+          ("output_perturbation", {}, "bounded slope"),
+          ("last_iterate", {"alpha": 0.1}, "bounded slope"),
+          ("sufficient_statistics", {"penalty": "l1"}, "penalty='l2'")]
+
+
+@pytest.mark.parametrize("name, params, message", _UNMET, ids=[case[0] for case in _UNMET])
+def test_requirements_are_checked_before_the_solver_is_configured(
+        name, params, message, monkeypatch):
+    def configured(self, problem):
+        raise AssertionError("configured")
+
+    monkeypatch.setattr(SOLVERS[name], "configured", configured)
+    model = make_estimator(DPRidge, name, **params)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*training_rows(model))
+
+
+def test_every_solver_has_an_unmet_requirement_to_check():
+    assert {name for name, _, _ in _UNMET} == {
+        name for name, solver in SOLVERS.items() if solver.requires}
+
+
+@pytest.mark.parametrize("name, alpha, longest", [
+    # Twice the inverse curvature of loss and penalty: from there on steps expand.
+    ("output_perturbation", 0.0, lambda beta, alpha: 2.0 / beta),
+    ("output_perturbation", 0.5, lambda beta, alpha: 2.0 / (beta + alpha)),
+    # Where a step contracts as the penalty alone does.
+    ("last_iterate", 0.5, lambda beta, alpha: 2.0 / (beta + 2.0 * alpha))])
+def test_a_step_that_voids_the_guarantee_is_refused_by_name(name, alpha, longest, ledgers):
+    problem = make_problem(alpha=alpha)
+    bound = longest(problem.smoothness, alpha)
+    for step in (0.999 * bound, 1e-9):
+        solver = SOLVERS[name](learning_rate=step).configured(problem)
+        assert solver.learning_rate == step
+    for step in (1.001 * bound, 1e300):
+        with pytest.raises(ValueError, match=re.escape(f"learning_rate={step!r}")):
+            SOLVERS[name](learning_rate=step).configured(problem)
+    model = make_estimator(DPLogisticRegression, name, alpha=alpha, learning_rate=1.001 * bound,
+                           precondition=False)
+    rows = training_rows(model)
+    with pytest.raises(ValueError, match="learning_rate"):
+        model.fit(*rows)
+    assert not any(ledger.spent.events for ledger in ledgers)
+    model.set_params(learning_rate=0.999 * bound).fit(*rows)
+    assert np.all(np.isfinite(model.coef_))
+
+
+@pytest.mark.parametrize("tolerance", [-1e-9, math.nan, math.inf, "tight", True, [0.1]])
+def test_a_tolerance_that_certifies_nothing_is_refused_by_name(tolerance):
+    model = make_estimator(DPLogisticRegression, "output_perturbation", alpha=0.1,
+                           solver_options={"tolerance": tolerance})
+    with pytest.raises(ValueError, match="tolerance="):
+        model.fit(*training_rows(model))
+
+
+@pytest.mark.parametrize("given", [{}, {"tolerance": 0}, {"tolerance": 1e-6}, {"max_iter": 9},
+                                   {"learning_rate": 0.3}, {"clip_norm": 0.2}])
+@pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.1])
+def test_configuring_twice_makes_no_difference_to_what_is_certified(given, alpha):
+    problem = make_problem(alpha=alpha)
+    if given.get("tolerance") and not alpha:
+        with pytest.raises(ValueError, match="tolerance=1e-06"):
+            SOLVERS["output_perturbation"](**given).configured(problem)
+        return
+    solver = SOLVERS["output_perturbation"](**given).configured(problem)
+    assert solver.configured(problem) == solver
+    assert alpha or solver.tolerance == 0
+    if "tolerance" in given and alpha:
+        assert solver.tolerance == given["tolerance"]
 
 
 @every_estimator
 def test_auto_is_a_registered_solver_chosen_by_public_facts(cls):
-    for delta in (None, 1e-6, 0.0):
+    pure = "output_perturbation" in documented_solvers(cls)
+    for delta in (None, 1e-6, *([0.0] if pure else [])):
         chosen = []
         for seed in range(2):
             model = cls(delta=delta).fit(*training_rows(cls(), seed=seed))
@@ -228,6 +351,8 @@ def test_the_registries_are_not_empty():
 
 @every_fit
 def test_step_options_leave_finite_coefficients(cls, solver):
-    model = cls(solver=solver, learning_rate=1e-3, max_iter=2)
+    steps = {"learning_rate": 1e-3, "max_iter": 2}
+    model = make_estimator(cls, solver, **{
+        key: value for key, value in steps.items() if key not in SOLVERS[solver].ignores})
     model.fit(*training_rows(model))
     assert np.all(np.isfinite(model.coef_))

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from dpsk._privacy import sampling
 from dpsk._solvers import SOLVERS
-from tests.registry import every_estimator, training_rows
+from tests.estimators.pairs import bounds_gradients, build
+from tests.registry import ESTIMATORS, documented_solvers, every_estimator, training_rows
 
 _REMEDY = ("must be", "use ", "leave ", "set ", "lower ", "declare ", "it takes", "raise ")
 
@@ -27,25 +29,38 @@ _REFUSED = {
     "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30],
     "data_norm": [0, -1.0, math.nan, math.inf, None, "max", 1e-30, 1e30],
     "fit_intercept": ["yes", None, 1, 0.0],
+    "precondition": ["yes", None, 1, "always", 0.0],
     "random_state": [-1, 1.5, "seed", True],
-    "solver_options": [["iterate"], "iterate", {"iterate": "best"}, {"iterate": None},
+    "solver_options": [["iterate"], "iterate", {"iterate": "best"}, {"iterate": 3},
                        {"unknown": 1}],
 }
+# What those estimators refuse that have the parameter at all.
+_REFUSED_WHERE_KNOWN = {
+    "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
+    "target_bounds": [(1.0, -1.0), (0.0, 0.0), (0.0, math.inf), (math.nan, 1.0), None, (1.0,),
+                      (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200)],
+    "classes": [[1], [], "ab", 3, [[0, 1]], ["a", "a"]],
+    "class_weight": ["balanced", "equal", 2.0, [1.0, 2.0], {0: 0.0}, {0: -1.0}, {1: math.nan},
+                     {0: math.inf}, {0: None}, {0: "1"}, {0: True}, {0: 1e11}],
+    "loss": ["hinge", None, "logistic", 1],
+}
 _REFUSED_BY = {
-    DPHuberRegressor: {
-        "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
-        "target_bounds": [(1.0, -1.0), (0.0, 0.0), (0.0, math.inf), (math.nan, 1.0), None,
-                          (1.0,), (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200)],
-    },
-    DPLogisticRegression: {
-        "classes": [[1], [], "ab", 3, [[0, 1]], ["a", "a"]],
-    },
+    DPPoissonRegressor: {"target_bounds": [(-1.0, 1.0), (-1e-9, 1.0), (-2.0, -1.0)]},
 }
 _EVERYWHERE = [pytest.param(name, value, id=f"{name}-{i}") for name, values in _REFUSED.items()
                for i, value in enumerate(values)]
-_SOMEWHERE = [pytest.param(cls, name, value, id=f"{cls.__name__}-{name}-{i}")
-              for cls, table in _REFUSED_BY.items() for name, values in table.items()
-              for i, value in enumerate(values)]
+_SOMEWHERE = [(cls, name, value) for _, cls in sorted(ESTIMATORS.items())
+              for name, values in _REFUSED_WHERE_KNOWN.items() if name in cls().get_params()
+              for value in values]
+_SOMEWHERE += [(cls, name, value) for cls, table in _REFUSED_BY.items()
+               for name, values in table.items() for value in values]
+_CASES = [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}-{i}")
+          for i, case in enumerate(_SOMEWHERE)]
+_GAUSSIAN = [pytest.param(cls, solver, id=f"{name}-{solver}")
+             for name, cls in sorted(ESTIMATORS.items())
+             for solver in ["auto", *sorted(documented_solvers(cls))]
+             if ("delta > 0" in SOLVERS[solver].requires if solver != "auto"
+                 else not bounds_gradients(cls))]
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +76,7 @@ def no_noise(monkeypatch):
 def refusal(model, X=None, y=None):
     """Return the text of the ValueError that the fit raises, having left nothing behind."""
     if X is None:
-        X, y = training_rows(model)
+        X, y = training_rows(type(model)())
     with pytest.raises(ValueError) as caught:
         model.fit(X, y)
     fitted = {name for name in vars(model) if name.endswith("_")}
@@ -75,7 +90,9 @@ def refusal(model, X=None, y=None):
 @every_estimator
 @pytest.mark.parametrize("name, value", _EVERYWHERE)
 def test_a_bad_value_is_refused(cls, name, value):
-    text = refusal(cls(**{name: value}))
+    # Options of the solver are checked by one that has some.
+    solver = {"solver": "gd"} if name == "solver_options" else {}
+    text = refusal(cls(**{name: value, **solver}))
     assert name in text
     if name == "random_state":
         assert type(value).__name__ in text
@@ -87,11 +104,71 @@ def test_a_bad_value_is_refused(cls, name, value):
         assert key == "unknown" or repr(option) in text
 
 
-@pytest.mark.parametrize("cls, name, value", _SOMEWHERE)
+@pytest.mark.parametrize("cls, name, value", _CASES)
 def test_a_bad_value_of_its_own_is_refused(cls, name, value):
     text = refusal(cls(**{name: value}))
     assert text.startswith(name)
-    assert repr(value) in text
+    shown = next(iter(value.values())) if isinstance(value, dict) else value
+    assert repr(shown) in text
+
+
+@every_estimator
+@pytest.mark.parametrize("penalty", ["l1_ball", "l2_ball"])
+@pytest.mark.parametrize("radius", [None, 0, -1.0, math.nan, math.inf, "1", True])
+def test_a_ball_needs_a_radius(cls, penalty, radius):
+    text = refusal(cls(penalty=penalty, radius=radius, solver="gd"))
+    assert f"radius={radius!r}" in text and repr(penalty) in text
+
+
+@every_estimator
+def test_balanced_class_weights_are_refused_with_the_reason(cls):
+    if not is_classifier(cls()):
+        assert "class_weight" not in cls().get_params()
+        return
+    text = refusal(cls(class_weight="balanced"))
+    assert "'balanced'" in text and "class counts" in text and "data" in text
+    text = refusal(cls(class_weight={77: 1.0}))
+    assert "77" in text and "not a class" in text and "classes=" in text
+    # A declared class that does not occur may have a weight.
+    with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
+        cls(classes=[0, 1, 2], class_weight={2: 3.0}).fit(*training_rows(cls()))
+
+
+@every_estimator
+def test_warm_start_is_no_parameter(cls):
+    with pytest.raises(TypeError, match="warm_start"):
+        cls(warm_start=True)
+    with pytest.raises(ValueError, match="warm_start"):
+        cls().set_params(warm_start=True)
+
+
+@every_estimator
+def test_whitening_where_it_has_no_use_is_refused(cls):
+    X, y = training_rows(cls())
+    text = refusal(cls(precondition=True, solver="gd", delta=0.0))
+    assert "precondition=True" in text or "delta=0.0" in text
+    for solver in sorted(documented_solvers(cls)):
+        if not SOLVERS[solver].whitens:
+            assert "precondition=True" in refusal(build(cls, solver, precondition=True))
+    text = refusal(cls(precondition=True, solver="gd"), sp.csr_matrix(X), y)
+    assert "precondition=True" in text and "dense" in text
+
+
+@every_estimator
+def test_an_infinite_clip_norm_is_refused_where_the_loss_bounds_nothing(cls):
+    if bounds_gradients(cls):
+        return
+    for solver in ("gd", "sgd"):
+        text = refusal(cls(solver=solver, clip_norm=math.inf))
+        assert "clip_norm=inf" in text and "finite" in text
+
+
+def test_the_square_of_the_hinge_needs_a_clip():
+    for solver in ("gd", "sgd"):
+        text = refusal(DPLinearSVC(loss="squared_hinge", solver=solver, clip_norm=math.inf))
+        assert "clip_norm=inf" in text
+    text = refusal(DPLinearSVC(loss="squared_hinge", solver="output_perturbation"))
+    assert "bounded slope" in text and "SquaredHinge" in text
 
 
 @every_estimator
@@ -102,12 +179,11 @@ def test_a_generator_is_refused_as_copies_would_repeat_noise(cls, value):
     assert "random_state" in text and type(value).__name__ in text and "int >= 0" in text
 
 
-@every_estimator
-@pytest.mark.parametrize("solver", sorted(
-    name for name, cls in SOLVERS.items() if "delta > 0" in cls.requires))
+@pytest.mark.parametrize("cls, solver", _GAUSSIAN)
 def test_delta_zero_is_refused_by_a_solver_with_gaussian_noise(cls, solver):
-    text = refusal(cls(solver=solver, delta=0))
-    assert "delta=0.0" in text and repr(solver) in text and "output_perturbation" in text
+    text = refusal(cls(delta=0) if solver == "auto" else build(cls, solver, delta=0))
+    assert "delta=0.0" in text and "output_perturbation" in text
+    assert repr(solver) in text or solver == "auto"
 
 
 @every_estimator
@@ -118,7 +194,9 @@ def test_a_delta_that_sampling_alone_would_meet_is_refused(cls):
     assert "delta" in text and "0.07" in text
 
 
-@every_estimator
+@pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())
+    if "output_perturbation" in documented_solvers(cls)])
 def test_steps_too_long_for_output_perturbation_are_refused_by_name(cls):
     text = refusal(cls(solver="output_perturbation", learning_rate=1e3))
     assert "learning_rate" in text and "1000.0" in text
@@ -148,11 +226,14 @@ def test_one_class_is_refused_only_when_classes_are_inferred():
 def test_boundary_values_are_not_refused(cls, monkeypatch):
     monkeypatch.undo()
     X, y = training_rows(cls())
-    for params in [{"epsilon": 1}, {"epsilon": np.float32(1)}, {"delta": 0}, {"clip_norm": 1e9},
-                   {"clip_norm": math.inf}, {"data_norm": 1e-6}, {"max_iter": np.int64(2)},
+    unclipped = [{"delta": 0}, {"clip_norm": math.inf}] if bounds_gradients(cls) else []
+    for params in [{"epsilon": 1}, {"epsilon": np.float32(1)}, {"clip_norm": 1e9, "solver": "gd"},
+                   {"data_norm": 1e-6}, {"max_iter": np.int64(2), "solver": "gd"},
                    {"l1_ratio": 1, "penalty": "elasticnet", "alpha": 1},
                    {"solver": "sgd", "batch_size": 10**9}, {"random_state": np.int64(3)},
-                   {"solver_options": {}}]:
+                   {"penalty": "l1_ball", "radius": 1}, {"penalty": "l2_ball", "radius": 1e-9},
+                   {"radius": -1}, {"precondition": np.True_, "solver": "gd"},
+                   {"precondition": False}, {"solver_options": {}}, *unclipped]:
         model = cls(**params).fit(X, y)
         assert np.all(np.isfinite(model.coef_))
 

@@ -10,14 +10,16 @@ import pytest
 from sklearn.base import is_classifier
 
 import dpsk
-from dpsk import Certificate, DPHuberRegressor, DPLogisticRegression
+from dpsk import Certificate
 from dpsk._privacy.events import tally
 from dpsk._solvers import SOLVERS
+from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import every_estimator, every_fit, training_rows
 
 
-def _certificate(cls, **params):
-    return cls(**params).fit(*training_rows(cls())).privacy_
+def _certificate(cls, solver="auto", **params):
+    model = cls(**params) if solver == "auto" else build(cls, solver, **params)
+    return model.fit(*training_rows(model)).privacy_
 
 
 def _bound(certificate, name):
@@ -42,7 +44,8 @@ def test_json_holds_plain_finite_values(cls, solver):
     def refuse(constant):
         raise AssertionError(constant)
 
-    data = json.loads(_certificate(cls, solver=solver, clip_norm=np.inf, data_norm=np.float64(2))
+    clip_norm = np.inf if bounds_gradients(cls) else np.float64(1)
+    data = json.loads(_certificate(cls, solver, clip_norm=clip_norm, data_norm=np.float64(2))
                       .to_json(), parse_constant=refuse)
     assert data["epsilon"] == 1.0 and data["solver"] == solver
     assert data["accounting"]["delta"] <= data["delta"]
@@ -112,6 +115,10 @@ def test_the_curve_meets_the_declared_budget_and_is_monotone(cls, solver):
 
 @every_estimator
 def test_pure_epsilon_is_stated_as_such(cls):
+    if not bounds_gradients(cls):
+        with pytest.raises(ValueError, match=r"delta=0\.0"):
+            _certificate(cls, delta=0)
+        return
     certificate = _certificate(cls, delta=0)
     assert certificate.delta == 0 and certificate.solver == "output_perturbation"
     assert certificate.delta_at(1.0) == 0.0
@@ -127,31 +134,39 @@ def test_the_default_delta_is_one_over_n_squared(cls):
 
 @every_estimator
 def test_bounds_say_where_they_come_from(cls):
-    default, declared = _certificate(cls), _certificate(cls, data_norm=2.0, clip_norm=0.1)
+    default = _certificate(cls, "gd")
+    declared = _certificate(cls, "gd", data_norm=2.0, clip_norm=0.1)
     assert _bound(default, "data_norm").origin == "default"
     assert _bound(default, "clip_norm").origin == "derived"
     assert (_bound(declared, "data_norm").value, _bound(declared, "data_norm").origin) == (
         2.0, "declared")
     assert (_bound(declared, "clip_norm").value, _bound(declared, "clip_norm").origin) == (
         0.1, "declared")
-    # A clip norm that clips nothing gives way to the bound that loss and rows imply.
-    assert _bound(_certificate(cls, clip_norm=np.inf), "clip_norm") == replace(
-        _bound(_certificate(cls, clip_norm=1e9), "clip_norm"), origin="derived")
+    if bounds_gradients(cls):
+        # A clip norm that clips nothing gives way to the bound that loss and rows imply.
+        assert _bound(_certificate(cls, "gd", clip_norm=np.inf), "clip_norm") == replace(
+            _bound(_certificate(cls, "gd", clip_norm=1e9), "clip_norm"), origin="derived")
     assert "constant 1" in _bound(default, "data_norm").how
     assert "constant 1" not in _bound(_certificate(cls, fit_intercept=False), "data_norm").how
 
 
-def test_target_bounds_are_said_to_be_default_unless_given():
-    assert _bound(_certificate(DPHuberRegressor), "target_bounds").origin == (
-        "default, not declared")
-    given = _bound(_certificate(DPHuberRegressor, target_bounds=(-2, 3)), "target_bounds")
-    assert (given.value, given.origin) == ([-2.0, 3.0], "declared")
-    assert "default, not declared" in str(_certificate(DPHuberRegressor))
+@every_estimator
+def test_target_bounds_are_said_to_be_default_unless_given(cls):
+    if is_classifier(cls()):
+        assert "target_bounds" not in [one.name for one in _certificate(cls).enforced]
+        return
+    assert _bound(_certificate(cls), "target_bounds").origin == "default, not declared"
+    given = _bound(_certificate(cls, target_bounds=(2, 3)), "target_bounds")
+    assert (given.value, given.origin) == ([2.0, 3.0], "declared")
+    assert "default, not declared" in str(_certificate(cls))
 
 
-def test_classes_are_said_to_be_taken_from_y_unless_declared():
-    inferred = " ".join(_certificate(DPLogisticRegression).public)
-    declared = " ".join(_certificate(DPLogisticRegression, classes=[0, 1]).public)
+@every_estimator
+def test_classes_are_said_to_be_taken_from_y_unless_declared(cls):
+    if not is_classifier(cls()):
+        return
+    inferred = " ".join(_certificate(cls).public)
+    declared = " ".join(_certificate(cls, classes=[0, 1]).public)
     assert "2 class labels (taken from y)" in inferred
     assert "2 class labels (declared)" in declared
 
@@ -170,7 +185,7 @@ def test_the_certificate_is_the_same_on_neighbouring_data(cls, solver, row):
     X, y = training_rows(cls())
     other, labels = X.copy(), y.copy()
     other[0], labels[0] = row, 1 - labels[0]
-    certificates = [cls(solver=solver).fit(rows, targets).privacy_
+    certificates = [build(cls, solver).fit(rows, targets).privacy_
                     for rows, targets in [(X, y), (other, labels)]]
     assert certificates[0] == certificates[1]
     assert certificates[0].to_json() == certificates[1].to_json()
@@ -182,8 +197,9 @@ def test_only_released_attributes_depend_on_the_rows(cls, solver):
     X, y = training_rows(cls())
     other = X.copy()
     other[0] = 1e6
-    a, b = (vars(cls(solver=solver).fit(rows, y)) for rows in (X, other))
-    released = set(_certificate(cls).released)
+    models = [build(cls, solver).fit(rows, y) for rows in (X, other)]
+    a, b = map(vars, models)
+    released = set(models[0].privacy_.released)
     assert set(a) == set(b) and released <= set(a)
     for name in set(a) - released:
         assert np.array_equal(a[name], b[name]), name
@@ -201,3 +217,33 @@ def test_a_certificate_cannot_be_changed(cls):
     certificate = _certificate(cls)
     with pytest.raises(AttributeError):
         certificate.epsilon = 0.1
+
+
+#: What every solver's sums are made of, dense rows of float64.
+_ARITHMETIC = {"gd": "grid", "sgd": "float", "output_perturbation": "snapped",
+               "last_iterate": "snapped", "sufficient_statistics": "grid"}
+
+
+@every_fit
+def test_the_arithmetic_is_named_and_explained(cls, solver):
+    # A batch as large as the table is the table.
+    assert _certificate(cls, solver, batch_size=10**6).arithmetic == (
+        "grid" if solver == "sgd" else _ARITHMETIC[solver])
+    certificate = _certificate(cls, solver, batch_size=16)
+    assert certificate.arithmetic == _ARITHMETIC[solver]
+    assert f"{certificate.arithmetic}: " in str(certificate)
+    assert Certificate.from_json(certificate.to_json()).arithmetic == certificate.arithmetic
+
+
+@every_fit
+def test_weights_are_listed_with_what_they_are_lowered_to(cls, solver):
+    model = build(cls, solver)
+    X, y = training_rows(model)
+    certificate = model.fit(X, y, sample_weight=np.linspace(0, 5, len(y))).privacy_
+    assert "that some sample weight is not zero" in certificate.public
+    assert "sample weight" not in " ".join(model.fit(X, y).privacy_.public)
+    names = [bound.name for bound in certificate.enforced]
+    bounded = "loss.smoothness" in SOLVERS[solver].requires
+    assert ("sample_weight" in names) == bounded
+    if bounded:
+        assert _bound(certificate, "sample_weight").value == 1.0

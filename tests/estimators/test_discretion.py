@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from dpsk import DPHuberRegressor, DPLogisticRegression
 from dpsk._privacy import sampling
-from tests.registry import every_estimator, every_fit, training_rows
+from tests.estimators.pairs import build
+from tests.registry import ESTIMATORS, every_estimator, every_fit, training_rows
 
 # Any of these in a message would be a leak, whatever the formatting around it.
 _NUMBER, _WORD = 31337.0, "sesame"
@@ -61,8 +61,15 @@ _ROWS = {
     "dictionary": (_with({_WORD: _NUMBER}), TypeError, "float.. argument must be"),
     "unreadable": (_with(Unreadable()), Exception, ""),
     "nested": ([[_NUMBER, 1.0], [_NUMBER]] * 10, ValueError, "inhomogeneous shape"),
-    "sparse": (sp.csr_matrix(_rows()), TypeError, "Sparse data was passed.*toarray"),
-    "sparse array": (sp.coo_array(_rows()), TypeError, "Sparse data was passed"),
+    "sparse nan": (sp.csr_matrix(_with(np.nan, float)), ValueError, "Input X contains NaN"),
+    "sparse infinity": (sp.csr_array(_with(np.inf, float)), ValueError,
+                        "Input X contains infinity"),
+    "sparse coordinates": (sp.coo_array(_with(np.nan, float)), ValueError,
+                           "Input X contains NaN"),
+    "sparse columns": (sp.csc_matrix(_with(np.inf, float)), ValueError,
+                       "Input X contains infinity"),
+    "sparse complex": (sp.csr_matrix(_with(1j * _NUMBER, complex)), ValueError, "Complex data"),
+    "sparse empty": (sp.csr_matrix((20, 0)), ValueError, r"Found array with 0 feature\(s\)"),
     "frame": (pd.DataFrame({"a": [_WORD] * 20, "b": _NUMBER}), ValueError, "could not convert"),
     "categorical": (pd.DataFrame({"a": pd.Categorical([_WORD, "x"] * 10)}), ValueError,
                     "could not convert"),
@@ -87,6 +94,21 @@ _TARGETS = {
     "mixed": (np.array([_WORD, 31337] * 10, dtype=object), (TypeError, ValueError), ""),
     "missing": (np.array([_WORD, np.nan] * 10, dtype=object), ValueError, ""),
 }
+_WEIGHTS = {
+    "words": (np.array([_WORD] * 20), ValueError, "could not convert string to float"),
+    "nan": (np.where(_LONG > 1, np.nan, _LONG), ValueError, "sample_weight contains NaN"),
+    "infinity": (np.where(_LONG > 1, np.inf, _LONG), ValueError,
+                 "sample_weight contains infinity"),
+    "scalar nan": (np.nan, ValueError, "sample_weight: must be finite"),
+    "scalar infinity": (np.inf, ValueError, "sample_weight: must be finite"),
+    "negative": (-_LONG, ValueError, "sample_weight: must be finite and >= 0"),
+    "one negative": (np.where(np.arange(20) == 3, -_NUMBER, 1.0), ValueError,
+                     "sample_weight: must be finite and >= 0"),
+    "zeros": (np.zeros(20), ValueError, "weight.*zero"),
+    "too short": (_LONG[:7], ValueError, r"sample_weight.shape == \(7,\), expected \(20,\)!"),
+    "two columns": (_rows()[:, :2], ValueError, "Sample weights must be 1D array or scalar"),
+    "unreadable": (np.array([Unreadable(), 1.0] * 10, dtype=object), Exception, ""),
+}
 _CLASSES = {
     "continuous": (np.linspace(0.5, _NUMBER, 20), {}, "Unknown label type: continuous"),
     "one number": (np.full(20, 31337), {}, "one class only"),
@@ -105,6 +127,10 @@ _NUMBERS = {
     "word objects": (np.array([_WORD, 1.0] * 10, dtype=object), "could not convert string"),
     "frame": (pd.DataFrame({"y": [_WORD] * 20}), "could not convert string"),
 }
+
+
+_CLASSIFIERS = [cls for _, cls in sorted(ESTIMATORS.items()) if is_classifier(cls())]
+_REGRESSORS = [cls for _, cls in sorted(ESTIMATORS.items()) if not is_classifier(cls())]
 
 
 def cases(table):
@@ -168,18 +194,25 @@ def test_targets_refused_by_fit_are_not_quoted(cls, y, kind, match, refused):
     refused(kind, match, cls().fit, np.eye(20)[:, :3], y)
 
 
+@every_estimator
+@pytest.mark.parametrize("weights, kind, match", cases(_WEIGHTS))
+def test_weights_refused_by_fit_are_not_quoted(cls, weights, kind, match, refused):
+    refused(kind, match, cls().fit, np.eye(20)[:, :3], _targets(cls), weights)
+
+
+@pytest.mark.parametrize("cls", _CLASSIFIERS)
 @pytest.mark.parametrize("y, params, match", cases(_CLASSES))
-def test_labels_are_not_quoted(y, params, match, refused):
-    refused((TypeError, ValueError), match, DPLogisticRegression(**params).fit,
-            np.eye(20)[:, :3], y)
+def test_labels_are_not_quoted(cls, y, params, match, refused):
+    refused((TypeError, ValueError), match, cls(**params).fit, np.eye(20)[:, :3], y)
 
 
+@pytest.mark.parametrize("cls", _REGRESSORS)
 @pytest.mark.parametrize("y, match", cases(_NUMBERS))
-def test_words_as_regression_targets_are_not_quoted(y, match, refused):
+def test_words_as_regression_targets_are_not_quoted(cls, y, match, refused):
     with warnings.catch_warnings():
         # A frame of one column is flattened with scikit-learn's warning about its shape.
         warnings.simplefilter("ignore")
-        refused(ValueError, match, DPHuberRegressor().fit, np.eye(20)[:, :3], y)
+        refused(ValueError, match, cls().fit, np.eye(20)[:, :3], y)
 
 
 @every_estimator
@@ -212,7 +245,7 @@ def test_a_fit_says_nothing_that_depends_on_the_rows(cls, solver, capfd):
         X[0], X[1] = value, -value
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            cls(solver=solver, verbose=1).fit(X, y)
+            build(cls, solver, verbose=1).fit(X, y)
         said.append(capfd.readouterr())
     assert len(set(said)) == 1 and "noise multiplier" in said[0].out
 
@@ -220,5 +253,5 @@ def test_a_fit_says_nothing_that_depends_on_the_rows(cls, solver, capfd):
 @every_fit
 def test_a_quiet_fit_prints_nothing(cls, solver, capfd, caplog):
     with caplog.at_level(logging.DEBUG):
-        cls(solver=solver).fit(*training_rows(cls()))
+        build(cls, solver).fit(*training_rows(cls()))
     assert capfd.readouterr() == ("", "") and caplog.text == ""

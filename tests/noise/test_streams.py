@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpsk._privacy.sampling import EntropyStream, KeyedStream, open_stream
 from dpsk._utils.content import content_digest
-from tests.registry import every_fit, training_rows
+from tests.registry import every_fit, make_estimator, training_rows
 
 
 def _words(seed, *context):
@@ -70,20 +71,36 @@ def test_content_digest_of_many_rows_does_not_depend_on_the_block():
     assert content_digest(X) != content_digest(changed)
 
 
+def test_content_digest_sees_no_container():
+    X = np.random.default_rng(2).normal(size=(5000, 3))
+    X[X < 0.3] = 0.0
+    X[-1] = [0.0, 1.0, 0.0]
+    rows = sparse.csr_matrix(X)
+    explicit = sparse.csr_matrix((np.r_[rows.data, 0.0], np.r_[rows.indices, 0],
+                                  np.r_[rows.indptr[:-1], rows.nnz + 1]), shape=X.shape)
+    assert content_digest(rows) == content_digest(X)
+    explicit.sort_indices()
+    assert explicit.nnz == rows.nnz + 1 and content_digest(explicit) == content_digest(X)
+    rows.data[7] = np.nextafter(rows.data[7], 9)
+    assert content_digest(rows) != content_digest(X)
+
+
 @every_fit
 def test_an_int_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, solver):
-    model = cls(solver=solver, random_state=0)
+    model = make_estimator(cls, solver, random_state=0)
     X, y = training_rows(model)
     coef = model.fit(X, y).coef_.copy()
     np.testing.assert_array_equal(model.fit(X, y).coef_, coef)
 
     moved = X.copy()
     moved[0] *= 1 + 1e-12
-    others = [cls(solver=solver, random_state=1).fit(X, y),
-              cls(solver=solver, random_state=0, epsilon=1 + 1e-9).fit(X, y),
-              cls(solver=solver, random_state=0, alpha=1e-12).fit(X, y),
-              cls(solver=solver, random_state=0).fit(moved, y),
-              cls(solver=solver, random_state=0).fit(X.astype(np.float32), y)]
+    def build(**params):
+        return make_estimator(cls, solver, **{"random_state": 0, **params})
+
+    others = [build(random_state=1).fit(X, y), build(epsilon=1 + 1e-9).fit(X, y),
+              build(alpha=model.alpha + 1e-12).fit(X, y), build().fit(moved, y),
+              build().fit(X.astype(np.float32), y),
+              build().fit(X, y, sample_weight=np.r_[1 + 1e-12, np.ones(len(X) - 1)])]
     for other in others:
         # The change is far too small to matter; what differs is the noise.
         assert np.abs(other.coef_ - coef).max() > 1e-6
@@ -92,8 +109,9 @@ def test_an_int_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, so
 @every_fit
 @pytest.mark.parametrize("random_state", [None, 0])
 def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_state):
-    model = cls(solver=solver, random_state=random_state)
+    model = make_estimator(cls, solver, random_state=random_state)
     before = set(vars(model))
     model.fit(*training_rows(model))
     left = set(vars(model)) - before
-    assert left <= {"coef_", "intercept_", "classes_", "n_iter_", "n_features_in_", "privacy_"}
+    assert left <= {"coef_", "intercept_", "offset_", "preconditioner_", "classes_", "n_iter_",
+                    "n_features_in_", "privacy_"}

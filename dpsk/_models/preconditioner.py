@@ -1,0 +1,77 @@
+"""A public linear map of rows, followed by normalisation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from dpsk._models.linear import HEADROOM, LinearModel
+from dpsk._utils.blocks import row_blocks
+
+__all__ = ["Preconditioner"]
+
+
+@dataclass(frozen=True, eq=False)
+class Preconditioner:
+    """Map an entering row ``r`` to ``P r / ||P r||``, or to ``P r / max(1, ||P r||)``.
+
+    A map of each row by itself, chosen by a released matrix: neighbouring tables stay
+    neighbours, and every mapped row has norm at most 1, whatever the matrix.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Scales a row and appends the intercept's 1.
+    matrix : ndarray of shape (rows of theta, rows of theta)
+        P, symmetric.
+    keeps_length : bool
+        Whether rows are only scaled down.
+    """
+
+    model: LinearModel
+    matrix: np.ndarray
+    keeps_length: bool = False
+
+    def transform(self, X):
+        """Return mapped rows in float64.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        rows : ndarray of shape (n, rows of theta)
+        """
+        rows = np.empty((X.shape[0], len(self.matrix)))
+        for part, block in self._images(X):
+            factors = self._factors(block)[:, None]
+            rows[part] = 0.0
+            np.multiply(block, factors, out=rows[part], where=factors > 0)
+        return rows
+
+    def factors(self, X):
+        """Return what every ``P r`` is multiplied with, 0 where it says nothing, shape (n,)."""
+        return np.concatenate([self._factors(block) for _, block in self._images(X)])
+
+    def _images(self, X):
+        """Yield slices and the rows ``P r`` they hold."""
+        for part in row_blocks(X.shape[0], len(self.matrix)):
+            yield part, entering_rows(self.model, X[part]) @ self.matrix
+
+    def _factors(self, rows):
+        with np.errstate(all="ignore"):
+            norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            factors = HEADROOM / (np.maximum(norms, 1.0) if self.keeps_length else norms)
+        # Beyond, squares overflow or underflow, and a norm says nothing.
+        factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
+        return factors
+
+
+def entering_rows(model, X):
+    """Return scaled rows, the intercept's 1 appended, dense in float64; meant for a block."""
+    scale, _ = model.row_scales(X)
+    rows = np.ones((X.shape[0], model.shape[0]))
+    dense = X.toarray() if sparse.issparse(X) else X
+    np.multiply(dense, scale[:, None], out=rows[:, :model.n_features], dtype=np.float64)
+    return rows

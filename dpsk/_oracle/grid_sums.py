@@ -1,0 +1,124 @@
+r"""Sums that are exact: every bit is the same in any order, on any number of threads.
+
+Rows are truncated toward zero to multiples of ``2^-a`` and derivatives to multiples of
+``2^-b``, which makes neither any longer. With ``n C 2^(a+b) < 2^53`` every partial sum of the
+products is then an integer multiple of ``2^-(a+b)`` that a double holds exactly. Noise rounded
+to the same grid commutes with adding it: rounding the noise is rounding the noisy sum, a
+function of the continuous mechanism's answer.
+"""
+
+import math
+
+import numpy as np
+from scipy import sparse
+
+from dpsk._models.linear import row_norms
+from dpsk._oracle.row_sums import RowSums
+from dpsk._utils.blocks import row_blocks
+
+__all__ = ["GridSums", "grid_bits"]
+
+_BLOCK_ROWS = 1 << 12
+
+
+def grid_bits(n_samples, clip_norm, noise_std):
+    """Return ``a + b``: the grid of sums is ``2^-(a+b)``, from public numbers only.
+
+    As fine as keeps sums and noise within 52 bits and the noise within 2^40 grid units.
+
+    Parameters
+    ----------
+    n_samples : int
+    clip_norm : float
+    noise_std : float
+        Standard deviation of the noise on the sum.
+
+    Returns
+    -------
+    bits : int or None
+        None where the noise would be under 2^10 units: exact sums do not apply.
+    """
+    sums = 52 - math.ceil(math.log2(n_samples * clip_norm + 10.0 * noise_std))
+    bits = min(sums, 40 - math.ceil(math.log2(noise_std)))
+    return bits if noise_std * 2.0**bits >= 2.0**10 else None
+
+
+class GridSums(RowSums):
+    """Row sums on a grid of public resolution, exact whatever the order.
+
+    Holds one float64 copy of the rows, scaled and truncated.
+
+    Parameters
+    ----------
+    model, loss, rows, clip_norm
+        As for RowSums.
+    bits : int
+        What `grid_bits` returned.
+    """
+
+    arithmetic = "grid"
+
+    def __init__(self, model, loss, rows, clip_norm, bits):
+        self.resolution = 2.0**-bits
+        self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
+        self._weight_unit = self.resolution / self._row_unit
+        super().__init__(model, loss, rows, clip_norm)
+
+    def _enter(self, rows):
+        scale, _ = self.model.row_scales(rows.X)
+        self._X = _truncated_rows(rows, scale, self._row_unit)
+        return None, row_norms(self._X)
+
+    def _point(self, theta):
+        """Truncate theta so that products with rows are exact as well."""
+        length = float(np.linalg.norm(theta)) * self.model.radius
+        if not math.isfinite(length) or not length:
+            return theta
+        unit = 2.0 ** (math.ceil(math.log2(length / self._row_unit)) - 52)
+        return np.trunc(theta / unit) * unit
+
+    def _clipped(self, dz, limits, weights):
+        dz = super()._clipped(dz, limits, weights)
+        dz /= self._weight_unit
+        np.trunc(dz, out=dz)
+        dz *= self._weight_unit
+        return dz
+
+
+def _row_bits(model, clip_norm, bits):
+    """Return the part of `bits` that is for rows: so many that rows and derivatives lose alike.
+
+    Entries of rows are at most data_norm, derivatives of the longest rows `clip_norm` over
+    their norm.
+    """
+    longest = model.data_norm
+    if model.fit_intercept:
+        # Beside the constant, far shorter rows must not take the bits of its derivatives.
+        longest = max(longest, 2.0**-8)
+    share = math.floor(0.5 * (bits + math.log2(clip_norm / (longest * model.radius))))
+    # The constant itself has to lie on the grid of the rows.
+    return max(share, 0) if model.fit_intercept else share
+
+
+def _truncated_rows(rows, scale, unit):
+    """Return the scaled rows, truncated toward zero to multiples of `unit`, in float64."""
+    X = rows.X
+    if sparse.issparse(X):
+        data = X.data.astype(np.float64)
+        for start in range(0, X.shape[0], _BLOCK_ROWS):
+            pointers = X.indptr[start:start + _BLOCK_ROWS + 1]
+            entries = data[pointers[0]:pointers[-1]]
+            entries *= np.repeat(scale[start:start + _BLOCK_ROWS], np.diff(pointers))
+            _truncate_in_place(entries, unit)
+        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
+    out = X if rows.owned else np.empty(X.shape)
+    for part in row_blocks(len(X), X.shape[1]):
+        np.multiply(X[part], scale[part, None], out=out[part], dtype=np.float64)
+        _truncate_in_place(out[part], unit)
+    return out
+
+
+def _truncate_in_place(values, unit):
+    values /= unit
+    np.trunc(values, out=values)
+    values *= unit

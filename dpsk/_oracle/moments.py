@@ -1,0 +1,118 @@
+r"""Noisy second moments of rows.
+
+Replacing a row ``x`` by ``y``, both of norm at most ``r``, moves ``sum x x'`` by a Frobenius
+norm of at most ``sqrt(2) r^2``, as ``||xx' - yy'||^2 = |x|^4 + |y|^4 - 2 (x.y)^2``. With a
+constant 1 at the end of rows of norm at most R it is ``2 sqrt(2) R`` where ``R < 1``. A symmetric
+matrix with noise of standard deviation s on the diagonal and ``s / sqrt(2)`` beside it is, in
+an orthonormal basis of the symmetric matrices, a Gaussian mechanism with noise s.
+"""
+
+import math
+
+import numpy as np
+
+from dpsk._models.preconditioner import entering_rows
+from dpsk._privacy import mechanisms
+from dpsk._privacy.events import Gaussian
+from dpsk._utils.blocks import row_blocks
+
+__all__ = ["MomentOracle", "symmetric_noise", "whitening"]
+
+
+class MomentOracle:
+    """Answer with the noisy mean second moment of the rows, once.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Scales rows and appends the intercept's 1.
+    X : ndarray of shape (n, n_features)
+    mu : float
+        What the answer may cost.
+    stream : EntropyStream or KeyedStream
+    ledger : Ledger
+    """
+
+    def __init__(self, model, X, mu, stream, ledger):
+        self._model, self._X = model, X
+        self._event = Gaussian(mu)
+        self._stream = stream
+        self._ledger = ledger
+        self._noise_std = _sum_sensitivity(model) / mu
+
+    @property
+    def noise_std(self):
+        """float : standard deviation of the noise on a diagonal entry of the mean."""
+        return self._noise_std / len(self._X)
+
+    @property
+    def size(self):
+        """int : number of rows and columns of the moment."""
+        return self._model.shape[0]
+
+    def second_moment(self):
+        """Return the noisy mean of ``r r'`` over entering rows r, symmetric."""
+        self._ledger.charge(self._event)
+        row_unit = 2.0 ** -self._row_bits()
+        total = np.zeros((self.size, self.size))
+        for part in row_blocks(len(self._X), self.size):
+            rows = entering_rows(self._model, self._X[part])
+            # On this grid every sum of products is exact, so no rounding shows the rows.
+            np.trunc(np.divide(rows, row_unit, out=rows), out=rows)
+            total += rows.T @ rows
+        total += symmetric_noise(self._stream, self.size, self._noise_std / row_unit**2)
+        total *= row_unit**2
+        if self._model.fit_intercept:
+            # The count of rows is public.
+            total[-1, -1] = len(self._X)
+        return total / len(self._X)
+
+    def _row_bits(self):
+        largest = len(self._X) * self._model.radius**2 + 10.0 * self._noise_std
+        bits = min(52 - math.ceil(math.log2(largest)),
+                   40 - math.ceil(math.log2(self._noise_std)))
+        return bits // 2
+
+
+def symmetric_noise(stream, size, std):
+    """Return a symmetric matrix of whole numbers: rounded normals, one draw a pair.
+
+    Standard deviation `std` on the diagonal and ``std / sqrt(2)`` beside it.
+    """
+    noise = std * mechanisms.standard_normal(stream, (size, size))
+    upper = np.triu(noise, 1) * math.sqrt(0.5)
+    return np.rint(upper + upper.T + np.diag(np.diag(noise)))
+
+
+def whitening(moment, floor):
+    """Return the symmetric inverse root of a noisy moment with a public floor.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (p, p)
+        Released, symmetric.
+    floor : float
+        Added to the eigenvalues, after raising negative ones to 0.
+
+    Returns
+    -------
+    matrix : ndarray of shape (p, p)
+    directions : float
+        How many directions the map makes alike: those well above the floor.
+    """
+    values, vectors = np.linalg.eigh(moment)
+    values = np.maximum(values, 0.0)
+    # What stands less than two fifths of the floor above zero is taken for noise.
+    directions = max(1.0, float((np.maximum(values - 0.4 * floor, 0.0) / (values + floor)).sum()))
+    return (vectors / np.sqrt(values + floor)) @ vectors.T, directions
+
+
+def _sum_sensitivity(model):
+    """Return the Frobenius sensitivity of the sum of ``r r'``."""
+    squared = model.data_norm**2
+    if not model.fit_intercept:
+        return math.sqrt(2.0) * squared
+    # The constant's own entry does not move: for short rows the cross terms decide.
+    if model.data_norm >= 1.0:
+        return math.sqrt(2.0) * (1.0 + squared)
+    return 2.0 * math.sqrt(2.0) * model.data_norm

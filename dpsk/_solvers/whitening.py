@@ -1,0 +1,51 @@
+"""When and how rows are whitened: public rules for the share of the budget and the floor."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._privacy import gdp
+from dpsk._privacy.events import Composed, Gaussian
+
+__all__ = ["MOST_COLUMNS", "WithMoments", "moment_budget", "pays", "whitening_floor"]
+
+#: Share of mu^2 spent on the second moment.
+_SHARE = 0.25
+#: The floor under eigenvalues over the size of the noise in operator norm.
+_FLOOR = 0.5
+#: Beyond this many columns the matrix is too large to be worth its time.
+MOST_COLUMNS = 2000
+
+
+@dataclass(frozen=True)
+class WithMoments:
+    """The declaration of one noisy second moment, then of `rest`."""
+
+    mu: float
+    rest: object
+
+    def __call__(self, noise_multiplier):
+        return Composed((Gaussian(self.mu), self.rest(noise_multiplier)))
+
+
+def moment_budget(problem):
+    """Return the mu that the second moment may cost."""
+    return float(np.sqrt(_SHARE)) * gdp.mu(problem.epsilon, problem.delta)
+
+
+def whitening_floor(moments):
+    """Return what is added to eigenvalues: a share of the noise's size in operator norm."""
+    return _FLOOR * moments.noise_std * np.sqrt(moments.size)
+
+
+def pays(problem, is_sparse):
+    """Return whether whitening is on by default, from public facts.
+
+    Not where a penalty speaks of the coefficients of the rows as they are, not where the
+    matrix would cost more than the fit, and not where its noise outweighs it.
+    """
+    penalty, columns = problem.penalty, problem.model.shape[0]
+    penalised = penalty.smoothness > 0 or not penalty.is_smooth
+    if is_sparse or penalised or columns > MOST_COLUMNS + 1 or problem.delta == 0:
+        return False
+    return columns < problem.n_samples * gdp.mu(problem.epsilon, problem.delta)

@@ -1,0 +1,132 @@
+"""What the linear classifiers share."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from dpsk._utils.labels import encode_labels
+from dpsk._utils.parameters import check_real
+from dpsk.linear_model._base import LinearEstimator
+
+__all__ = ["LinearClassifier"]
+
+
+class LinearClassifier(ClassifierMixin, LinearEstimator):
+    """Base of classifiers by a linear score."""
+
+    _target_checks: ClassVar[dict] = {}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # At epsilon=1 with 50 rows half of the fits miss what heavy class weights should give.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    @abstractmethod
+    def _binary_loss(self):
+        """Return the loss for two classes."""
+
+    @abstractmethod
+    def _binary_targets(self, codes):
+        """Return the targets of that loss from 0 and 1."""
+
+    @abstractmethod
+    def _several_loss(self, n_classes):
+        """Return the loss for several classes, whose targets are class indices."""
+
+    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model under the declared budget.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, n_features)
+            Finite numbers; float32 stays float32.
+        y : array-like of shape (n,)
+            Labels, numbers or strings.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Factors of the rows' losses, part of the rows: each gradient is clipped after
+            weighting, and the sum is divided by n, not by the sum of weights. With
+            "output_perturbation" and "last_iterate" products with the class weights count for
+            at most the largest class weight, 1 without any.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_params()
+        X, y = self._check_rows(X, y)
+        weights = self._check_weights(sample_weight, X)
+        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        weights, bound = self._class_weighted(weights, classes, codes, X.dtype)
+        origin = "taken from y" if self.classes is None else "declared"
+        if len(classes) == 2:
+            loss, n_outputs = self._binary_loss(), None
+            targets = self._binary_targets(codes).astype(X.dtype)
+        else:
+            loss, n_outputs = self._several_loss(len(classes)), len(classes)
+            targets = codes
+        del codes
+        coef, intercept = self._fit_linear(
+            X, targets, loss, n_outputs, weights=weights, weight_bound=bound,
+            free_weights=sample_weight is not None,
+            public=[f"the {len(classes)} class labels ({origin})",
+                    *self._weight_facts(sample_weight)])
+        self.classes_ = classes
+        self.coef_ = np.atleast_2d(coef.T)
+        self.intercept_ = np.atleast_1d(intercept)
+        return self
+
+    def decision_function(self, X):
+        """Return confidence scores of samples.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+        """
+        return self._predict_raw(X)
+
+    def predict(self, X):
+        """Return the class of highest score of each sample.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _class_weighted(self, weights, classes, codes, dtype):
+        """Return weights times the public class weights, and the largest of the latter."""
+        if self.class_weight is None:
+            return weights, 1.0
+        factors = self._class_factors(classes)
+        per_row = factors[codes].astype(dtype)
+        return (per_row if weights is None else per_row * weights), float(factors.max())
+
+    def _class_factors(self, classes):
+        """Return the weight of every class, 1 where `class_weight` names none."""
+        if not isinstance(self.class_weight, dict):
+            raise ValueError(
+                f"class_weight={self.class_weight!r}: must be None or a dict of public weights by "
+                "class; 'balanced' would read the class counts, which are data.")
+        factors = np.ones(len(classes))
+        for label, weight in self.class_weight.items():
+            place = [i for i, known in enumerate(classes.tolist()) if known == label]
+            if not place:
+                raise ValueError(f"class_weight has {label!r}, which is not a class; declare it "
+                                 "in classes= or leave it out.")
+            factors[place] = check_real("class_weight", weight, low=0, open_low=True, high=1e10,
+                                        remedy="a dict of numbers in (0, 1e10]")
+        return factors

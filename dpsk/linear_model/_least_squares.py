@@ -1,0 +1,262 @@
+"""Least squares with differential privacy, with and without a ridge."""
+
+from dpsk._losses import Squared
+from dpsk._solvers.whitening import MOST_COLUMNS
+from dpsk.linear_model._regressor import LinearRegressor
+
+__all__ = ["DPLinearRegression", "DPRidge"]
+
+
+class _LeastSquares(LinearRegressor):
+    """Base of the regressors with the squared loss."""
+
+    def _loss(self):
+        return Squared()
+
+    def _auto_solver(self, problem):
+        # Beyond that many columns the moments cost more than a descent.
+        narrow = problem.model.n_features <= MOST_COLUMNS
+        return "sufficient_statistics" if narrow and problem.penalty.is_smooth else "gd"
+
+
+class DPLinearRegression(_LeastSquares):
+    r"""Linear regression trained with differential privacy.
+
+    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises half
+    the mean squared residual over rows scaled to `data_norm`, under noise.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget; smaller is more private.
+    delta : float or None, default=None
+        Probability in the guarantee. None: ``1 / n**2``. Above 0: the noise is
+        Gaussian.
+    target_bounds : (float, float), default=(-1.0, 1.0)
+        Public bounds of the targets, which are clipped to them. A constant by default,
+        never read from the data.
+    alpha : float, default=0.0
+        Strength of the penalty beside the **mean** loss, on the scale of [-1, 1].
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
+        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    l1_ratio : float in [0, 1], default=0.5
+        Share of l1 in ``penalty="elasticnet"``.
+    radius : float or None, default=None
+        Radius of a ball; needed exactly there.
+    solver : {"auto", "gd", "sgd", "sufficient_statistics"}, default="auto"
+        "auto" takes "sufficient_statistics", or "gd" where the
+        penalty is not l2 or there are more than 2000 features.
+    precondition : {"auto", True, False}, default="auto"
+        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
+    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
+        None: chosen by a rule that looks at public numbers only, given with each solver.
+        The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
+    data_norm : float, default=1.0
+        Rows of greater l2 norm are scaled down to it, in training and in prediction.
+    fit_intercept : bool, default=True
+    solver_options : dict or None, default=None
+        Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
+        ``iterate``.
+    random_state : int or None, default=None
+        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
+        the same data and parameters, for tests; the guarantee is void if it can be guessed.
+    verbose : int, default=0
+        1 prints the plan, which is public.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    offset_ : float
+        Middle of `target_bounds` where rows were whitened, added last; else 0, as the
+        intercept holds it.
+    preconditioner_ : ndarray or None
+        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
+        constant; one less without intercept. None where rows were not whitened.
+    n_iter_ : int
+        The planned number of steps.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    privacy_ : Certificate
+        The guarantee, and everything it rests on.
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, or rows that are not
+        finite; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
+    rows are whitened, then noisy gradients ("gd", "sgd"), or noisy second moments and
+    cross products ("sufficient_statistics"), and what follows from them. The
+    number of rows and features and all parameters are public.
+
+    ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the
+    scaled row, its value is ``r' coef_ + intercept_``, divided by
+    ``max(1, ||P (r, 1)||)`` where ``preconditioner_`` is a matrix P, plus ``offset_``.
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
+    regression", Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dpsk import DPLinearRegression
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DPLinearRegression(epsilon=2.0, target_bounds=(25, 350), random_state=0)
+    >>> model.fit(X, y).predict(X[:3]).shape
+    (3,)
+    """
+
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
+                 alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
+                 precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
+                 clip_norm=None, data_norm=1.0, fit_intercept=True, solver_options=None,
+                 random_state=None, verbose=0):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.radius = radius
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class DPRidge(_LeastSquares):
+    r"""Ridge regression trained with differential privacy.
+
+    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises half
+    the mean squared residual plus ``(alpha / 2) ||w||^2`` over rows scaled to `data_norm`, under
+    noise. Mind that `alpha` stands beside the **mean**: scikit-learn's Ridge has the sum there.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget; smaller is more private.
+    delta : float or None, default=None
+        Probability in the guarantee. None: ``1 / n**2``. Above 0: the noise is
+        Gaussian.
+    target_bounds : (float, float), default=(-1.0, 1.0)
+        Public bounds of the targets, which are clipped to them. A constant by default,
+        never read from the data.
+    alpha : float, default=1e-3
+        Strength of the penalty beside the **mean** loss, on the scale of [-1, 1].
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
+        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    l1_ratio : float in [0, 1], default=0.5
+        Share of l1 in ``penalty="elasticnet"``.
+    radius : float or None, default=None
+        Radius of a ball; needed exactly there.
+    solver : {"auto", "gd", "sgd", "sufficient_statistics"}, default="auto"
+        "auto" takes "sufficient_statistics", or "gd" where the
+        penalty is not l2 or there are more than 2000 features.
+    precondition : {"auto", True, False}, default="auto"
+        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
+    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
+        None: chosen by a rule that looks at public numbers only, given with each solver.
+        The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
+    data_norm : float, default=1.0
+        Rows of greater l2 norm are scaled down to it, in training and in prediction.
+    fit_intercept : bool, default=True
+    solver_options : dict or None, default=None
+        Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
+        ``iterate``.
+    random_state : int or None, default=None
+        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
+        the same data and parameters, for tests; the guarantee is void if it can be guessed.
+    verbose : int, default=0
+        1 prints the plan, which is public.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    offset_ : float
+        Middle of `target_bounds` where rows were whitened, added last; else 0, as the
+        intercept holds it.
+    preconditioner_ : ndarray or None
+        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
+        constant; one less without intercept. None where rows were not whitened.
+    n_iter_ : int
+        The planned number of steps.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    privacy_ : Certificate
+        The guarantee, and everything it rests on.
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, or rows that are not
+        finite; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
+    rows are whitened, then noisy gradients ("gd", "sgd"), or noisy second moments and
+    cross products ("sufficient_statistics"), and what follows from them. The
+    number of rows and features and all parameters are public.
+
+    ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the
+    scaled row, its value is ``r' coef_ + intercept_``, divided by
+    ``max(1, ||P (r, 1)||)`` where ``preconditioner_`` is a matrix P, plus ``offset_``.
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
+    regression", Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dpsk import DPRidge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DPRidge(epsilon=2.0, target_bounds=(25, 350), random_state=0)
+    >>> model.fit(X, y).predict(X[:3]).shape
+    (3,)
+    """
+
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
+                 alpha=1e-3, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
+                 precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
+                 clip_norm=None, data_norm=1.0, fit_intercept=True, solver_options=None,
+                 random_state=None, verbose=0):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.radius = radius
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose

@@ -1,0 +1,154 @@
+"""Poisson regression with differential privacy."""
+
+import numpy as np
+
+from dpsk._losses import CappedPoisson
+from dpsk.linear_model._regressor import LinearRegressor
+
+__all__ = ["DPPoissonRegressor"]
+
+
+class DPPoissonRegressor(LinearRegressor):
+    r"""Poisson regression with a log link, trained with differential privacy.
+
+    Targets are clipped to public bounds and divided by the upper one, `B`; it minimises half
+    the Poisson deviance of ``exp(x' w + b)``, made linear once the prediction exceeds the target
+    by `B`, under noise. Predictions are on the scale of the targets.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget; smaller is more private.
+    delta : float or None, default=None
+        Probability in the guarantee. None: ``1 / n**2``. 0 asks for pure epsilon.
+    target_bounds : (float, float), default=(0.0, 1.0)
+        Public bounds of the targets, which are clipped to them. A constant by default,
+        never read from the data; the lower one at least 0.
+    alpha : float, default=0.0
+        Strength of the penalty beside the **mean** loss.
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
+        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    l1_ratio : float in [0, 1], default=0.5
+        Share of l1 in ``penalty="elasticnet"``.
+    radius : float or None, default=None
+        Radius of a ball; needed exactly there.
+    solver : {"auto", "gd", "sgd", "last_iterate", "output_perturbation"}, default="auto"
+        "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
+        is strong for the budget, and "gd" otherwise.
+    precondition : {"auto", True, False}, default="auto"
+        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
+    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
+        None: chosen by a rule that looks at public numbers only, given with each solver.
+        ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
+    data_norm : float, default=1.0
+        Rows of greater l2 norm are scaled down to it, in training and in prediction.
+    fit_intercept : bool, default=True
+    solver_options : dict or None, default=None
+        Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
+        ``iterate``.
+    random_state : int or None, default=None
+        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
+        the same data and parameters, for tests; the guarantee is void if it can be guessed.
+    verbose : int, default=0
+        1 prints the plan, which is public.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    offset_ : float
+        Logarithm of the upper target bound where rows were whitened, added last to the raw
+        prediction; else 0, as the intercept holds it.
+    preconditioner_ : ndarray or None
+        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
+        constant; one less without intercept. None where rows were not whitened.
+    n_iter_ : int
+        The planned number of steps.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    privacy_ : Certificate
+        The guarantee, and everything it rests on.
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, or rows that are not
+        finite; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
+    rows are whitened, then noisy gradients ("gd", "sgd") or one noisy coefficient vector
+    ("output_perturbation"), and what follows from them. The
+    number of rows and features and all parameters are public.
+
+    The logarithm of ``predict(X)`` is linear in the rows *after* they are scaled to
+    `data_norm`: with ``r`` the scaled row, its value is ``r' coef_ + intercept_``, divided by
+    ``max(1, ||P (r, 1)||)`` where ``preconditioner_`` is a matrix P, plus ``offset_``.
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 4; Zhang, Zheng, Mou, Wang (2017), Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk import DPPoissonRegressor
+    >>> X = np.linspace(-1, 1, 500)[:, None]
+    >>> y = np.round(np.exp(1 + X[:, 0]))
+    >>> model = DPPoissonRegressor(epsilon=2.0, target_bounds=(0, 20), random_state=0)
+    >>> bool((model.fit(X, y).predict(X) > 0).all())
+    True
+    """
+
+    _default_bounds = (0.0, 1.0)
+    _lowest_bound = 0.0
+
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(0.0, 1.0),
+                 alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
+                 precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
+                 clip_norm=None, data_norm=1.0, fit_intercept=True, solver_options=None,
+                 random_state=None, verbose=0):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.radius = radius
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self):
+        return CappedPoisson()
+
+    def _mapped(self, y, low, high):
+        return y / high
+
+    def _unmapped(self, coef, intercept, low, high):
+        return coef, float(intercept), float(np.log(high))
+
+    def predict(self, X):
+        """Return predicted means of the targets.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, n_features)
+
+        Returns
+        -------
+        means : ndarray of shape (n,)
+        """
+        return np.exp(super().predict(X))

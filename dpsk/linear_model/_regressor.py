@@ -1,0 +1,118 @@
+"""What the linear regressors share."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from dpsk._privacy.certificate import Enforced
+from dpsk._utils.discretion import discreetly
+from dpsk._utils.parameters import check_real
+from dpsk.linear_model._base import LinearEstimator
+
+__all__ = ["LinearRegressor"]
+
+
+class LinearRegressor(RegressorMixin, LinearEstimator):
+    """Base of regressors on targets clipped to public bounds.
+
+    Targets are mapped to a fixed interval before the fit and coefficients mapped back, so that
+    losses and defaults do not depend on the unit of the target.
+    """
+
+    _target_checks: ClassVar[dict] = {"y_numeric": True}
+    #: The bounds that stand where the user gives none.
+    _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
+    _keeps_length = True
+    _lowest_bound: ClassVar[float] = -1e100
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # 200 rows of ten features allow no more at epsilon=1.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    @abstractmethod
+    def _loss(self):
+        """Return the loss on the mapped targets; check its own parameters."""
+
+    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model under the declared budget.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, n_features)
+            Finite numbers; float32 stays float32.
+        y : array-like of shape (n,)
+            Finite numbers, clipped to `target_bounds`.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Factors of the rows' losses, part of the rows: each gradient is clipped after
+            weighting, and the sum is divided by n, not by the sum of weights. With
+            "output_perturbation" and "last_iterate" weights count for at most 1.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_params()
+        loss = self._loss()
+        low, high = self._bounds()
+        X, y = self._check_rows(X, y)
+        weights = self._check_weights(sample_weight, X)
+        y = np.clip(discreetly("y", np.asarray, y, np.float64), low, high)
+        y = self._mapped(y, low, high).astype(X.dtype, copy=False)
+        coef, intercept = self._fit_linear(
+            X, y, loss, None, weights=weights,
+            free_weights=weights is not None,
+            enforced=[self._target_bound(low, high)], public=self._weight_facts(sample_weight))
+        self.coef_, intercept, offset = self._unmapped(coef, intercept, low, high)
+        # After a preconditioner's normalisation the offset must be added apart.
+        apart = self.preconditioner_ is not None
+        self.intercept_ = intercept if apart else intercept + offset
+        self.offset_ = offset if apart else 0.0
+        return self
+
+    def _mapped(self, y, low, high):
+        """Return targets mapped from the bounds to [-1, 1]."""
+        return (y - 0.5 * (low + high)) / (0.5 * (high - low))
+
+    def _unmapped(self, coef, intercept, low, high):
+        """Return coefficients, intercept and offset on the scale of the targets."""
+        half = 0.5 * (high - low)
+        return coef * coef.dtype.type(half), float(intercept) * half, 0.5 * (low + high)
+
+    def predict(self, X):
+        """Return predicted targets.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, n_features)
+
+        Returns
+        -------
+        targets : ndarray of shape (n,)
+        """
+        return self._predict_raw(X) + self.offset_
+
+    def _bounds(self):
+        """Return `target_bounds` as two floats."""
+        try:
+            low, high = (check_real("target_bounds", end, low=self._lowest_bound, high=1e100,
+                                    remedy="finite") for end in self.target_bounds)
+            ordered = low < high
+        except (TypeError, ValueError):
+            ordered = False
+        if not ordered:
+            least = "" if self._lowest_bound < 0 else f"{self._lowest_bound:g} <= "
+            raise ValueError(f"target_bounds={self.target_bounds!r}: must be two finite numbers "
+                             f"(low, high) with {least}low < high, such as "
+                             f"{self._default_bounds}.")
+        return low, high
+
+    def _target_bound(self, low, high):
+        default = (low, high) == self._default_bounds
+        return Enforced("target_bounds", [low, high],
+                        "default, not declared" if default else "declared",
+                        "targets outside are clipped")

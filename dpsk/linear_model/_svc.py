@@ -1,0 +1,144 @@
+"""Support vector classification with differential privacy."""
+
+from dpsk._losses import HuberisedHinge, OneVsRest, SquaredHinge
+from dpsk._utils.parameters import check_choice
+from dpsk.linear_model._classifier import LinearClassifier
+
+__all__ = ["DPLinearSVC"]
+
+_HINGES = {"huberised_hinge": HuberisedHinge, "squared_hinge": SquaredHinge}
+
+
+class DPLinearSVC(LinearClassifier):
+    r"""Linear support vector classification trained with differential privacy.
+
+    Minimises a smooth hinge loss of the margin under noise, on rows scaled to `data_norm`. With
+    several classes each is set against the rest, all in one release whose gradients are
+    clipped jointly.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget; smaller is more private.
+    delta : float or None, default=None
+        Probability in the guarantee. None: ``1 / n**2``. 0 asks for pure epsilon.
+    loss : {"huberised_hinge", "squared_hinge"}, default="huberised_hinge"
+        The hinge with its corner rounded over a width of 1, or squared. The square has
+        unbounded gradients: `clip_norm` bounds them.
+    alpha : float, default=0.0
+        Strength of the penalty beside the **mean** loss.
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
+        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    l1_ratio : float in [0, 1], default=0.5
+        Share of l1 in ``penalty="elasticnet"``.
+    radius : float or None, default=None
+        Radius of a ball; needed exactly there.
+    solver : {"auto", "gd", "sgd", "last_iterate", "output_perturbation"}, default="auto"
+        "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
+        is strong for the budget, and "gd" otherwise.
+    precondition : {"auto", True, False}, default="auto"
+        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
+    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
+        None: chosen by a rule that looks at public numbers only, given with each solver.
+        ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
+    data_norm : float, default=1.0
+        Rows of greater l2 norm are scaled down to it, in training and in prediction.
+    fit_intercept : bool, default=True
+    class_weight : dict or None, default=None
+        Public weights of the classes' losses. "balanced" is refused: class counts are data.
+    classes : array-like or None, default=None
+        The label set, public. None: the labels that occur in `y`, which are then *taken as
+        public*, as the certificate says.
+    solver_options : dict or None, default=None
+        Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
+        ``iterate``.
+    random_state : int or None, default=None
+        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
+        the same data and parameters, for tests; the guarantee is void if it can be guessed.
+    verbose : int, default=0
+        1 prints the plan, which is public.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    preconditioner_ : ndarray or None
+        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
+        constant; one less without intercept. None where rows were not whitened.
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        The planned number of steps.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    privacy_ : Certificate
+        The guarantee, and everything it rests on.
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, a single class when
+        classes are inferred, or rows that are not finite; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
+    rows are whitened, then noisy gradients ("gd", "sgd") or one noisy coefficient vector
+    ("output_perturbation"), and what follows from them. The
+    number of rows and features, the labels and all parameters are public.
+
+    ``decision_function(X)`` is linear in the rows *after* they are scaled to `data_norm`: with
+    ``r`` the scaled row, its value is ``r' coef_ + intercept_``, divided by ``||P (r, 1)||`` where
+    ``preconditioner_`` is a matrix P.
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 4; Zhang, Zheng, Mou, Wang (2017), Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = DPLinearSVC(epsilon=1.0, random_state=0).fit(X / 1000.0, y)
+    >>> model.decision_function(X[:2] / 1000.0).shape
+    (2,)
+    """
+
+    def __init__(self, epsilon=1.0, *, delta=None, loss="huberised_hinge",
+                 alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
+                 solver="auto", precondition="auto", max_iter=None,
+                 learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
+                 fit_intercept=True, class_weight=None, classes=None, solver_options=None,
+                 random_state=None, verbose=0):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.loss = loss
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.radius = radius
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.classes = classes
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _binary_loss(self):
+        return _HINGES[check_choice("loss", self.loss, _HINGES)]()
+
+    def _binary_targets(self, codes):
+        return 2 * codes - 1
+
+    def _several_loss(self, n_classes):
+        return OneVsRest(self._binary_loss(), n_classes)

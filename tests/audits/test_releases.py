@@ -1,0 +1,245 @@
+"""Moments, and fits that begin with one, audited as they leave the oracles.
+
+Here several releases make up one claim, so the statistic is the log likelihood ratio of all of
+them, between a data set and its worst neighbour, over its standard deviation at the claimed
+noise: normal with means half a `shift` above and below 0. Thresholds and levels are those of
+the audits of fits.
+"""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from audit_settings import CLIP, EPSILON, LEVEL, RELEASES, N, gaussian_mu
+from scipy.stats import chi2, norm
+from test_fits import DELTA, RUNS, miss_probability
+
+from dpsk import DPLinearRegression, DPLogisticRegression
+from dpsk._oracle import LeastSquaresOracle, MomentOracle, moments
+from dpsk._solvers.whitening import moment_budget
+from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+
+MU = gaussian_mu(EPSILON, DELTA)
+#: What a whitened fit spends on the moment by its public rule; the steps get the rest.
+MU_MOMENT = moment_budget(SimpleNamespace(epsilon=EPSILON, delta=DELTA))
+MU_STEPS = np.sqrt(MU**2 - MU_MOMENT**2)
+#: Cosine at which moment and gradients together reveal most of two rows, and how much.
+SHARE = (MU_MOMENT / MU)**2
+COSINE = max(-1.0, -(1 - SHARE) / (4 * SHARE))
+MU_WHOLE = MU * np.sqrt(SHARE * (1 - COSINE**2) + (1 - SHARE) * (1 - COSINE) / 2)
+STEPS, STEP = 3, 1e-3
+#: How far a clipped row moves theta; the noise beside it.
+REACH = STEP * STEPS * CLIP / N
+THETA_STD = REACH / STEPS * np.sqrt(STEPS) * 2 * np.sqrt(STEPS) / MU_STEPS
+MOMENT_STD = np.sqrt(2) / MU_MOMENT
+JOINT_STD = np.sqrt(4.5) / MU
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """Return a list to which oracles add the moments that they answer with."""
+    answers = []
+
+    def record(cls, name):
+        method = getattr(cls, name)
+
+        def recorded(self):
+            answers[:] = [method(self)]
+            return answers[0]
+
+        monkeypatch.setattr(cls, name, recorded)
+
+    record(MomentOracle, "second_moment")
+    record(LeastSquaresOracle, "moments")
+    return answers
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set, a neighbour and what is seen of a fit.
+
+    Attributes
+    ----------
+    make : callable () -> estimator
+    rows, neighbour : (X, y)
+    statistic : callable (model, released, case) -> float
+    shift : float
+        Distance between the means of the statistic's two laws, of variance 1.
+    mu : float
+        The claim.
+    is_sharp : bool
+        Whether a third of the noise must break the claimed epsilon as well as mu.
+    """
+
+    make: callable
+    rows: tuple
+    neighbour: tuple
+    statistic: callable
+    shift: float
+    mu: float
+    is_sharp: bool = False
+
+    @property
+    def epsilon(self):
+        """The claim; a part of the budget is held to its mu alone."""
+        return EPSILON if self.mu == MU else np.inf
+
+
+def ratio(answer, rows, neighbour, std):
+    """Return the log likelihood ratio of a normal answer between its two means."""
+    return np.sum((answer - (rows + neighbour) / 2) * (rows - neighbour)) / std**2
+
+
+def whitened(**params):
+    return DPLogisticRegression(
+        EPSILON, delta=DELTA, fit_intercept=False, precondition=True, solver="gd",
+        clip_norm=CLIP, max_iter=STEPS, learning_rate=STEP,
+        solver_options={"accelerate": False, "iterate": "last"}, **params)
+
+
+def theta_of(model):
+    return np.linalg.solve(model.preconditioner_, model.coef_.ravel())
+
+
+def moment_ratio(model, released, case):
+    sums = [X.T @ X for X, _ in (case.rows, case.neighbour)]
+    return ratio(N * released[0], *sums, MOMENT_STD) / case.shift
+
+
+def whole_ratio(model, released, case):
+    # Of the gradients only that of row 0 does not cancel.
+    images = [X[0] @ model.preconditioner_ for X, _ in (case.rows, case.neighbour)]
+    means = [REACH * image / np.linalg.norm(image) for image in images]
+    sums = [X.T @ X for X, _ in (case.rows, case.neighbour)]
+    return (ratio(N * released[0], *sums, MOMENT_STD)
+            + ratio(theta_of(model), *means, THETA_STD)) / case.shift
+
+
+def joint_ratio(model, released, case):
+    matrix, vector = released[0]
+    squares = [X.T @ X for X, _ in (case.rows, case.neighbour)]
+    products = [X.T @ y for X, y in (case.rows, case.neighbour)]
+    return (ratio(matrix, *squares, JOINT_STD) + ratio(vector, *products, JOINT_STD)) / case.shift
+
+
+def table(first, y):
+    """Return rows of which only the first has a gradient that does not cancel."""
+    X = np.zeros((N, 2))
+    X[2:10, 0] = X[10:, 1] = 1.0
+    X[0] = first
+    return X, y
+
+
+LABELS = np.arange(1, N + 1) % 2
+ZEROS = np.zeros((N, 2))
+ONES = np.where(np.arange(N) == 0, 1.0, 0.0)
+
+
+def single(first):
+    X = ZEROS.copy()
+    X[0] = first
+    return X
+
+
+TURNED = (COSINE, np.sqrt(1 - COSINE**2))
+CASES = {
+    "moment": Case(whitened, table((1, 0), LABELS), table((0, 1), LABELS), moment_ratio,
+                   MU_MOMENT, MU_MOMENT),
+    "whole": Case(whitened, table((1, 0), LABELS), table(TURNED, LABELS), whole_ratio,
+                  MU_WHOLE, MU),
+    # The angle at which squares and products cost exactly the declared mu.
+    "joint": Case(
+        lambda: DPLinearRegression(EPSILON, delta=DELTA, fit_intercept=False,
+                                   solver="sufficient_statistics"),
+        (single((1, 0)), ONES), (single((0.5, np.sqrt(0.75))), -ONES), joint_ratio, MU, MU,
+        is_sharp=True),
+}
+every_case = pytest.mark.parametrize("name", CASES)
+# The moment by itself is slow to audit; it is part of the whole.
+every_audit = pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.audit if name == "moment" else []) for name in CASES])
+
+
+def test_every_solver_listed_here_is_audited_here():
+    assert {case.make().solver for case in CASES.values()} >= RELEASES
+
+
+def measured(case, released):
+    """Return lower bounds on epsilon and mu."""
+    epsilon = EPSILON if case.is_sharp else -np.inf
+
+    def miss(t):
+        p, q = (norm.sf(3 * (t - half)) for half in (case.shift / 2, -case.shift / 2))
+        return miss_probability(p, q, RUNS, DELTA, case.mu, epsilon)
+
+    threshold = min(np.linspace(-1.0, 1.5, 51), key=miss)
+    assert miss(threshold) < 1e-8
+    model, counts = case.make(), []
+    for rows in (case.rows, case.neighbour):
+        hits = sum(bool(case.statistic(model.fit(*rows), released, case) > threshold)
+                   for _ in range(RUNS))
+        counts += [hits, RUNS]
+    bounds = (epsilon_lower_bound(*counts, delta=DELTA, level=LEVEL),
+              mu_lower_bound(*counts, level=LEVEL))
+    print(f"hits {counts[0]} and {counts[2]} of {RUNS}: epsilon >= {bounds[0]:.3f} of "
+          f"{case.epsilon:.3f}, mu >= {bounds[1]:.3f} of {case.mu:.3f}")
+    return bounds
+
+
+@every_audit
+def test_releases_stay_under_the_claim(name, released):
+    epsilon, mu = measured(CASES[name], released)
+    assert epsilon <= CASES[name].epsilon
+    assert mu <= CASES[name].mu
+
+
+@every_audit
+def test_noise_cut_to_a_third_exceeds_the_claim(name, released, noise_times):
+    noise_times(1 / 3)
+    epsilon, mu = measured(CASES[name], released)
+    assert epsilon > CASES[name].epsilon or not CASES[name].is_sharp
+    assert mu > CASES[name].mu
+
+
+def squared_lengths(name, released, fits):
+    """Return the sum of squares of the noise over its calibrated scale, and its law."""
+    model, total = CASES[name].make(), 0.0
+    for _ in range(fits):
+        model.fit(ZEROS, LABELS if name != "joint" else np.zeros(N))
+        if name == "joint":
+            matrix, vector = released[0]
+            total += (np.square(matrix).sum() + np.square(vector).sum()) / JOINT_STD**2
+        else:
+            total += np.square(N * released[0]).sum() / MOMENT_STD**2
+        if name == "whole":
+            total += np.square(theta_of(model)).sum() / THETA_STD**2
+    # A symmetric matrix of size 2 has three coordinates.
+    return total, chi2(fits * {"moment": 3, "whole": 5, "joint": 5}[name])
+
+
+def scale_is_accepted(name, released):
+    """Test the noise of zero rows against its calibrated scale, two-sided, at level 1e-8."""
+    total, law = squared_lengths(name, released, 500)
+    return min(law.cdf(total), law.sf(total)) > 0.5e-8
+
+
+@every_case
+def test_noise_has_the_calibrated_scale(name, released):
+    assert scale_is_accepted(name, released)
+
+
+@every_case
+@pytest.mark.parametrize("factor", [2 / 3, 3 / 2])
+def test_noise_of_another_scale_is_rejected(name, factor, released, noise_times):
+    noise_times(factor)
+    assert not scale_is_accepted(name, released)
+
+
+def test_moment_noise_of_another_scale_is_rejected_by_itself(released, monkeypatch):
+    symmetric = moments.symmetric_noise
+    for factor in (2 / 3, 3 / 2):
+        monkeypatch.setattr(moments, "symmetric_noise", lambda stream, size, std, factor=factor:
+                            symmetric(stream, size, factor * std))
+        assert not scale_is_accepted("moment", released)
+        assert not scale_is_accepted("whole", released)

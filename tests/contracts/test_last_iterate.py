@@ -1,0 +1,170 @@
+"""The last of many noisy iterates, and a certified minimiser: one release each, priced as such."""
+
+import numpy as np
+import pytest
+
+from dpsk._oracle import LastIterate, LastIterateOracle, OneRelease, OutputOracle, Rows, RowSums
+from dpsk._oracle.output import steps_to_certify
+from dpsk._privacy import mechanisms
+from dpsk._privacy.events import Gaussian, Pure, Repeated
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.sampling import KeyedStream
+from tests.registry import make_loss, make_model, make_penalty, make_targets, usable_clip
+
+_KEY = bytes(range(16))
+_Z, _ALPHA = 1.7, 0.2
+_SCALAR = ["logistic", "huber", "huberised_hinge", "capped_poisson"]
+
+
+class _Silent(KeyedStream):
+    def words(self, count):
+        raise AssertionError("drawn")
+
+
+def _sums(name="logistic", n=30, clip_norm=np.inf, X=None, y=None):
+    rng = np.random.default_rng(0)
+    model, loss = make_model(name), make_loss(name)
+    X = rng.normal(size=(n, 3)) if X is None else X
+    y = make_targets(name, n, rng) if y is None else y
+    return RowSums(model, loss, Rows(X, y), usable_clip(loss, model, clip_norm))
+
+
+def _step(sums, share=1.0):
+    return share * 2.0 / (sums.smoothness + 2.0 * _ALPHA)
+
+
+def _last(sums, steps, step, alpha=_ALPHA, stream=None):
+    declared = LastIterate(steps, step, alpha)
+    ledger = Ledger(declared(_Z))
+    return LastIterateOracle(sums, declared, _Z, stream or KeyedStream(_KEY), ledger), ledger
+
+
+def _output(sums, pure=False, stream=None):
+    release = OneRelease(pure)
+    ledger = Ledger(release(_Z))
+    return OutputOracle(sums, release, _Z, stream or KeyedStream(_KEY), ledger), ledger
+
+
+def test_the_price_is_that_of_the_shifts_along_the_path():
+    # Shifts a_k are proportional to c^(T-k) and must sum, damped, to what one row can move.
+    for c, steps in ((0.5, 1), (0.5, 7), (0.97, 40), (0.999, 3)):
+        k = np.arange(1, steps + 1)
+        damping = c ** (steps - k)
+        shifts = damping * damping.sum() / np.square(damping).sum()
+        effective = LastIterate(steps, 1.0 - c, 1.0).effective_steps
+        assert effective == pytest.approx(np.square(shifts).sum(), rel=1e-9)
+        assert effective <= min(steps, 2 / (1 - c))
+    event = LastIterate(9, 0.1, 0.5)(_Z)
+    assert event == Gaussian(2 * np.sqrt(LastIterate(9, 0.1, 0.5).effective_steps) / _Z)
+    assert LastIterate(9, 0.1, 0.0)(_Z).mu == pytest.approx(2 * 3 / _Z)
+
+
+def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
+    sums, penalty = _sums(), make_penalty("l2", _ALPHA)
+    oracle, ledger = _last(sums, 12, _step(sums, 0.5))
+    released = oracle.descend(np.zeros(4), penalty)
+    stream, theta = KeyedStream(_KEY), np.zeros(4)
+    for _ in range(12):
+        noise = _Z * sums.clip_norm * mechanisms.standard_normal(stream, (4,))
+        slope = (sums.gradient(theta) + noise) / 30 + _ALPHA * theta
+        theta = theta - _step(sums, 0.5) * slope
+    np.testing.assert_allclose(released, theta, atol=1e-8)
+    assert ledger.spent.events == (Repeated(oracle._event, 1),)
+    oracle._stream = _Silent(_KEY)
+    with pytest.raises(RuntimeError, match="plan"):
+        oracle.descend(np.zeros(4), penalty)
+
+
+@pytest.mark.parametrize("kind, alpha, free_rows, share", [
+    ("l2", 2 * _ALPHA, 0, 1.0), ("l2", 0.5 * _ALPHA, 0, 1.0), ("l2", _ALPHA, 1, 1.0),
+    ("elasticnet", _ALPHA, 0, 1.0), ("l1", _ALPHA, 0, 1.0), ("l2_ball", _ALPHA, 0, 1.0),
+    ("l2", _ALPHA, 0, 1.01)])
+def test_what_might_not_contract_as_declared_is_refused_before_anything_is_drawn(
+        kind, alpha, free_rows, share):
+    sums = _sums()
+    oracle, ledger = _last(sums, 5, _step(sums, share), stream=_Silent(_KEY))
+    with pytest.raises(ValueError, match="learning_rate"):
+        oracle.descend(np.zeros(4), make_penalty(kind, alpha, free_rows=free_rows))
+    assert ledger.spent.events == ()
+
+
+def test_clipped_softmax_is_refused_before_anything_is_drawn():
+    sums = _sums("multinomial", clip_norm=0.3)
+    penalty = make_penalty("l2", _ALPHA)
+    last, _ = _last(sums, 5, _step(sums), stream=_Silent(_KEY))
+    with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
+        last.descend(np.zeros((4, 3)), penalty)
+    output, _ = _output(sums, stream=_Silent(_KEY))
+    with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
+        output.minimise(np.zeros((4, 3)), penalty, _step(sums), 1e-3, 10**4)
+
+
+@pytest.mark.parametrize("name", _SCALAR)
+@pytest.mark.parametrize("clip_norm", [0.1, np.inf])
+def test_one_step_contracts_and_moves_no_more_than_the_price_assumes(name, clip_norm):
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        X, y = 3 * rng.normal(size=(6, 3)), make_targets(name, 6, rng)
+        sums = _sums(name, 6, clip_norm, X, y)
+        X_other, y_other = X.copy(), y.copy()
+        X_other[0], y_other[0] = -1e3 * X[0], make_targets(name, 1, rng)[0]
+        other = _sums(name, 6, clip_norm, X_other, y_other)
+        step = _step(sums)
+        ends = rng.normal(size=(2, 4)) * 3
+        here, there = (end - step * (sums.gradient(end) / 6 + _ALPHA * end) for end in ends)
+        gap = np.linalg.norm(ends[0] - ends[1])
+        assert np.linalg.norm(here - there) <= (1 - step * _ALPHA) * gap * (1 + 1e-12)
+        moved = step * np.linalg.norm(sums.gradient(ends[0]) - other.gradient(ends[0])) / 6
+        assert moved <= 2 * step * sums.clip_norm / 6
+
+
+# A minimiser up to a certified gradient norm.
+
+@pytest.mark.parametrize("name", _SCALAR)
+@pytest.mark.parametrize("clip_norm", [0.1, np.inf])
+@pytest.mark.parametrize("branch", ["accelerated", "plain"])
+def test_either_branch_ends_within_the_certified_distance_of_the_minimiser(
+        name, clip_norm, branch, monkeypatch):
+    sums, penalty = _sums(name, clip_norm=clip_norm), make_penalty("l2", _ALPHA)
+    tolerance = 1e-3 * sums.clip_norm
+    found = []
+    monkeypatch.setattr(OutputOracle, "_released", lambda self, theta, sensitivity: theta)
+    if branch == "plain":
+        monkeypatch.setattr(OutputOracle, "_accelerated", lambda *args: None)
+    for size in (tolerance, 1e-12):
+        steps = steps_to_certify(sums.clip_norm, size, _step(sums), _ALPHA)
+        oracle, _ = _output(sums)
+        found.append(oracle.minimise(np.zeros(4), penalty, _step(sums), size, steps))
+    assert np.linalg.norm(found[0] - found[1]) <= tolerance / _ALPHA
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_noise_is_that_of_the_distance_between_minimisers(pure, monkeypatch):
+    sums, penalty = _sums(), make_penalty("l2", _ALPHA)
+    tolerance = 1e-4 * sums.clip_norm / 30
+    steps = steps_to_certify(sums.clip_norm, tolerance, _step(sums), _ALPHA)
+    oracle, ledger = _output(sums, pure)
+    released = oracle.minimise(np.zeros(4), penalty, _step(sums), tolerance, steps)
+    claimed = 2 * sums.clip_norm / (30 * _ALPHA) + 2 * tolerance / _ALPHA
+    draw = mechanisms.gamma_norm_noise if pure else (
+        lambda stream, shape, scale: scale * mechanisms.standard_normal(stream, shape))
+    noise = draw(KeyedStream(_KEY), (4,), _Z * claimed)
+    monkeypatch.setattr(OutputOracle, "_released", lambda self, theta, sensitivity: theta)
+    exact = _output(sums)[0].minimise(np.zeros(4), penalty, _step(sums), tolerance, steps)
+    np.testing.assert_allclose(released - exact, noise, rtol=1e-7, atol=1e-7)
+    event = Pure(1 / _Z) if pure else Gaussian(1 / _Z)
+    assert ledger.spent.events == (Repeated(event, 1),)
+
+
+@pytest.mark.parametrize("kind, free_rows, fewer, share", [
+    ("l2", 0, 1, 1.0), ("l2", 0, 0, 1.01), ("elasticnet", 0, 0, 1.0), ("l2", 1, 0, 1.0)])
+def test_a_minimiser_that_may_not_be_reached_is_refused_before_anything_is_drawn(
+        kind, free_rows, fewer, share):
+    sums = _sums()
+    step, tolerance = _step(sums, share), 1e-3 * sums.clip_norm
+    steps = steps_to_certify(sums.clip_norm, tolerance, step, _ALPHA) - fewer
+    oracle, ledger = _output(sums, stream=_Silent(_KEY))
+    with pytest.raises(ValueError, match="learning_rate"):
+        oracle.minimise(np.zeros(4), make_penalty(kind, _ALPHA, free_rows=free_rows), step,
+                        tolerance, steps)
+    assert ledger.spent.events == ()

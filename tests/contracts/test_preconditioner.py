@@ -1,0 +1,130 @@
+"""Whatever matrix was released, mapped rows have norm at most 1 and stay rows."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpsk._models import LinearModel, Preconditioner
+from dpsk._models.linear import HEADROOM
+from dpsk._utils import blocks
+
+_N, _FEATURES = 40, 3
+intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
+
+
+def _rows(dtype="float64"):
+    top = np.finfo(dtype).max
+    X = np.random.default_rng(0).normal(size=(_N, _FEATURES)).astype(dtype)
+    X[:6] = [[0, 0, 0], [top, 0, 0], [top, -top, top], [np.finfo(dtype).tiny, 0, 0],
+             [1e30, 1.0, 0], [0, 1e-30, 0]]
+    return X
+
+
+def _matrices(size):
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(size, size))
+    regular = A @ A.T
+    singular = np.outer(A[0], A[0])
+    broken = regular.copy()
+    broken[0, 0] = np.inf
+    void = regular.copy()
+    void[0, 0] = np.nan
+    return {"identity": np.eye(size), "regular": regular, "singular": singular,
+            "indefinite": regular - 3 * np.eye(size), "zero": np.zeros((size, size)),
+            "huge": 1e200 * regular, "overflowing": 1e308 * np.sign(A + A.T),
+            "tiny": 1e-100 * regular, "vanishing": 1e-161 * regular, "denormal":
+            1e-322 * np.ones((size, size)), "infinite": broken, "nan": void,
+            "graded": np.diag(10.0 ** np.linspace(-150, 150, size))}
+
+
+matrices = pytest.mark.parametrize("kind", sorted(_matrices(2)))
+
+
+def _map(kind, fit_intercept, data_norm=1.0):
+    model = LinearModel(_FEATURES, None, fit_intercept, data_norm)
+    return Preconditioner(model, _matrices(model.shape[0])[kind])
+
+
+@matrices
+@intercepts
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("data_norm", [1e-6, 1.0, 1e6])
+def test_every_mapped_row_is_finite_and_has_norm_at_most_one(
+        kind, fit_intercept, dtype, data_norm):
+    with np.errstate(all="ignore"):
+        rows = _map(kind, fit_intercept, data_norm).transform(_rows(dtype))
+    assert rows.dtype == np.float64 and rows.shape == (_N, _FEATURES + fit_intercept)
+    assert np.all(np.isfinite(rows))
+    assert np.linalg.norm(rows, axis=1).max() <= 1.0
+
+
+@matrices
+@intercepts
+def test_changing_one_row_changes_its_own_image_only(kind, fit_intercept):
+    X = _rows()
+    mapped = _map(kind, fit_intercept)
+    with np.errstate(all="ignore"):
+        before = mapped.transform(X)
+        for hostile in ([0.0, 0.0, 0.0], [1e308, -1e308, 1.0], [1e-320, 0.0, 0.0]):
+            changed = X.copy()
+            changed[17] = hostile
+            after = mapped.transform(changed)
+            others = np.arange(_N) != 17
+            np.testing.assert_array_equal(after[others], before[others])
+
+
+@intercepts
+def test_an_image_has_the_direction_of_the_mapped_scaled_row(fit_intercept):
+    mapped = _map("regular", fit_intercept, 0.5)
+    X = _rows()[6:]
+    entered = X * np.minimum(1.0, 0.5 * HEADROOM / np.linalg.norm(X, axis=1))[:, None]
+    if fit_intercept:
+        entered = np.column_stack([entered, np.ones(len(X))])
+    images = entered @ mapped.matrix
+    expected = images * (HEADROOM / np.linalg.norm(images, axis=1, keepdims=True))
+    np.testing.assert_allclose(mapped.transform(X), expected, rtol=1e-9)
+
+
+@intercepts
+@matrices
+def test_factors_are_those_of_the_transform(kind, fit_intercept):
+    mapped = _map(kind, fit_intercept)
+    X = _rows()
+    with np.errstate(all="ignore"):
+        factors, rows = mapped.factors(X), mapped.transform(X)
+        scale, _ = mapped.model.row_scales(X)
+        entered = np.ones((_N, mapped.model.shape[0]))
+        entered[:, :_FEATURES] = X * scale[:, None]
+        images = entered @ mapped.matrix
+    assert np.all(np.isfinite(factors)) and np.all(factors >= 0)
+    kept = factors > 0
+    np.testing.assert_allclose(images[kept] * factors[kept, None], rows[kept], rtol=1e-12,
+                               atol=1e-13)
+    np.testing.assert_array_equal(rows[~kept], 0.0)
+
+
+@intercepts
+def test_an_image_that_vanishes_gets_no_direction(fit_intercept):
+    mapped = _map("zero", fit_intercept)
+    np.testing.assert_array_equal(mapped.transform(_rows()[:1]), 0.0)
+    np.testing.assert_array_equal(mapped.factors(_rows()[:1]), 0.0)
+
+
+@intercepts
+def test_csr_rows_get_the_factors_of_dense_ones(fit_intercept):
+    X = _rows()
+    X[np.random.default_rng(2).random(X.shape) < 0.4] = 0.0
+    mapped = _map("regular", fit_intercept)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(mapped.factors(sparse.csr_matrix(X)), mapped.factors(X),
+                                   rtol=1e-12)
+
+
+def test_blocks_make_no_difference(monkeypatch):
+    mapped, X = _map("regular", True), _rows()
+    with np.errstate(all="ignore"):
+        whole = mapped.transform(X), mapped.factors(X)
+        monkeypatch.setattr(blocks, "_ENTRIES", 7 * 4)
+        parts = mapped.transform(X), mapped.factors(X)
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-300)

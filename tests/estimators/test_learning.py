@@ -1,0 +1,142 @@
+"""Labels, targets and what is learnt from them where there is little noise."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+from sklearn.datasets import load_iris
+
+from dpsk import DPLogisticRegression, DPPoissonRegressor
+from tests.estimators.pairs import build
+from tests.registry import ESTIMATORS, SOLVER_PARAMS, documented_solvers, every_estimator
+
+FITS = [(cls, solver) for _, cls in sorted(ESTIMATORS.items())
+        for solver in sorted(documented_solvers(cls))]
+
+
+def _every(choose):
+    return pytest.mark.parametrize("cls, solver", [
+        pytest.param(cls, solver, id=f"{cls.__name__}-{solver}") for cls, solver in FITS
+        if choose(cls)])
+
+
+every_classifier_fit = _every(lambda cls: is_classifier(cls()))
+every_regressor_fit = _every(lambda cls: not is_classifier(cls()))
+
+
+def test_string_labels_come_back_as_given():
+    X, y = load_iris(return_X_y=True)
+    for cls in (cls for cls in ESTIMATORS.values() if is_classifier(cls())):
+        for names in (np.array(["setosa", "versicolor"]),
+                      np.array(["a", "b", "c"], dtype=object)):
+            labels = names[y % len(names)]
+            model = cls().fit(X, labels)
+            np.testing.assert_array_equal(model.classes_, np.unique(labels))
+            assert set(model.predict(X)) <= set(names)
+
+
+@every_classifier_fit
+def test_the_number_of_classes_gives_the_shapes(cls, solver):
+    X, y = load_iris(return_X_y=True)
+    for n_classes, rows in [(2, 1), (3, 3)]:
+        model = build(cls, solver).fit(X, y % n_classes)
+        assert model.coef_.shape == (rows, 4) and model.intercept_.shape == (rows,)
+        scores = model.decision_function(X)
+        assert scores.shape == ((150,) if n_classes == 2 else (150, 3))
+        codes = scores > 0 if n_classes == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[codes.astype(int)])
+        if not hasattr(model, "predict_proba"):
+            continue
+        probability = model.predict_proba(X)
+        assert probability.shape == (150, n_classes)
+        np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), probability, atol=1e-12)
+        np.testing.assert_array_equal(model.predict(X),
+                                      model.classes_[probability.argmax(axis=1)])
+
+
+def test_declared_classes_need_not_occur():
+    X, y = load_iris(return_X_y=True)
+    for cls in (cls for cls in ESTIMATORS.values() if is_classifier(cls())):
+        model = cls(classes=[3, 0, 1, 2]).fit(X, y)
+        np.testing.assert_array_equal(model.classes_, [0, 1, 2, 3])
+        assert model.decision_function(X).shape == (150, 4)
+        assert cls(classes=["no", "yes"]).fit(X, np.repeat("no", 150)).decision_function(
+            X).shape == (150,)
+    one = DPLogisticRegression(classes=["no", "yes"]).fit(X, np.repeat("no", 150))
+    assert one.predict_proba(X).shape == (150, 2)
+
+
+def _linear_rows(n=5000):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(n, 3))
+    return X, X @ [1.0, -1.0, 0.5] + 0.1
+
+
+@every_classifier_fit
+def test_with_little_noise_the_classifiers_learn(cls, solver):
+    X, signal = _linear_rows()
+    # The score lies ten standard deviations and more above this over repeated fits.
+    model = build(cls, solver, epsilon=20, **_weak_ridge(solver)).fit(X, signal > 0)
+    score = model.score(X, signal > 0)
+    print(f"{cls.__name__} {solver}: {score:.3f}")
+    assert score > 0.8
+
+
+@every_regressor_fit
+def test_with_little_noise_the_regressors_learn(cls, solver):
+    X, signal = _linear_rows()
+    y = np.exp(signal - 1.1) if cls is DPPoissonRegressor else signal
+    score = build(cls, solver, epsilon=20, **_weak_ridge(solver)).fit(X, y).score(X, y)
+    print(f"{cls.__name__} {solver}: {score:.3f}")
+    # Whitened rows are a poor fit for a mean far from the Poisson offset.
+    assert score > (0.8 if cls is DPPoissonRegressor else 0.9)
+
+
+def _weak_ridge(solver):
+    return {"alpha": 1e-3} if "alpha" in SOLVER_PARAMS.get(solver, {}) else {}
+
+
+@every_regressor_fit
+def test_the_regression_is_on_the_scale_of_the_declared_targets(cls, solver):
+    X, signal = _linear_rows()
+    model = build(cls, solver, epsilon=20, target_bounds=(200, 600)).fit(X, 100 * signal + 400)
+    assert model.predict(X).mean() == pytest.approx(410, abs=40)
+    if cls is not DPPoissonRegressor:
+        # Its offset is the logarithm of the upper bound, far from the middle.
+        assert model.predict(np.zeros((1, 3))) == pytest.approx(410, abs=40)
+
+
+@every_regressor_fit
+def test_without_whitening_the_prediction_is_linear_in_the_rows(cls, solver):
+    X, signal = _linear_rows()
+    assert np.linalg.norm(X, axis=1).max() < 1
+    model = build(cls, solver, epsilon=20, target_bounds=(200, 600), precondition=False)
+    model.fit(X, 100 * signal + 400)
+    linear = X @ model.coef_ + model.intercept_
+    assert model.offset_ == 0.0 and model.preconditioner_ is None
+    np.testing.assert_allclose(
+        model.predict(X), np.exp(linear) if cls is DPPoissonRegressor else linear)
+
+
+@every_regressor_fit
+def test_targets_beyond_the_bounds_count_as_the_bounds(cls, solver):
+    X, signal = _linear_rows()
+    far = np.where(signal > 0.4, 1e12, np.where(signal < -0.2, -1e12, signal))
+    model = build(cls, solver, random_state=0)
+    near = np.clip(far, *model.target_bounds)
+    a, b = (build(cls, solver, random_state=0).fit(X, y) for y in (far, near))
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+
+
+@every_estimator
+def test_docstrings_list_every_parameter_and_fitted_attribute(cls):
+    text = inspect.getdoc(cls)
+    params = text[text.index("Parameters\n"):text.index("Attributes\n")]
+    attributes = text[text.index("Attributes\n"):text.index("Raises\n")]
+    X, y = load_iris(return_X_y=True)
+    model = cls().fit(X, y % 2)
+    assert not [name for name in model.get_params() if f"{name}" not in params]
+    fitted = [name for name in vars(model) if name.endswith("_")]
+    assert not [name for name in fitted if f"\n{name} :" not in attributes]

@@ -1,0 +1,92 @@
+"""Sample weights and class weights are part of the rows and change the fit as they should."""
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+from tests.estimators.pairs import build
+from tests.registry import ESTIMATORS, documented_solvers, every_fit, training_rows
+
+CLASSIFIER_FITS = [pytest.param(cls, solver, id=f"{name}-{solver}")
+                   for name, cls in sorted(ESTIMATORS.items()) if is_classifier(cls())
+                   for solver in sorted(documented_solvers(cls))]
+
+
+@every_fit
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("params", [{}, {"clip_norm": 0.05}], ids=["default", "clipped"])
+def test_weights_of_one_are_no_weights_under_a_seed(cls, solver, params, dtype):
+    # The sum of weights is not public as the count of rows is: moments tell them apart.
+    intercept = solver != "sufficient_statistics"
+    model = build(cls, solver, random_state=3, fit_intercept=intercept, **params)
+    X, y = training_rows(model)
+    X = X.astype(dtype)
+    coef, intercept = model.fit(X, y).coef_.copy(), np.array(model.intercept_)
+    for ones in (np.ones(len(y)), 1.0, [1] * len(y), np.ones(len(y), np.float32)):
+        model.fit(X, y, sample_weight=ones)
+        np.testing.assert_allclose(model.coef_, coef, rtol=1e-6 if dtype == np.float32 else 1e-9)
+        np.testing.assert_allclose(model.intercept_, intercept, rtol=1e-6)
+
+
+@every_fit
+def test_other_weights_draw_other_noise_under_a_seed(cls, solver):
+    model = build(cls, solver, random_state=3)
+    X, y = training_rows(model)
+    weights = np.ones(len(y))
+    first = model.fit(X, y, sample_weight=weights).coef_.copy()
+    weights[0] = 0.5
+    assert np.all(first != model.fit(X, y, sample_weight=weights).coef_)
+
+
+def _two_halves(cls):
+    """Rows without signal, half of the targets high and half of them low."""
+    X = np.random.default_rng(0).uniform(-0.3, 0.3, size=(4000, 2))
+    high = np.arange(4000) % 2 == 0
+    low, top = (0, 1) if is_classifier(cls()) else cls().target_bounds
+    return X, np.where(high, top, low), high
+
+
+def _mean_score(model, X):
+    return getattr(model, "decision_function", model.predict)(X).mean()
+
+
+@every_fit
+def test_heavier_rows_pull_the_fit(cls, solver):
+    X, y, high = _two_halves(cls)
+    for weights, sign in ((np.where(high, 1.0, 0.0), 1), (np.where(high, 0.05, 1.0), -1)):
+        model = build(cls, solver, epsilon=20.0)
+        plain = _mean_score(model.fit(X, y), X)
+        weighted = _mean_score(model.fit(X, y, sample_weight=weights), X)
+        print(f"{cls.__name__} {solver}: {plain:.2f} -> {weighted:.2f}")
+        assert sign * (weighted - plain) > 0.1
+
+
+@pytest.mark.parametrize("cls, solver", CLASSIFIER_FITS)
+def test_a_heavier_class_is_predicted_more_often(cls, solver):
+    X, y, _ = _two_halves(cls)
+    labels = np.array(["a", "b"])[y]
+    plain = build(cls, solver, epsilon=20.0).fit(X, labels)
+    for heavy, weights in (("a", {"a": 4.0}), ("b", {"a": 0.1, "b": 1.0})):
+        model = build(cls, solver, epsilon=20.0, class_weight=weights).fit(X, labels)
+        assert np.mean(model.predict(X) == heavy) > max(
+            0.95, np.mean(plain.predict(X) == heavy) - 0.05)
+
+
+@pytest.mark.parametrize("cls, solver", CLASSIFIER_FITS)
+def test_class_weights_that_are_all_one_change_nothing_but_the_noise(cls, solver):
+    X, y = training_rows(cls())
+    plain = build(cls, solver).fit(X, y).privacy_
+    weighted = build(cls, solver, class_weight={0: 1.0, 1: 1}).fit(X, y).privacy_
+    # The bounds and the noise follow from the weights alone.
+    assert weighted.enforced == plain.enforced
+    assert weighted.noise_multiplier == plain.noise_multiplier
+
+
+@pytest.mark.parametrize("cls, solver", CLASSIFIER_FITS)
+def test_class_weights_work_for_several_classes(cls, solver):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 3)), np.arange(90) % 3
+    model = build(cls, solver, class_weight={2: 5.0}).fit(X, y)
+    assert model.coef_.shape == (3, 3)
+    model.set_params(class_weight={2: 0.1}).fit(X, y, sample_weight=10 * rng.random(90))
+    assert model.coef_.shape == (3, 3)

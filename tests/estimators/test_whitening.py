@@ -1,0 +1,149 @@
+"""Whitened fits: what is released, what it costs, and that prediction applies the same map."""
+
+import math
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+from sklearn.datasets import load_iris
+
+from dpsk import DPPoissonRegressor
+from dpsk._models.linear import HEADROOM
+from dpsk._privacy import gdp
+from dpsk._privacy.events import Gaussian, tally
+from dpsk._solvers import SOLVERS
+from dpsk._solvers.whitening import moment_budget
+from tests.estimators.pairs import build
+from tests.registry import ESTIMATORS, documented_solvers, every_estimator, training_rows
+
+WHITENING = [pytest.param(cls, solver, id=f"{name}-{solver}")
+             for name, cls in sorted(ESTIMATORS.items())
+             for solver in sorted(documented_solvers(cls)) if SOLVERS[solver].whitens]
+every_whitened_fit = pytest.mark.parametrize("cls, solver", WHITENING)
+
+
+def _fit(cls, solver, **params):
+    model = build(cls, solver, precondition=True, **params)
+    X, y = training_rows(model)
+    return model.fit(X, y), X
+
+
+def score_by_hand(model, X):
+    """Return the prediction from the attributes and the docstring's formula, with head-room."""
+    X = np.asarray(X, dtype=float)
+    longest = HEADROOM * model.data_norm
+    rows = X * np.minimum(1.0, longest / np.linalg.norm(X, axis=1))[:, None]
+    raw = rows @ model.coef_.T + model.intercept_
+    if model.preconditioner_ is not None:
+        entering = np.column_stack([rows, np.ones(len(X))]) if model.fit_intercept else rows
+        lengths = np.linalg.norm(entering @ model.preconditioner_, axis=1)
+        if not is_classifier(model):
+            lengths = np.maximum(1.0, lengths)
+        raw = raw * HEADROOM / lengths.reshape(-1, *[1] * (raw.ndim - 1))
+    if is_classifier(model):
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+    raw = raw + model.offset_
+    return np.exp(raw) if isinstance(model, DPPoissonRegressor) else raw
+
+
+@every_whitened_fit
+@pytest.mark.parametrize("params", [{}, {"fit_intercept": False}, {"data_norm": 3.0},
+                                    {"data_norm": 0.2}], ids=str)
+def test_prediction_follows_from_the_released_attributes(cls, solver, params):
+    model, X = _fit(cls, solver, **params)
+    new = np.vstack([X, 100 * X, 1e-3 * X, np.random.default_rng(1).normal(size=X.shape)])
+    for one in (model, pickle.loads(pickle.dumps(model))):
+        score = getattr(one, "decision_function", one.predict)
+        np.testing.assert_allclose(score(new), score_by_hand(model, new), rtol=1e-9, atol=1e-12)
+    size = 4 + model.fit_intercept
+    assert model.preconditioner_.shape == (size, size)
+    np.testing.assert_allclose(model.preconditioner_, model.preconditioner_.T, rtol=1e-9)
+
+
+@pytest.mark.parametrize("cls, solver", [case for case in WHITENING
+                                         if is_classifier(case.values[0]())])
+def test_prediction_follows_from_the_released_attributes_for_three_classes(cls, solver):
+    X, y = load_iris(return_X_y=True)
+    model = build(cls, solver, precondition=True, data_norm=5.0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), score_by_hand(model, X), rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(X),
+                                  score_by_hand(model, X).argmax(axis=1))
+
+
+@pytest.mark.parametrize("cls, solver", [case for case in WHITENING
+                                         if not is_classifier(case.values[0]())])
+def test_the_offset_is_public_and_added_last(cls, solver):
+    for bounds in ((2.0, 10.0), (0.0, 1.0)):
+        model, _ = _fit(cls, solver, target_bounds=bounds)
+        public = math.log(bounds[1]) if cls is DPPoissonRegressor else sum(bounds) / 2
+        assert model.offset_ == pytest.approx(public)
+        assert "offset_" not in model.privacy_.released
+
+
+@every_whitened_fit
+def test_the_matrix_is_listed_among_what_is_released(cls, solver):
+    model, _ = _fit(cls, solver)
+    assert "preconditioner_" in model.privacy_.released
+    assert "preconditioner_" in str(model.privacy_)
+    plain = build(cls, solver, precondition=False).fit(*training_rows(model))
+    assert plain.preconditioner_ is None and "preconditioner_" not in plain.privacy_.released
+
+
+@every_whitened_fit
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-3)])
+def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon, delta):
+    params = {"max_iter": 3} if solver == "output_perturbation" else {"max_iter": 7}
+    model, _ = _fit(cls, solver, epsilon=epsilon, delta=delta, batch_size=20, **params)
+    certificate = model.privacy_
+    assert 0.98 * delta < certificate.delta_at(epsilon) <= delta
+    counts = tally(certificate.event)
+    gaussian = [event for event in counts if isinstance(event, Gaussian)]
+    mu = gdp.mu(epsilon, delta)
+    budget = moment_budget(SimpleNamespace(epsilon=epsilon, delta=delta))
+    assert 0.1 * mu**2 < budget**2 < 0.5 * mu**2
+    assert any(event.mu == pytest.approx(budget, rel=1e-9) for event in gaussian)
+    if len(gaussian) == len(counts):
+        total = math.sqrt(sum(count * event.mu**2 for event, count in counts.items()))
+        assert total == pytest.approx(mu, rel=1e-9)
+    plain = build(cls, solver, precondition=False, epsilon=epsilon, delta=delta, batch_size=20,
+                  **params).fit(*training_rows(model)).privacy_
+    assert plain.noise_multiplier < certificate.noise_multiplier
+    assert 0.98 * delta < plain.delta_at(epsilon) <= delta
+
+
+@every_estimator
+def test_it_is_on_by_default_where_the_public_rule_says_so(cls):
+    X, y = training_rows(cls())
+    plain = {"alpha": 0.0, "solver": "gd"}
+    assert cls(**plain).fit(X, y).preconditioner_ is not None
+    for params in ({"alpha": 0.1}, {"penalty": "l1_ball", "radius": 1.0},
+                   {"penalty": "l2_ball", "radius": 1.0}, {"precondition": False}):
+        assert cls(**{**plain, **params}).fit(X, y).preconditioner_ is None
+    if is_classifier(cls()):
+        assert cls(alpha=0.0, delta=0).fit(X, y).preconditioner_ is None
+    wide = np.random.default_rng(0).normal(size=(20, 2001))
+    targets = y[:20] if not is_classifier(cls()) else np.arange(20) % 2
+    assert cls(**plain, max_iter=2).fit(wide, targets).preconditioner_ is None
+
+
+@every_whitened_fit
+def test_the_row_bound_says_that_rows_are_mapped(cls, solver):
+    whitened, _ = _fit(cls, solver)
+    plain = build(cls, solver, precondition=False).fit(*training_rows(whitened))
+    texts = [next(bound.how for bound in model.privacy_.enforced if bound.name == "data_norm")
+             for model in (whitened, plain)]
+    assert texts[0] != texts[1] and "preconditioner" in texts[0]
+
+
+@every_whitened_fit
+def test_float32_stays_float32(cls, solver):
+    model = build(cls, solver, precondition=True)
+    X, y = training_rows(model)
+    X = X.astype(np.float32)
+    model.fit(X, y)
+    assert model.coef_.dtype == model.preconditioner_.dtype == np.float32
+    score = getattr(model, "decision_function", model.predict)
+    assert score(X).dtype == np.float32
+    np.testing.assert_allclose(score(X), score_by_hand(model, X), rtol=1e-4, atol=1e-4)
