@@ -15,8 +15,9 @@ audit: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
 
 bench: $(VENV)/.bench
-	$(BIN)/python benchmarks/speed/fit.py
-	$(BIN)/python benchmarks/speed/calibration.py
+	$(BIN)/python benchmarks/speed/fit.py --output docs/results/fit_speed.md
+	$(BIN)/python benchmarks/speed/calibration.py --output docs/results/calibration_speed.md
+	$(BIN)/python benchmarks/utility/defaults.py --output docs/results/defaults.md
 
 lint: $(VENV)/.test
 	$(BIN)/python -m pip install -q ruff

@@ -42,9 +42,10 @@ class DPHuberRegressor(LinearRegressor):
         "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
         is strong for the budget, and "gd" otherwise.
     precondition : {"auto", True, False}, default="auto"
-        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        Whether a quarter of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
+        where ``n_features + 1 < n mu``.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.

@@ -47,9 +47,10 @@ class DPLinearRegression(_LeastSquares):
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
     precondition : {"auto", True, False}, default="auto"
-        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        Whether a quarter of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
+        where ``n_features + 1 < n mu``.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
@@ -169,9 +170,10 @@ class DPRidge(_LeastSquares):
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
     precondition : {"auto", True, False}, default="auto"
-        Whether a third of the budget goes to a noisy second moment of the rows, which then
+        Whether a quarter of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-        penalty, as `alpha` and balls speak of the coefficients of the rows as they are.
+        penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
+        where ``n_features + 1 < n mu``.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
