@@ -78,7 +78,8 @@ def measure():
              "default fit / LogisticRegression fit (bar: 1 on one thread)",
              "LogisticRegression fit / default fit")
     rows = [(name, *(f"{column[i]:.2f}" for column in columns)) for i, name in enumerate(names)]
-    return [*rows, ("peak traced memory / input, which exact sums copy once (bar: 1.3)", f"{peak:.3f}", "")]
+    name = "peak traced memory / input, which exact sums copy once (bar: 1.3)"
+    return [*rows, (name, f"{peak:.3f}", "")]
 
 
 def main():
