@@ -70,7 +70,9 @@ class LastIterateOracle:
     def __init__(self, sums, declared, noise_multiplier, stream, ledger):
         self._sums, self._declared = sums, declared
         self._event = declared(noise_multiplier)
-        self._noise_std = noise_multiplier * sums.clip_norm
+        # Rounding in n-term sums adds up to n u a step to a distance of order 1/n.
+        rounding = 1.0 + sums.n_samples**2 * 2.0**-53
+        self._noise_std = noise_multiplier * sums.clip_norm * rounding
         self._stream, self._ledger = stream, ledger
 
     def descend(self, theta, penalty):
