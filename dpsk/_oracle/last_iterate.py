@@ -70,9 +70,7 @@ class LastIterateOracle:
     def __init__(self, sums, declared, noise_multiplier, stream, ledger):
         self._sums, self._declared = sums, declared
         self._event = declared(noise_multiplier)
-        # Rounding in n-term sums adds up to n u a step to a distance of order 1/n.
-        rounding = 1.0 + sums.n_samples**2 * 2.0**-53
-        self._noise_std = noise_multiplier * sums.clip_norm * rounding
+        self._noise_std = noise_multiplier * sums.clip_norm * sums.rounding
         self._stream, self._ledger = stream, ledger
 
     def descend(self, theta, penalty):
@@ -106,11 +104,7 @@ class LastIterateOracle:
 
     def _check(self, penalty):
         sums, declared = self._sums, self._declared
-        if sums.loss.vector_output and sums.clips:
-            raise ValueError(
-                f"clip_norm={sums.clip_norm:.6g} clips gradients of a vector-valued prediction, "
-                "which are then not the gradients of any convex loss; set clip_norm=inf or use "
-                "solver='gd'.")
+        sums.require_monotone()
         alpha = penalty.strong_convexity
         # A penalty of the same curvature everywhere, and no proximal map after the noise.
         plain = penalty.is_smooth and penalty.smoothness == alpha == declared.strong_convexity

@@ -128,7 +128,7 @@ class OutputOracle:
         ValueError
             If plain steps are not known to get there; nothing has been drawn then.
         """
-        self._check_scalar_or_unclipped()
+        self._sums.require_monotone()
         sums, alpha = self._sums, penalty.strong_convexity
         enough = penalty.is_smooth and penalty.smoothness == alpha and \
             n_steps >= steps_to_certify(sums.clip_norm, tolerance, step, alpha)
@@ -138,7 +138,7 @@ class OutputOracle:
                              "learning_rate=None.")
         sensitivity = minimiser_sensitivity(
             lipschitz=sums.clip_norm, n_samples=sums.n_samples, strong_convexity=alpha,
-            tolerance=tolerance) * self._rounding
+            tolerance=tolerance) * self._sums.rounding
         self._ledger.charge(self._event)
         found = self._accelerated(theta, penalty, tolerance, n_steps)
         if found is None:
@@ -166,23 +166,10 @@ class OutputOracle:
     def _gradient(self, theta, penalty):
         return self._sums.gradient(theta) / self._sums.n_samples + penalty.gradient(theta)
 
-    @property
-    def _rounding(self):
-        """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
-        return 1.0 + self._sums.n_samples**2 * 2.0**-53
-
-    def _check_scalar_or_unclipped(self):
-        sums = self._sums
-        if sums.loss.vector_output and sums.clips:
-            raise ValueError(
-                f"clip_norm={sums.clip_norm:.6g} clips gradients of a vector-valued prediction, "
-                "which are then not the gradients of any convex loss; set clip_norm=inf or use "
-                "a solver that releases noisy gradients, such as solver='gd'.")
-
     def _sensitivity(self, penalty, step, n_steps):
         """Bound the l2 distance between last iterates on neighbouring data."""
         sums = self._sums
-        self._check_scalar_or_unclipped()
+        self._sums.require_monotone()
         alpha = penalty.strong_convexity
         # A ridge on some coordinates only adds to the largest curvature, not to the smallest.
         smoothness = sums.smoothness + penalty.smoothness - alpha
@@ -194,7 +181,7 @@ class OutputOracle:
         exact = gradient_descent_sensitivity(
             lipschitz=sums.clip_norm, n_samples=sums.n_samples, step=step, n_steps=n_steps,
             smoothness=smoothness, strong_convexity=alpha)
-        return exact * self._rounding
+        return exact * self._sums.rounding
 
     def _released(self, theta, sensitivity):
         """Return theta plus noise, both on a grid far finer than the noise."""

@@ -68,6 +68,19 @@ class RowSums:
         """float : smoothness of one row's loss in theta; clipping does not increase it."""
         return self._weight_bound * self.loss.smoothness * self.model.radius**2
 
+    @property
+    def rounding(self):
+        """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
+        return 1.0 + self.n_samples**2 * 2.0**-53
+
+    def require_monotone(self):
+        """Raise a ValueError where clipping may void an argument by nonexpansive steps."""
+        if self.loss.vector_output and self.clips:
+            raise ValueError(
+                f"clip_norm={self.clip_norm:.6g} clips gradients of a vector-valued prediction, "
+                "which are then not the gradients of any convex loss; set clip_norm=inf or use "
+                "a solver that releases noisy gradients, such as solver='gd'.")
+
     def gradient(self, theta, rows=None):
         """Return the sum of clipped gradients at `theta`, float64, shape of theta.
 

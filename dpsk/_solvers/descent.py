@@ -89,7 +89,7 @@ def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
         Public start.
     step : float
     n_steps : int
-    iterate : {"average", "last", "random", "tail"}
+    iterate : one of ITERATES
     momentum : callable
         The momentum after step ``t = 0, 1, ...``; 0.0 for none.
 
