@@ -92,6 +92,9 @@ class LeastSquaresOracle:
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
             longest = self._model.radius * HEADROOM
             rows *= np.minimum(1.0, longest / np.maximum(norms, 1e-300))[:, None]
+            rows[~np.isfinite(norms)] = 0.0
+        # One that is no number would make a sum that is none, which no noise hides.
+        targets[np.isnan(targets)] = 0.0
         return rows, targets
 
     def _units(self):

@@ -115,7 +115,8 @@ class RowSums:
         if dz.ndim == 1:
             np.minimum(dz, limits, out=dz)
             return np.maximum(dz, -limits, out=dz)
-        lengths = np.sqrt(np.einsum("ij,ij->i", dz, dz))
+        # The squares of shorter derivatives underflow: those are not longer than this.
+        lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", dz, dz)), _SHORTEST)
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(lengths > limits, limits / lengths, 1.0)
         dz *= factors[:, None]

@@ -48,6 +48,7 @@ class LinearEstimator(DPEstimator):
     def _check_rows(self, X, y):
         """Validate training rows and targets; no message carries a data value."""
         # Finite rows are what bounds rest on: no global setting may skip the check.
+        _check_structure(X)
         with config_context(assume_finite=False, array_api_dispatch=False):
             X, y = discreetly("X or y", validate_data, self, X, y, dtype=_FLOATS,
                               accept_sparse="csr", ensure_min_samples=2, **self._target_checks)
@@ -154,6 +155,7 @@ class LinearEstimator(DPEstimator):
     def _predict_raw(self, X):
         """Return raw predictions of bounded rows, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self)
+        _check_structure(X)
         X = discreetly("X", validate_data, self, X, dtype=_FLOATS, accept_sparse="csr",
                        reset=False)
         X = _without_duplicates(X)
@@ -170,6 +172,14 @@ class LinearEstimator(DPEstimator):
             mapping = Preconditioner(rows, self.preconditioner_, self._keeps_length)
             factors = mapping.factors(X).astype(X.dtype)
         return raw * (factors if raw.ndim == 1 else factors[:, None])
+
+
+def _check_structure(X):
+    """Refuse a compressed matrix whose indices point outside of it, into foreign memory."""
+    if sparse.issparse(X) and X.format in ("csr", "csc"):
+        # A view, as the check may change what it is called on.
+        view = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+        discreetly("X", view.check_format, full_check=True)
 
 
 def _without_duplicates(X):

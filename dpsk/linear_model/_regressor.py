@@ -13,6 +13,8 @@ from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]
 
+_LEAST_WIDTH = 1e-100
+
 
 class LinearRegressor(RegressorMixin, LinearEstimator):
     """Base of regressors on targets clipped to public bounds.
@@ -101,13 +103,15 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         try:
             low, high = (check_real("target_bounds", end, low=self._lowest_bound, high=1e100,
                                     remedy="finite") for end in self.target_bounds)
-            ordered = low < high
+            # Mapping to [-1, 1] divides by half their distance.
+            ordered = high - low >= _LEAST_WIDTH
         except (TypeError, ValueError):
             ordered = False
         if not ordered:
             least = "" if self._lowest_bound < 0 else f"{self._lowest_bound:g} <= "
             raise ValueError(f"target_bounds={self.target_bounds!r}: must be two finite numbers "
-                             f"(low, high) with {least}low < high, such as "
+                             f"(low, high) with {least}low < high, at least "
+                             f"{_LEAST_WIDTH:g} apart, such as "
                              f"{self._default_bounds}.")
         return low, high
 

@@ -190,3 +190,20 @@ def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
     oracle._stream = _Silent(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.moments()
+
+
+def test_a_weight_beyond_all_numbers_leaves_the_sums_finite(noiseless):
+    X, y = np.array([[0.0, 1.0], [0.5, 0.0]]), np.array([0.0, 1.0])
+    for fit_intercept in (False, True):
+        for answer in _sums(X, y, np.array([np.inf, 1.0]), fit_intercept):
+            assert np.all(np.isfinite(answer))
+
+
+def test_a_target_that_is_no_number_counts_as_zero(noiseless):
+    X = np.random.default_rng(5).normal(size=(4, 2))
+    for target in (np.nan, np.inf, -np.inf):
+        y = np.array([0.5, target, -0.5, 1.0])
+        bounded = np.array([0.5, np.nan_to_num(np.clip(target, -1, 1)), -0.5, 1.0])
+        for weights in (None, np.array([1.0, 0.0, 0.5, 2.0])):
+            for one, other in zip(_sums(X, y, weights), _sums(X, bounded, weights), strict=True):
+                np.testing.assert_array_equal(one, other)

@@ -310,3 +310,15 @@ def test_no_array_of_the_size_of_the_rows_is_made(dtype, monkeypatch):
     assert peak < 0.25 * X.nbytes
     np.testing.assert_array_equal(X, X_before)
     assert sums.n_samples == 20_000
+
+
+@every_loss
+@pytest.mark.parametrize("clip_norm", [1e-100, 1e-160, 1e-200, 1e-290])
+def test_a_clip_norm_whose_square_underflows_holds_too(name, clip_norm):
+    model, loss = make_model(name, 2, False), make_loss(name)
+    y = make_targets(name, 1, np.random.default_rng(0))
+    weights = np.array([clip_norm])
+    sums = RowSums(model, loss, Rows(np.array([[1.0, 0.0]]), y, weights, np.inf), 0.1 * clip_norm)
+    for theta in 50.0 * np.array([np.eye(3), -np.eye(3)]).reshape(6, 3):
+        point = np.outer([1.0, 0.0], theta) if loss.vector_output else theta[:2]
+        assert np.linalg.norm(_gradient(sums, point) / clip_norm) <= 0.1

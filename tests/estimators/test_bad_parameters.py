@@ -38,10 +38,11 @@ _REFUSED = {
 _REFUSED_WHERE_KNOWN = {
     "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
     "target_bounds": [(1.0, -1.0), (0.0, 0.0), (0.0, math.inf), (math.nan, 1.0), None, (1.0,),
-                      (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200)],
+                      (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200), (0.0, 5e-324)],
     "classes": [[1], [], "ab", 3, [[0, 1]], ["a", "a"]],
     "class_weight": ["balanced", "equal", 2.0, [1.0, 2.0], {0: 0.0}, {0: -1.0}, {1: math.nan},
-                     {0: math.inf}, {0: None}, {0: "1"}, {0: True}, {0: 1e11}],
+                     {0: math.inf}, {0: None}, {0: "1"}, {0: True}, {0: 1e11}, {0: 1e-11},
+                     {0: 5e-324}],
     "loss": ["hinge", None, "logistic", 1],
 }
 _REFUSED_BY = {

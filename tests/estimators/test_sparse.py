@@ -181,3 +181,25 @@ def test_a_million_sparse_rows_need_less_than_the_matrix_again(cls, solver):
     share = _peak_share(build(cls, solver, max_iter=3), 10**6, 10**5, 1e-4)
     print(f"{cls.__name__} {solver}: peak {share:.2f} of the matrix")
     assert share < 1.0
+
+
+@every_estimator
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
+@pytest.mark.parametrize("index", [-1, -(10**6), 10**6])
+def test_indices_outside_of_the_matrix_are_refused(cls, container, index):
+    X, y = _rows(cls)
+    fitted, broken = cls().fit(X, y), container(X)
+    broken.indices[7] = index
+    for call in (lambda: cls().fit(broken, y), lambda: fitted.predict(broken)):
+        with pytest.raises(ValueError, match="X could not be read") as caught:
+            call()
+        assert str(abs(index)) not in str(caught.value)
+
+
+@every_estimator
+def test_pointers_that_run_backwards_are_refused(cls):
+    X, y = _rows(cls)
+    broken = sp.csr_matrix(X)
+    broken.indptr[3] = broken.nnz + 10**6
+    with pytest.raises(ValueError, match="X could not be read"):
+        cls().fit(broken, y)
