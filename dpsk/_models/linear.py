@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from dpsk._utils.blocks import csr_blocks
+
 __all__ = ["HEADROOM", "LinearModel", "row_norms"]
 
 #: Bounds are tightened by this factor, more than the rounding of sums over thousands of rows.
 HEADROOM = 1.0 - 2.0**-24
-
-_BLOCK_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,8 @@ def row_norms(X):
     """Return l2 norms of rows in float64, right for entries whose squares overflow too."""
     dense = not sparse.issparse(X)
     with np.errstate(over="ignore"):
-        if dense:
-            norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-        else:
-            norms = np.sqrt(_csr_square_sums(X))
+        norms = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else _csr_square_sums(X)
+        np.sqrt(norms, out=norms)
     for row in np.flatnonzero(~np.isfinite(norms)):
         entries = X[row] if dense else X.data[X.indptr[row]:X.indptr[row + 1]]
         largest = float(np.abs(entries).max())
@@ -128,11 +126,8 @@ def row_norms(X):
 def _csr_square_sums(X):
     """Return the sums of squares of the rows of a CSR matrix without duplicates."""
     sums = np.empty(X.shape[0])
-    for start in range(0, X.shape[0], _BLOCK_ROWS):
-        pointers = X.indptr[start:start + _BLOCK_ROWS + 1]
-        entries = slice(pointers[0], pointers[-1])
+    for rows, entries, counts in csr_blocks(X):
         squares = np.square(X.data[entries], dtype=np.float64)
-        block = sparse.csr_matrix((squares, X.indices[entries], pointers - pointers[0]),
-                                  shape=(len(pointers) - 1, X.shape[1]), copy=False)
-        sums[start:start + _BLOCK_ROWS] = block @ np.ones(X.shape[1])
+        owners = np.repeat(np.arange(len(counts)), counts)
+        sums[rows] = np.bincount(owners, squares, len(counts))
     return sums

@@ -14,11 +14,9 @@ from scipy import sparse
 
 from dpsk._models.linear import row_norms
 from dpsk._oracle.row_sums import RowSums
-from dpsk._utils.blocks import row_blocks
+from dpsk._utils.blocks import csr_blocks, row_blocks
 
 __all__ = ["GridSums", "grid_bits"]
-
-_BLOCK_ROWS = 1 << 12
 
 
 def grid_bits(n_samples, clip_norm, noise_std):
@@ -65,8 +63,8 @@ class GridSums(RowSums):
         super().__init__(model, loss, rows, clip_norm)
 
     def _enter(self, rows):
-        scale, _ = self.model.row_scales(rows.X)
-        self._X = _truncated_rows(rows, scale, self._row_unit)
+        # Nothing of n entries is held longer than needed: sparse rows are hardly more.
+        self._X = _truncated_rows(rows, self.model.row_scales(rows.X)[0], self._row_unit)
         return None, row_norms(self._X)
 
     def _point(self, theta):
@@ -105,11 +103,9 @@ def _truncated_rows(rows, scale, unit):
     X = rows.X
     if sparse.issparse(X):
         data = X.data.astype(np.float64)
-        for start in range(0, X.shape[0], _BLOCK_ROWS):
-            pointers = X.indptr[start:start + _BLOCK_ROWS + 1]
-            entries = data[pointers[0]:pointers[-1]]
-            entries *= np.repeat(scale[start:start + _BLOCK_ROWS], np.diff(pointers))
-            _truncate_in_place(entries, unit)
+        for part, entries, counts in csr_blocks(X):
+            data[entries] *= np.repeat(scale[part], counts)
+            _truncate_in_place(data[entries], unit)
         return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
     out = X if rows.owned else np.empty(X.shape)
     for part in row_blocks(len(X), X.shape[1]):

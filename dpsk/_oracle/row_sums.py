@@ -9,6 +9,7 @@ __all__ = ["RowSums"]
 
 # Large enough for threaded matrix-vector products, small enough to leave memory alone.
 _BLOCK_BYTES = 1 << 22
+_CSR_ROWS = 1 << 14
 _SHORTEST = 1e-150
 
 
@@ -45,12 +46,11 @@ class RowSums:
         self._weight_bound = rows.weight_bound
         self._scale, norms = self._enter(rows)
         # The squares of shorter rows underflow: their norms may be off, and are no larger.
-        norms = np.maximum(model.entering_norms(norms), _SHORTEST)
+        norms = model.entering_norms(norms)
+        np.maximum(norms, _SHORTEST, out=norms)
         with np.errstate(over="ignore"):
-            self._limits = clip_norm * HEADROOM / norms
-        # Slices of a CSR matrix would be copies.
-        in_blocks = _BLOCK_BYTES // (8 * rows.X.shape[1])
-        self._block = max(1, self.n_samples if sparse.issparse(rows.X) else in_blocks)
+            self._limits = np.divide(clip_norm * HEADROOM, norms, out=norms)
+        self._block = self._block_size()
 
     @property
     def clip_norm(self):
@@ -98,6 +98,15 @@ class RowSums:
             self.model.gradient_sum(dz, X, scale, total)
         return total
 
+    def _block_size(self):
+        """Return how many rows are read at a time; it follows from public facts."""
+        X = self._X
+        if not sparse.issparse(X):
+            return max(1, _BLOCK_BYTES // (8 * X.shape[1]))
+        # Slices are copies, which pay only where blocks save as much elsewhere.
+        copied = self.loss.vector_output or X.dtype != np.float64
+        return max(_CSR_ROWS, X.shape[1]) if copied else self.n_samples
+
     def _enter(self, rows):
         """Return the scale of every row and its norm with that scale."""
         return self.model.row_scales(rows.X)
@@ -113,8 +122,11 @@ class RowSums:
         if not np.isfinite(dz.sum()):
             dz[~np.isfinite(dz).reshape(len(dz), -1).all(axis=1)] = 0.0
         if dz.ndim == 1:
-            np.minimum(dz, limits, out=dz)
-            return np.maximum(dz, -limits, out=dz)
+            # Twice the upper limit, as the lower one would be another vector.
+            for _ in range(2):
+                np.minimum(dz, limits, out=dz)
+                np.negative(dz, out=dz)
+            return dz
         # The squares of shorter derivatives underflow: those are not longer than this.
         lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", dz, dz)), _SHORTEST)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,8 +1,12 @@
 """Walks over rows in blocks that fit a cache."""
 
-__all__ = ["row_blocks"]
+import numpy as np
+
+__all__ = ["CSR_WIDTH", "csr_blocks", "row_blocks"]
 
 _ENTRIES = 1 << 17
+#: Sparse rows are counted with that many entries each, whatever they hold.
+CSR_WIDTH = 1 << 5
 
 
 def row_blocks(n_rows, width):
@@ -17,3 +21,23 @@ def row_blocks(n_rows, width):
     size = max(1, _ENTRIES // width)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def csr_blocks(X):
+    """Yield, for blocks of rows of a CSR matrix, where they are and how long they are.
+
+    Parameters
+    ----------
+    X : CSR matrix
+
+    Yields
+    ------
+    rows : slice
+    entries : slice
+        Of `data` and `indices`.
+    counts : ndarray of int
+        Entries of every row.
+    """
+    for rows in row_blocks(X.shape[0], CSR_WIDTH):
+        pointers = X.indptr[rows.start:rows.stop + 1]
+        yield rows, slice(pointers[0], pointers[-1]), np.diff(pointers)

@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 from scipy import sparse
 
-__all__ = ["content_digest"]
+from dpsk._utils.blocks import CSR_WIDTH, csr_blocks, row_blocks
 
-_BLOCK = 1 << 12
+__all__ = ["content_digest"]
 
 
 def content_digest(array):
@@ -24,22 +24,25 @@ def content_digest(array):
     digest : bytes of length 32
     """
     digest = hashlib.sha256(repr(array.shape).encode())
-    rows = array if sparse.issparse(array) else array.reshape(len(array), -1)
-    for start in range(0, rows.shape[0], _BLOCK):
-        counts, columns, values = _entries(rows[start:start + _BLOCK])
+    for counts, columns, values in _entries(array):
         digest.update(counts.astype("<i8").tobytes())
         digest.update(columns.astype("<i8").tobytes())
         digest.update(np.ascontiguousarray(values).tobytes())
     return digest.digest()
 
 
-def _entries(block):
-    """Return the number of non-zeros of every row, their columns and their values."""
-    if sparse.issparse(block):
-        kept = block.data != 0
-        row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[kept]
-        column, values = block.indices[kept], block.data[kept]
-    else:
-        row, column = np.nonzero(block)
-        values = block[row, column]
-    return np.bincount(row, minlength=block.shape[0]), column, values
+def _entries(array):
+    """Yield by blocks the number of non-zeros of every row, their columns and their values."""
+    if sparse.issparse(array):
+        for _, entries, counts in csr_blocks(array):
+            kept = array.data[entries] != 0
+            owners = np.repeat(np.arange(len(counts)), counts)[kept]
+            yield (np.bincount(owners, minlength=len(counts)), array.indices[entries][kept],
+                   array.data[entries][kept])
+        return
+    rows = array.reshape(len(array), -1)
+    # The blocks of sparse rows, as what they hold is hashed block by block.
+    for part in row_blocks(len(rows), CSR_WIDTH):
+        owners, columns = np.nonzero(rows[part])
+        counts = np.bincount(owners, minlength=part.stop - part.start)
+        yield counts, columns, rows[part][owners, columns]

@@ -64,10 +64,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         origin = "taken from y" if self.classes is None else "declared"
         if len(classes) == 2:
             loss, n_outputs = self._binary_loss(), None
-            targets = self._binary_targets(codes).astype(X.dtype)
+            targets = self._binary_targets(codes)
         else:
             loss, n_outputs = self._several_loss(len(classes)), len(classes)
             targets = codes
+        # Beside sparse rows eight bytes a label would count.
+        targets = targets.astype(np.min_scalar_type(-len(classes)))
         del codes
         coef, intercept = self._fit_linear(
             X, targets, loss, n_outputs, weights=weights, weight_bound=bound,

@@ -72,7 +72,6 @@ def test_sums_have_the_same_bits_in_blocks_of_any_size(name, fit_intercept, monk
     for block in (1, 13, 64):
         monkeypatch.setattr(row_sums, "_BLOCK_BYTES", 8 * 5 * block)
         monkeypatch.setattr(blocks, "_ENTRIES", 5 * (block + 1))
-        monkeypatch.setattr(grid_sums, "_BLOCK_ROWS", block + 1)
         for form in (X, sparse.csr_matrix(X)):
             parts = _sums(name, form, y, fit_intercept=fit_intercept)
             np.testing.assert_array_equal(_gradient(parts, theta), whole)

@@ -9,6 +9,7 @@ from scipy import sparse
 from dpsk import DPLogisticRegression
 from dpsk._models import LinearModel, linear
 from dpsk._models.linear import HEADROOM
+from dpsk._utils import blocks
 from dpsk.linear_model._base import _without_duplicates
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -166,7 +167,7 @@ def test_csr_norms_do_not_depend_on_the_block(monkeypatch):
     X = sparse.random(101, 7, density=0.3, format="csr", random_state=0)
     whole = linear.row_norms(X)
     np.testing.assert_allclose(whole, np.linalg.norm(X.toarray(), axis=1), rtol=1e-14)
-    monkeypatch.setattr(linear, "_BLOCK_ROWS", 10)
+    monkeypatch.setattr(blocks, "_ENTRIES", 10 * blocks.CSR_WIDTH)
     np.testing.assert_array_equal(linear.row_norms(X), whole)
 
 

@@ -144,7 +144,7 @@ def test_an_empty_matrix_is_a_table_of_zeros(cls):
     np.testing.assert_array_equal(a.coef_, b.coef_)
 
 
-def _peak_share(model, n, d, density):
+def _peak_share(model, n, d, density, n_classes=2):
     """Return the traced peak of a fit over the bytes of its CSR matrix."""
     rng = np.random.default_rng(0)
     per_row = round(d * density)
@@ -152,7 +152,7 @@ def _peak_share(model, n, d, density):
     pointers = np.arange(0, n * per_row + 1, per_row, dtype=np.int32)
     X = sp.csr_matrix((rng.normal(size=n * per_row), indices, pointers), (n, d))
     X.sum_duplicates()
-    y = rng.integers(2, size=n) if is_classifier(model) else rng.uniform(-1, 1, size=n)
+    y = rng.integers(n_classes, size=n) if is_classifier(model) else rng.uniform(-1, 1, size=n)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     model.fit(X[:10], y[:10])
     tracemalloc.start()
@@ -171,6 +171,16 @@ def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
     share = _peak_share(build(cls, solver, random_state=0, max_iter=3), 400_000, 40_000, 2.5e-4)
     print(f"{cls.__name__} {solver}: peak {share:.2f} of the matrix")
     assert share < 1.0
+
+
+@every_estimator
+def test_predictions_of_several_classes_are_held_for_a_part_of_the_rows_only(cls):
+    if not is_classifier(cls()):
+        pytest.skip("one output")
+    # Several vectors of predictions of all rows would be 0.8 of the matrix each.
+    share = _peak_share(build(cls, "gd", max_iter=3), 300_000, 1000, 1e-2, n_classes=12)
+    print(f"{cls.__name__}: peak {share:.2f} of the matrix")
+    assert share < 1.1
 
 
 @pytest.mark.bench
