@@ -65,9 +65,8 @@ class GridSums(RowSums):
         super().__init__(model, loss, rows, clip_norm)
 
     def _enter(self, rows):
-        scale, _ = self.model.row_scales(rows.X)
-        self._X = _truncated_rows(rows, scale, self._row_unit)
-        return None, row_norms(self._X)
+        self._X, norms = _truncated_rows(rows, self.model, self._row_unit)
+        return None, norms
 
     def _point(self, theta):
         """Truncate theta so that products with rows are exact as well."""
@@ -79,9 +78,7 @@ class GridSums(RowSums):
 
     def _clipped(self, dz, limits, weights):
         dz = super()._clipped(dz, limits, weights)
-        dz /= self._weight_unit
-        np.trunc(dz, out=dz)
-        dz *= self._weight_unit
+        _truncate_in_place(dz, self._weight_unit)
         return dz
 
 
@@ -100,25 +97,31 @@ def _row_bits(model, clip_norm, bits):
     return max(share, 0) if model.fit_intercept else share
 
 
-def _truncated_rows(rows, scale, unit):
-    """Return the scaled rows, truncated toward zero to multiples of `unit`, in float64."""
+def _truncated_rows(rows, model, unit):
+    """Return the scaled rows, truncated toward zero to multiples of `unit`, and their norms."""
     X = rows.X
     if sparse.issparse(X):
+        scale, _ = model.row_scales(X)
         data = X.data.astype(np.float64)
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             pointers = X.indptr[start:start + _BLOCK_ROWS + 1]
             entries = data[pointers[0]:pointers[-1]]
             entries *= np.repeat(scale[start:start + _BLOCK_ROWS], np.diff(pointers))
             _truncate_in_place(entries, unit)
-        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
-    out = X if rows.owned else np.empty(X.shape)
+        X = sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
+        return X, row_norms(X)
+    out, norms = X if rows.owned else np.empty(X.shape), np.empty(len(X))
+    # All that is done to a block is done while the cache holds it.
     for part in row_blocks(len(X), X.shape[1]):
-        np.multiply(X[part], scale[part, None], out=out[part], dtype=np.float64)
+        scale, _ = model.row_scales(X[part])
+        np.multiply(X[part], scale[:, None], out=out[part], dtype=np.float64)
         _truncate_in_place(out[part], unit)
-    return out
+        norms[part] = row_norms(out[part])
+    return out, norms
 
 
 def _truncate_in_place(values, unit):
-    values /= unit
+    # The inverse of a power of two is exact.
+    values *= 1.0 / unit
     np.trunc(values, out=values)
     values *= unit
