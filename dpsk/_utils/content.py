@@ -40,6 +40,7 @@ def _entries(block):
         row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[kept]
         column, values = block.indices[kept], block.data[kept]
     else:
-        row, column = np.nonzero(block)
-        values = block[row, column]
+        places = np.flatnonzero(block != 0)
+        row, column = np.divmod(places, block.shape[1])
+        values = np.take(block, places)
     return np.bincount(row, minlength=block.shape[0]), column, values
