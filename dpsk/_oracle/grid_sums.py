@@ -114,8 +114,10 @@ def _truncated_rows(rows, model, unit):
     # All that is done to a block is done while the cache holds it.
     for part in row_blocks(len(X), X.shape[1]):
         scale, _ = model.row_scales(X[part])
-        np.multiply(X[part], scale[:, None], out=out[part], dtype=np.float64)
-        _truncate_in_place(out[part], unit)
+        # Scaling by a power of two besides adds no rounding.
+        np.multiply(X[part], scale[:, None] / unit, out=out[part], dtype=np.float64)
+        np.trunc(out[part], out=out[part])
+        out[part] *= unit
         norms[part] = row_norms(out[part])
     return out, norms
 
