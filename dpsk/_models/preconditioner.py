@@ -44,20 +44,22 @@ class Preconditioner:
         rows : ndarray of shape (n, rows of theta)
         """
         rows = np.empty((X.shape[0], len(self.matrix)))
-        for part, block in self._images(X):
-            factors = self._factors(block)[:, None]
-            rows[part] = 0.0
-            np.multiply(block, factors, out=rows[part], where=factors > 0)
+        for block in self._images(X, rows):
+            factors = self._factors(block)
+            block *= factors[:, None]
+            # A product of 0 and what overflowed would not be 0.
+            block[factors == 0] = 0.0
         return rows
 
     def factors(self, X):
         """Return what every ``P r`` is multiplied with, 0 where it says nothing, shape (n,)."""
-        return np.concatenate([self._factors(block) for _, block in self._images(X)])
+        return np.concatenate([self._factors(block) for block in self._images(X)])
 
-    def _images(self, X):
-        """Yield slices and the rows ``P r`` they hold."""
+    def _images(self, X, out=None):
+        """Yield the rows ``P r`` by blocks, as views of `out` where there is one."""
         for part in row_blocks(X.shape[0], len(self.matrix)):
-            yield part, entering_rows(self.model, X[part]) @ self.matrix
+            into = None if out is None else out[part]
+            yield np.matmul(entering_rows(self.model, X[part]), self.matrix, out=into)
 
     def _factors(self, rows):
         with np.errstate(all="ignore"):
@@ -68,10 +70,15 @@ class Preconditioner:
         return factors
 
 
-def entering_rows(model, X):
-    """Return scaled rows, the intercept's 1 appended, dense in float64; meant for a block."""
+def entering_rows(model, X, units=1.0):
+    """Return scaled rows, the intercept's 1 appended, dense in float64; meant for a block.
+
+    `units`, a power of two, multiplies all of it without another rounding.
+    """
     scale, _ = model.row_scales(X)
-    rows = np.ones((X.shape[0], model.shape[0]))
+    scale *= units
+    rows = np.empty((X.shape[0], model.shape[0]))
     dense = X.toarray() if sparse.issparse(X) else X
     np.multiply(dense, scale[:, None], out=rows[:, :model.n_features], dtype=np.float64)
+    rows[:, model.n_features:] = units
     return rows

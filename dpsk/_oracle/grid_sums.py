@@ -63,9 +63,8 @@ class GridSums(RowSums):
         super().__init__(model, loss, rows, clip_norm)
 
     def _enter(self, rows):
-        # Nothing of n entries is held longer than needed: sparse rows are hardly more.
-        self._X = _truncated_rows(rows, self.model.row_scales(rows.X)[0], self._row_unit)
-        return None, row_norms(self._X)
+        self._X, norms = _truncated_rows(rows, self.model, self._row_unit)
+        return None, norms
 
     def _point(self, theta):
         """Truncate theta so that products with rows are exact as well."""
@@ -77,9 +76,7 @@ class GridSums(RowSums):
 
     def _clipped(self, dz, limits, weights):
         dz = super()._clipped(dz, limits, weights)
-        dz /= self._weight_unit
-        np.trunc(dz, out=dz)
-        dz *= self._weight_unit
+        _truncate_in_place(dz, self._weight_unit)
         return dz
 
 
@@ -98,23 +95,33 @@ def _row_bits(model, clip_norm, bits):
     return max(share, 0) if model.fit_intercept else share
 
 
-def _truncated_rows(rows, scale, unit):
-    """Return the scaled rows, truncated toward zero to multiples of `unit`, in float64."""
+def _truncated_rows(rows, model, unit):
+    """Return the scaled rows, truncated toward zero to multiples of `unit`, and their norms."""
     X = rows.X
     if sparse.issparse(X):
+        # The scales are held no longer than needed: sparse rows are hardly more.
+        scale, _ = model.row_scales(X)
         data = X.data.astype(np.float64)
         for part, entries, counts in csr_blocks(X):
             data[entries] *= np.repeat(scale[part], counts)
             _truncate_in_place(data[entries], unit)
-        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
-    out = X if rows.owned else np.empty(X.shape)
+        del scale
+        X = sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
+        return X, row_norms(X)
+    out, norms = X if rows.owned else np.empty(X.shape), np.empty(len(X))
+    # All that is done to a block is done while the cache holds it.
     for part in row_blocks(len(X), X.shape[1]):
-        np.multiply(X[part], scale[part, None], out=out[part], dtype=np.float64)
-        _truncate_in_place(out[part], unit)
-    return out
+        scale, _ = model.row_scales(X[part])
+        # Scaling by a power of two besides adds no rounding.
+        np.multiply(X[part], scale[:, None] / unit, out=out[part], dtype=np.float64)
+        np.trunc(out[part], out=out[part])
+        out[part] *= unit
+        norms[part] = row_norms(out[part])
+    return out, norms
 
 
 def _truncate_in_place(values, unit):
-    values /= unit
+    # The inverse of a power of two is exact.
+    values *= 1.0 / unit
     np.trunc(values, out=values)
     values *= unit

@@ -56,9 +56,9 @@ class MomentOracle:
         row_unit = 2.0 ** -self._row_bits()
         total = np.zeros((self.size, self.size))
         for part in row_blocks(len(self._X), self.size):
-            rows = entering_rows(self._model, self._X[part])
+            rows = entering_rows(self._model, self._X[part], 1.0 / row_unit)
             # On this grid every sum of products is exact, so no rounding shows the rows.
-            np.trunc(np.divide(rows, row_unit, out=rows), out=rows)
+            np.trunc(rows, out=rows)
             total += rows.T @ rows
         total += symmetric_noise(self._stream, self.size, self._noise_std / row_unit**2)
         total *= row_unit**2

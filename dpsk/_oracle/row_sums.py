@@ -7,8 +7,9 @@ from dpsk._models.linear import HEADROOM
 
 __all__ = ["RowSums"]
 
-# Large enough for threaded matrix-vector products, small enough to leave memory alone.
-_BLOCK_BYTES = 1 << 22
+# Large enough for threaded matrix-vector products, small enough for a cache to keep a block from
+# its predictions to its gradient.
+_BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
 _SHORTEST = 1e-150
 

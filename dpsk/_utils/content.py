@@ -43,6 +43,8 @@ def _entries(array):
     rows = array.reshape(len(array), -1)
     # The blocks of sparse rows, as what they hold is hashed block by block.
     for part in row_blocks(len(rows), CSR_WIDTH):
-        owners, columns = np.nonzero(rows[part])
-        counts = np.bincount(owners, minlength=part.stop - part.start)
-        yield counts, columns, rows[part][owners, columns]
+        block = rows[part]
+        places = np.flatnonzero(block != 0)
+        owners, columns = np.divmod(places, rows.shape[1])
+        counts = np.bincount(owners, minlength=len(block))
+        yield counts, columns, np.take(block, places)
