@@ -93,8 +93,9 @@ class LinearEstimator(DPEstimator):
         solver = SOLVERS[name]
         if free_weights and "loss.smoothness" in solver.requires:
             facts = replace(facts, weight_bound=weight_bound)
-            enforced = [*enforced, Enforced("sample_weight", float(weight_bound), "default",
-                                            "greater weights are lowered to it")]
+            enforced = [*enforced, Enforced(
+                "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
+                else "derived", "greater weights, times those of classes, are lowered to it")]
         whitened = self._whitens(X, facts, solver)
         # The constant becomes a coordinate of the whitened rows, which have norm 1.
         model = LinearModel(rows.shape[0], n_outputs, False, 1.0) if whitened else rows
@@ -178,6 +179,8 @@ def _without_duplicates(X):
         return X
     # A view without flags: those of the caller's matrix may be out of date.
     X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+    # An index out of range would read and write beside the arrays.
+    discreetly("X", X.check_format, full_check=True)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

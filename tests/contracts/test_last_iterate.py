@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dpsk._models import LinearModel
 from dpsk._oracle import LastIterate, LastIterateOracle, OneRelease, OutputOracle, Rows, RowSums
 from dpsk._oracle.output import steps_to_certify
 from dpsk._privacy import mechanisms
@@ -136,6 +137,27 @@ def test_either_branch_ends_within_the_certified_distance_of_the_minimiser(
         oracle, _ = _output(sums)
         found.append(oracle.minimise(np.zeros(4), penalty, _step(sums), size, steps))
     assert np.linalg.norm(found[0] - found[1]) <= tolerance / _ALPHA
+
+
+def test_rows_too_long_to_scale_do_not_make_steps_jump():
+    # Their products with theta overflow on one side of a line between two neighbouring runs.
+    n, steps, model = 2000, 6, LinearModel(2, None, True, 1.0)
+    X = np.repeat([[0.5**0.5, 0.5**0.5], [1.7e307, 1.7e307]], n // 2, axis=0)
+    y = np.repeat([1.0, 0.0], n // 2)
+    changed = np.r_[0.0, y[1:]]
+
+    def run(y, steps):
+        sums = RowSums(model, make_loss("logistic"), Rows(X, y), 1.5)
+        theta = np.zeros(3)
+        for _ in range(steps):
+            theta = theta - 4.0 * sums.gradient(theta) / n
+        return theta
+
+    with np.errstate(all="ignore"):
+        crossing = run(y, steps - 1)[:2].sum() / 2 + run(changed, steps - 1)[:2].sum() / 2
+        X[n // 2:] = np.finfo(float).max / crossing
+        distance = np.linalg.norm(run(y, steps) - run(changed, steps))
+    assert distance <= 2 * 1.5 * 4.0 * steps / n
 
 
 @pytest.mark.parametrize("pure", [False, True])
