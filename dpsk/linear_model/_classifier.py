@@ -127,6 +127,6 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             if not place:
                 raise ValueError(f"class_weight has {label!r}, which is not a class; declare it "
                                  "in classes= or leave it out.")
-            factors[place] = check_real("class_weight", weight, low=0, open_low=True, high=1e10,
-                                        remedy="a dict of numbers in (0, 1e10]")
+            factors[place] = check_real("class_weight", weight, low=1e-10, high=1e10,
+                                        remedy="a dict of numbers in [1e-10, 1e10]")
         return factors

@@ -26,7 +26,7 @@ _REFUSED = {
     "max_iter": [0, -5, 1.5, "10", True, math.inf],
     "learning_rate": [0, -1.0, math.nan, math.inf, "constant"],
     "batch_size": [0, -1, 2.5, "all", True],
-    "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30],
+    "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30, 1e101],
     "data_norm": [0, -1.0, math.nan, math.inf, None, "max", 1e-30, 1e30],
     "fit_intercept": ["yes", None, 1, 0.0],
     "precondition": ["yes", None, 1, "always", 0.0],
@@ -41,7 +41,7 @@ _REFUSED_WHERE_KNOWN = {
                       (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200)],
     "classes": [[1], [], "ab", 3, [[0, 1]], ["a", "a"]],
     "class_weight": ["balanced", "equal", 2.0, [1.0, 2.0], {0: 0.0}, {0: -1.0}, {1: math.nan},
-                     {0: math.inf}, {0: None}, {0: "1"}, {0: True}, {0: 1e11}],
+                     {0: math.inf}, {0: None}, {0: "1"}, {0: True}, {0: 1e11}, {0: 1e-300}],
     "loss": ["hinge", None, "logistic", 1],
 }
 _REFUSED_BY = {
