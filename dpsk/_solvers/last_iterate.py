@@ -6,7 +6,13 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._oracle import LastIterate, LastIterateOracle
-from dpsk._solvers.base import Result, Solver, check_monotone, full_clip_norm
+from dpsk._solvers.base import (
+    Result,
+    Solver,
+    bounded_step,
+    check_monotone,
+    full_clip_norm,
+)
 
 __all__ = ["LastIterateDescent"]
 
@@ -55,10 +61,9 @@ class LastIterateDescent(Solver):
         step = self.learning_rate
         if step is None:
             step = 1.0 / (problem.smoothness + 2.0 * alpha)
-        elif step > (longest := 2.0 / (problem.smoothness + 2.0 * alpha)):
-            raise ValueError(f"learning_rate={step!r}: must be at most {longest:.6g}, 2 over "
-                             "(smoothness + 2 alpha), or earlier steps do not fade; leave "
-                             "learning_rate=None, or use solver='gd'.")
+        else:
+            step = bounded_step(step, problem.smoothness + 2.0 * alpha, "2 over (smoothness + 2 "
+                                "alpha), or earlier steps do not fade")
         max_iter = self.max_iter
         if max_iter is None:
             rate = step * alpha
