@@ -1,5 +1,7 @@
 """The last of many noisy iterates, and a certified minimiser: one release each, priced as such."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,19 @@ from dpsk._models import LinearModel
 from dpsk._oracle import LastIterate, LastIterateOracle, OneRelease, OutputOracle, Rows, RowSums
 from dpsk._oracle.output import steps_to_certify
 from dpsk._privacy import mechanisms
+from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import KeyedStream
-from tests.registry import make_loss, make_model, make_penalty, make_targets, usable_clip
+from dpsk._solvers.last_iterate import LastIterateDescent
+from tests.registry import (
+    make_loss,
+    make_model,
+    make_penalty,
+    make_problem,
+    make_targets,
+    usable_clip,
+)
 
 _KEY = bytes(range(16))
 _Z, _ALPHA = 1.7, 0.2
@@ -117,6 +128,30 @@ def test_one_step_contracts_and_moves_no_more_than_the_price_assumes(name, clip_
         assert np.linalg.norm(here - there) <= (1 - step * _ALPHA) * gap * (1 + 1e-12)
         moved = step * np.linalg.norm(sums.gradient(ends[0]) - other.gradient(ends[0])) / 6
         assert moved <= 2 * step * sums.clip_norm / 6
+
+
+def _final_noise(name, alpha, **given):
+    """Return steps and the noise's standard deviation at the end, for 200 rows and epsilon 1."""
+    problem = make_problem(name, alpha=alpha)
+    solver = LastIterateDescent(**given).configured(problem)
+    z = calibrate(solver.plan(problem), problem.epsilon, problem.delta)
+    rate = 1.0 - solver.learning_rate * alpha
+    steps = solver.max_iter
+    spread = np.sqrt(np.square(rate ** np.arange(steps)).sum())
+    return steps, solver.learning_rate * z * solver.clip_norm / 200 * spread
+
+
+@pytest.mark.parametrize("name", _SCALAR)
+def test_a_ridge_that_is_weak_for_the_budget_gets_fewer_steps_and_less_noise(name):
+    steps, noise = _final_noise(name, 1e-3)
+    _, late = _final_noise(name, 1e-3, max_iter=2000)
+    assert 10 <= steps < 300 and noise < 0.5 * late
+    # Norms and bounds do not matter, rows do.
+    wider = dataclasses.replace(make_problem(name, alpha=1e-3), n_samples=400)
+    assert steps < LastIterateDescent().configured(wider).max_iter < 2.2 * steps
+    # A strong one is waited for until what came first has faded.
+    solver = LastIterateDescent().configured(make_problem(name, alpha=2.0))
+    assert solver.max_iter == max(10, np.ceil(np.log(1e3) / (2.0 * solver.learning_rate)))
 
 
 # A minimiser up to a certified gradient norm.
