@@ -40,8 +40,11 @@ class DPEstimator(BaseEstimator):
         check_real("data_norm", self.data_norm, **_NORM_RANGE,
                    remedy="a number in [1e-10, 1e10], a bound on row norms such as 1.0")
         if self.clip_norm is not None:
-            check_real("clip_norm", self.clip_norm, low=_NORM_RANGE["low"], finite=False,
-                       remedy="None, or a number >= 1e-10 (inf: do not clip)")
+            # Sums of n gradients of greater norm could overflow before they are noised.
+            high = np.inf if self.clip_norm == np.inf else 1e100
+            check_real("clip_norm", self.clip_norm, low=_NORM_RANGE["low"], high=high,
+                       finite=False, remedy="None, or a number in [1e-10, 1e100], or inf: do "
+                       "not clip")
         if self.learning_rate is not None:
             check_real("learning_rate", self.learning_rate, low=0, open_low=True,
                        remedy="None, or a finite number > 0")

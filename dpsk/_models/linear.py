@@ -88,6 +88,8 @@ class LinearModel:
         z = X @ theta[:self.n_features]
         if scale is not None:
             z *= scale if z.ndim == 1 else scale[:, None]
+            # The product of a row that is dropped may have overflowed.
+            z[scale == 0.0] = 0.0
         if self.fit_intercept:
             z += theta[-1]
         return z

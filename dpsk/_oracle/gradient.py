@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpsk._oracle.grid_sums import GridSums, grid_bits
-from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.row_sums import RowSums, rounding_margin
 from dpsk._privacy import mechanisms, sampling
 from dpsk._privacy.batch_plans import FullBatch
 
@@ -16,7 +16,8 @@ class GradientOracle:
     r"""Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
 
     Clipping, summing, noising and charging are one operation. The divisor `m` is the public
-    expected batch size. Where the sums lie on a grid the noise is rounded to it.
+    expected batch size. Where the sums lie on a grid the noise is rounded to it; elsewhere it is
+    larger by a margin for their rounding.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ class GradientOracle:
         self._ledger = ledger
         self._event = batches.release(noise_multiplier)
         self._noise_std = noise_multiplier * sums.clip_norm
+        if sums.resolution is None:
+            self._noise_std *= rounding_margin(batches.largest_size(sums.n_samples))
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = batches.batches(stream, sums.n_samples, declared.count)
         self._noise = _normal_blocks(stream, sums.model.shape, declared.count)

@@ -86,7 +86,7 @@ class LeastSquaresOracle:
         rows = entering_rows(self._model, self._rows.X[part])
         targets = np.clip(self._rows.y[part].astype(np.float64), -1.0, 1.0)
         if self._rows.weights is not None:
-            roots = np.sqrt(self._rows.bounded_weights[part].astype(np.float64))
+            roots = np.sqrt(self._rows.bounded_weights[part])
             targets = np.clip(targets * roots, -1.0, 1.0)
             rows *= roots[:, None]
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))

@@ -37,7 +37,10 @@ def steps_to_certify(lipschitz, tolerance, step, strong_convexity):
     The gradient's norm is at most the smoothness times the distance; that distance is what the
     sensitivity uses, and it falls below ``tolerance / alpha``.
     """
-    return math.ceil(math.log(lipschitz / tolerance) / -math.log1p(-step * strong_convexity))
+    gap = step * strong_convexity
+    if gap >= 1.0:
+        return 1
+    return max(1, math.ceil(math.log(lipschitz / tolerance) / -math.log1p(-gap)))
 
 
 class OutputOracle:
@@ -133,9 +136,9 @@ class OutputOracle:
         enough = penalty.is_smooth and penalty.smoothness == alpha and \
             n_steps >= steps_to_certify(sums.clip_norm, tolerance, step, alpha)
         if not enough or step * (sums.smoothness + 2.0 * alpha) > 2.0 * (1.0 + 1e-12):
-            raise ValueError(f"learning_rate={step!r}: the minimiser is reached only with an l2 "
-                             "penalty and steps of at most 2 / (smoothness + 2 alpha); leave "
-                             "learning_rate=None.")
+            raise ValueError(f"learning_rate={step!r}, tolerance={tolerance!r}: the minimiser is "
+                             "reached only with an l2 penalty, steps of at most 2 / (smoothness + "
+                             f"2 alpha), and enough of them, which {n_steps} may not be.")
         sensitivity = minimiser_sensitivity(
             lipschitz=sums.clip_norm, n_samples=sums.n_samples, strong_convexity=alpha,
             tolerance=tolerance) * self._sums.rounding
@@ -176,7 +179,7 @@ class OutputOracle:
         if contraction(step, alpha, smoothness) > 1.0:
             # Distances, and the iterates themselves, would grow without bound.
             raise ValueError(f"learning_rate={step!r}: a step must not expand distances, so at "
-                             f"most {2.0 / (smoothness + 2.0 * alpha):.6g} here; leave "
+                             f"most {2.0 / (smoothness + alpha):.6g} here; leave "
                              "learning_rate=None, or use solver='gd'.")
         exact = gradient_descent_sensitivity(
             lipschitz=sums.clip_norm, n_samples=sums.n_samples, step=step, n_steps=n_steps,

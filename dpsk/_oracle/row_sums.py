@@ -5,13 +5,21 @@ from scipy import sparse
 
 from dpsk._models.linear import HEADROOM
 
-__all__ = ["RowSums"]
+__all__ = ["RowSums", "rounding_margin"]
 
 # Large enough for threaded matrix-vector products, small enough for a cache to keep a block from
 # its predictions to its gradient.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
 _SHORTEST = 1e-150
+
+
+def rounding_margin(n_rows):
+    """Return what the sensitivity of a sum of `n_rows` terms, added in any order, grows by.
+
+    Each of two neighbouring sums may be off by ``n u`` times the sum of the terms' norms.
+    """
+    return 1.0 + n_rows**2 * 2.0**-53
 
 
 class RowSums:
@@ -72,7 +80,7 @@ class RowSums:
     @property
     def rounding(self):
         """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
-        return 1.0 + self.n_samples**2 * 2.0**-53
+        return rounding_margin(self.n_samples)
 
     def require_monotone(self):
         """Raise a ValueError where clipping may void an argument by nonexpansive steps."""

@@ -34,5 +34,8 @@ class Rows:
 
     @property
     def bounded_weights(self):
-        """ndarray or None : the weights, at most `weight_bound`."""
-        return None if self.weights is None else np.minimum(self.weights, self.weight_bound)
+        """ndarray of float64 or None : the weights, at most `weight_bound`."""
+        if self.weights is None:
+            return None
+        # In single precision the bound itself could be rounded up.
+        return np.minimum(self.weights, self.weight_bound, dtype=np.float64)

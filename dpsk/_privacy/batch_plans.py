@@ -20,6 +20,10 @@ class FullBatch:
         """Return the public number of rows a sum is divided by."""
         return n_samples
 
+    def largest_size(self, n_samples):
+        """Return the number of rows of a sum."""
+        return n_samples
+
     def release(self, noise_multiplier):
         """Event of one noisy sum: replace-one moves the sum by twice the clip norm."""
         return Gaussian(2.0 / noise_multiplier)
@@ -39,6 +43,11 @@ class PoissonBatches:
     def expected_size(self, n_samples):
         """Return the public expected number of rows a sum is divided by."""
         return self.sampling_rate * n_samples
+
+    def largest_size(self, n_samples):
+        """Return a number of rows that a batch exceeds with probability below 1e-50."""
+        # Chernoff: at most (e b / m)^m e^-b for m > b.
+        return min(n_samples, 2.0 * self.expected_size(n_samples) + 100.0)
 
     def release(self, noise_multiplier):
         """Event of one noisy sum over a Poisson sample."""

@@ -11,8 +11,8 @@ from dpsk._models import LinearModel
 from dpsk._models.linear import HEADROOM
 from dpsk._penalties import Penalty
 
-__all__ = ["Problem", "Result", "Solver", "check_monotone", "check_requirements",
-           "full_clip_norm"]
+__all__ = ["Problem", "Result", "Solver", "bounded_step", "check_monotone",
+           "check_requirements", "full_clip_norm"]
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,16 @@ REQUIREMENTS = {
     "finite clip": (
         lambda solver, problem: solver.clip_norm is None or np.isfinite(solver.clip_norm)
         or np.isfinite(problem.lipschitz),
-        "clip_norm=inf: {loss}, with the weights given, does not bound the gradient of a row; set "
-        "a finite clip_norm."),
+        "clip_norm=inf: {loss}, times whatever sample weights are given, does not bound the "
+        "gradient of a row; set a finite clip_norm."),
     "loss.lipschitz": (
         lambda solver, problem: np.isfinite(problem.lipschitz),
-        "solver={solver!r} needs a loss of bounded slope and bounded weights, which {loss} with "
-        "the weights given has not; use solver='gd'."),
+        "solver={solver!r} needs a loss of bounded slope, and {loss}, times whatever sample "
+        "weights are given, is not one; use solver='gd'."),
     "loss.smoothness": (
         lambda solver, problem: np.isfinite(problem.smoothness),
-        "solver={solver!r} needs a smooth loss and bounded weights, which {loss} with the weights "
-        "given has not; use solver='gd'."),
+        "solver={solver!r} needs a loss of bounded curvature, and {loss}, times whatever sample "
+        "weights are given, is not one; use solver='gd'."),
     "ridge": (
         lambda solver, problem: problem.penalty.is_smooth
         and problem.penalty.strong_convexity > 0,
@@ -161,6 +161,26 @@ def check_monotone(problem, clip_norm):
         raise ValueError(
             f"clip_norm={clip_norm!r} clips gradients of a vector-valued prediction, which are "
             "then not the gradients of any convex loss; set clip_norm=inf or use solver='gd'.")
+
+
+def bounded_step(step, curvature, rule):
+    """Return `step`, at most ``2 / curvature``; raise a ValueError where it is longer.
+
+    The longest step is lowered by as much as rounding could lengthen it.
+
+    Parameters
+    ----------
+    step : float
+        The learning rate given.
+    curvature : float
+    rule : str
+        What the longest step is, for the message.
+    """
+    longest = 2.0 / curvature
+    if step > longest * (1.0 + 1e-12):
+        raise ValueError(f"learning_rate={step!r}: must be at most {longest!r}, {rule}; leave "
+                         "learning_rate=None, or use solver='gd'.")
+    return min(step, longest * (1.0 - 2.0**-50))
 
 
 def full_clip_norm(problem):

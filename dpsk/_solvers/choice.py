@@ -4,7 +4,7 @@ import numpy as np
 
 from dpsk._privacy import gdp
 
-__all__ = ["auto_solver"]
+__all__ = ["auto_solver", "ridge_outweighs_noise", "signal"]
 
 
 def auto_solver(problem):
@@ -32,6 +32,15 @@ def auto_solver(problem):
     ridge = penalty.is_smooth and penalty.strong_convexity > 0
     if not ridge or not np.isfinite(problem.lipschitz):
         return "gd"
+    return "last_iterate" if ridge_outweighs_noise(problem) else "gd"
+
+
+def ridge_outweighs_noise(problem):
+    """Return whether ``alpha S > L``, with which the last iterate alone is the better release."""
+    return problem.penalty.strong_convexity * signal(problem) > problem.lipschitz
+
+
+def signal(problem):
+    """Return ``S = n mu / sqrt(d)``, the size of a mean over that of its noise."""
     mu = gdp.mu(problem.epsilon, problem.delta)
-    signal = problem.n_samples * mu / np.sqrt(problem.model.dimension)
-    return "last_iterate" if penalty.strong_convexity * signal > problem.lipschitz else "gd"
+    return problem.n_samples * mu / np.sqrt(problem.model.dimension)

@@ -6,7 +6,14 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._oracle import LastIterate, LastIterateOracle
-from dpsk._solvers.base import Result, Solver, check_monotone, full_clip_norm
+from dpsk._solvers.base import (
+    Result,
+    Solver,
+    bounded_step,
+    check_monotone,
+    full_clip_norm,
+)
+from dpsk._solvers.choice import ridge_outweighs_noise, signal
 
 __all__ = ["LastIterateDescent"]
 
@@ -26,7 +33,9 @@ class LastIterateDescent(Solver):
     Parameters
     ----------
     max_iter : int or None
-        T. None: until ``c^T`` is a thousandth, within [10, 2000].
+        T. None: until ``c^T`` is a thousandth, within [10, 2000]; and where the ridge is weak for
+        the budget, so that "auto" would not choose this solver, no more than balance the bias
+        ``smoothness B^2 / (2 T)`` against the noise, ``B = 5 / radius``.
     learning_rate : float or None
         None: ``1 / (smoothness + 2 alpha)``, half the longest that is known to contract.
     clip_norm : float or None
@@ -55,14 +64,16 @@ class LastIterateDescent(Solver):
         step = self.learning_rate
         if step is None:
             step = 1.0 / (problem.smoothness + 2.0 * alpha)
-        elif step > (longest := 2.0 / (problem.smoothness + 2.0 * alpha)):
-            raise ValueError(f"learning_rate={step!r}: must be at most {longest:.6g}, 2 over "
-                             "(smoothness + 2 alpha), or earlier steps do not fade; leave "
-                             "learning_rate=None, or use solver='gd'.")
+        else:
+            step = bounded_step(step, problem.smoothness + 2.0 * alpha, "2 over (smoothness + 2 "
+                                "alpha), or earlier steps do not fade")
         max_iter = self.max_iter
         if max_iter is None:
             rate = step * alpha
-            max_iter = int(np.clip(np.ceil(np.log(1e3) / rate), 10, 2000)) if rate else 2000
+            wanted = np.ceil(np.log(1e3) / rate) if rate else 2000
+            if not ridge_outweighs_noise(problem):
+                wanted = min(wanted, _balanced_steps(problem, clip_norm))
+            max_iter = int(np.clip(wanted, 10, 2000))
         return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter)
 
     def plan(self, problem):
@@ -71,3 +82,9 @@ class LastIterateDescent(Solver):
 
     def minimize(self, oracle, penalty, theta):
         return Result(oracle.descend(theta, penalty), self.max_iter)
+
+
+def _balanced_steps(problem, clip_norm):
+    """Return the T that balances bias against noise where earlier steps do not fade."""
+    norm = 5.0 / problem.model.radius
+    return np.round(norm * problem.smoothness * signal(problem) / (2.8 * clip_norm))

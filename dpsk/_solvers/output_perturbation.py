@@ -7,13 +7,18 @@ import numpy as np
 
 from dpsk._oracle import OneRelease, OutputOracle, steps_to_certify
 from dpsk._privacy import gdp
-from dpsk._privacy.sensitivity import contraction
-from dpsk._solvers.base import Result, Solver, check_monotone, full_clip_norm
+from dpsk._solvers.base import (
+    Result,
+    Solver,
+    bounded_step,
+    check_monotone,
+    full_clip_norm,
+)
 from dpsk._utils.parameters import check_real
 
 __all__ = ["OutputPerturbation"]
 
-#: Certifying is worth this many plain steps at most, should they be needed.
+#: Certifying is worth this many plain steps at most by default, should they be needed.
 _MOST_STEPS = 20_000
 
 
@@ -29,7 +34,7 @@ class OutputPerturbation(Solver):
     ``delta = 0``: ``Pure(epsilon)``, density proportional to ``exp(-epsilon ||z|| / Delta)``.
     The penalty includes the intercept: with a free one alpha is 0.
 
-    With an l2 penalty and neither steps nor their size given, it goes on to a point where the
+    With an l2 penalty and no number of steps given, it goes on to a point where the
     gradient's norm is certified to be at most a thousandth of ``C / n``, and the distance is
     that of the minimisers, ``2 C / (n alpha)``, and a thousandth.
 
@@ -45,6 +50,7 @@ class OutputPerturbation(Solver):
         C. None: the bound that loss and row norms imply.
     tolerance : float or None
         Gradient norm to certify. None: ``C / (1000 n)`` where that applies; 0: do not certify.
+        One that needs more steps than `max_iter`, or than 20000 where that is None, is refused.
 
     References
     ----------
@@ -73,10 +79,9 @@ class OutputPerturbation(Solver):
         step = self.learning_rate
         if step is None:
             step = 2.0 / (smoothness + 2.0 * alpha) if alpha else 1.0 / smoothness
-        elif contraction(step, alpha, smoothness) > 1.0:
-            raise ValueError(f"learning_rate={step!r}: a step must not expand distances, so at "
-                             f"most {2.0 / (smoothness + 2.0 * alpha):.6g} here; leave "
-                             "learning_rate=None, or use solver='gd'.")
+        else:
+            step = bounded_step(step, smoothness + alpha, "2 over (smoothness + alpha), so as "
+                                "not to expand distances")
         tolerance, max_iter = self._certified(problem, clip_norm, step)
         if max_iter is None and alpha:
             max_iter = int(np.clip(np.ceil(np.log(1e3) / (step * alpha)), 1, 5000))
@@ -90,15 +95,22 @@ class OutputPerturbation(Solver):
         penalty = problem.penalty
         alpha = penalty.strong_convexity
         longest = 2.0 / (problem.smoothness + 2.0 * alpha)
-        applies = penalty.is_smooth and alpha > 0 and step <= longest
-        if self.tolerance and not applies:
-            raise ValueError(f"solver_options: tolerance={self.tolerance!r}: only with an l2 "
+        applies = penalty.is_smooth and alpha > 0 and step <= longest * (1.0 + 1e-12)
+        given = self.tolerance
+        if given and not applies:
+            raise ValueError(f"solver_options: tolerance={given!r}: only with an l2 "
                              "penalty, alpha > 0, can the minimiser be certified, and with steps "
-                             f"of at most {longest:.6g}; leave it out.")
-        if not applies or self.max_iter is not None or self.tolerance == 0:
-            return self.tolerance or 0.0, self.max_iter
-        tolerance = self.tolerance or 1e-3 * clip_norm / problem.n_samples
+                             f"of at most {longest!r}; leave it out.")
+        if not applies or given == 0 or (given is None and self.max_iter is not None):
+            return 0.0, self.max_iter
+        tolerance = given or 1e-3 * clip_norm / problem.n_samples
         steps = steps_to_certify(clip_norm, tolerance, step, alpha)
+        if given and steps > (_MOST_STEPS if self.max_iter is None else self.max_iter):
+            raise ValueError(f"solver_options: tolerance={given!r}: max_iter={self.max_iter!r} "
+                             f"allows fewer than the {steps} steps that certify it on any data; "
+                             f"set max_iter={steps} or more, or a greater tolerance.")
+        if self.max_iter is not None:
+            return tolerance, self.max_iter
         return (tolerance, steps) if steps <= _MOST_STEPS else (0.0, None)
 
     def plan(self, problem):

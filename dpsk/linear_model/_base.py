@@ -94,8 +94,9 @@ class LinearEstimator(DPEstimator):
         solver = SOLVERS[name]
         if free_weights and "loss.smoothness" in solver.requires:
             facts = replace(facts, weight_bound=weight_bound)
-            enforced = [*enforced, Enforced("sample_weight", float(weight_bound), "default",
-                                            "greater weights are lowered to it")]
+            enforced = [*enforced, Enforced(
+                "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
+                else "derived", "greater weights, times those of classes, are lowered to it")]
         whitened = self._whitens(X, facts, solver)
         # The constant becomes a coordinate of the whitened rows, which have norm 1.
         model = LinearModel(rows.shape[0], n_outputs, False, 1.0) if whitened else rows

@@ -1,15 +1,27 @@
 """The last of many noisy iterates, and a certified minimiser: one release each, priced as such."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from dpsk._models import LinearModel
 from dpsk._oracle import LastIterate, LastIterateOracle, OneRelease, OutputOracle, Rows, RowSums
 from dpsk._oracle.output import steps_to_certify
 from dpsk._privacy import mechanisms
+from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import KeyedStream
-from tests.registry import make_loss, make_model, make_penalty, make_targets, usable_clip
+from dpsk._solvers.last_iterate import LastIterateDescent
+from tests.registry import (
+    make_loss,
+    make_model,
+    make_penalty,
+    make_problem,
+    make_targets,
+    usable_clip,
+)
 
 _KEY = bytes(range(16))
 _Z, _ALPHA = 1.7, 0.2
@@ -118,6 +130,30 @@ def test_one_step_contracts_and_moves_no_more_than_the_price_assumes(name, clip_
         assert moved <= 2 * step * sums.clip_norm / 6
 
 
+def _final_noise(name, alpha, **given):
+    """Return steps and the noise's standard deviation at the end, for 200 rows and epsilon 1."""
+    problem = make_problem(name, alpha=alpha)
+    solver = LastIterateDescent(**given).configured(problem)
+    z = calibrate(solver.plan(problem), problem.epsilon, problem.delta)
+    rate = 1.0 - solver.learning_rate * alpha
+    steps = solver.max_iter
+    spread = np.sqrt(np.square(rate ** np.arange(steps)).sum())
+    return steps, solver.learning_rate * z * solver.clip_norm / 200 * spread
+
+
+@pytest.mark.parametrize("name", _SCALAR)
+def test_a_ridge_that_is_weak_for_the_budget_gets_fewer_steps_and_less_noise(name):
+    steps, noise = _final_noise(name, 1e-3)
+    _, late = _final_noise(name, 1e-3, max_iter=2000)
+    assert 10 <= steps < 300 and noise < 0.5 * late
+    # Norms and bounds do not matter, rows do.
+    wider = dataclasses.replace(make_problem(name, alpha=1e-3), n_samples=400)
+    assert steps < LastIterateDescent().configured(wider).max_iter < 2.2 * steps
+    # A strong one is waited for until what came first has faded.
+    solver = LastIterateDescent().configured(make_problem(name, alpha=2.0))
+    assert solver.max_iter == max(10, np.ceil(np.log(1e3) / (2.0 * solver.learning_rate)))
+
+
 # A minimiser up to a certified gradient norm.
 
 @pytest.mark.parametrize("name", _SCALAR)
@@ -136,6 +172,27 @@ def test_either_branch_ends_within_the_certified_distance_of_the_minimiser(
         oracle, _ = _output(sums)
         found.append(oracle.minimise(np.zeros(4), penalty, _step(sums), size, steps))
     assert np.linalg.norm(found[0] - found[1]) <= tolerance / _ALPHA
+
+
+def test_rows_too_long_to_scale_do_not_make_steps_jump():
+    # Their products with theta overflow on one side of a line between two neighbouring runs.
+    n, steps, model = 2000, 6, LinearModel(2, None, True, 1.0)
+    X = np.repeat([[0.5**0.5, 0.5**0.5], [1.7e307, 1.7e307]], n // 2, axis=0)
+    y = np.repeat([1.0, 0.0], n // 2)
+    changed = np.r_[0.0, y[1:]]
+
+    def run(y, steps):
+        sums = RowSums(model, make_loss("logistic"), Rows(X, y), 1.5)
+        theta = np.zeros(3)
+        for _ in range(steps):
+            theta = theta - 4.0 * sums.gradient(theta) / n
+        return theta
+
+    with np.errstate(all="ignore"):
+        crossing = run(y, steps - 1)[:2].sum() / 2 + run(changed, steps - 1)[:2].sum() / 2
+        X[n // 2:] = np.finfo(float).max / crossing
+        distance = np.linalg.norm(run(y, steps) - run(changed, steps))
+    assert distance <= 2 * 1.5 * 4.0 * steps / n
 
 
 @pytest.mark.parametrize("pure", [False, True])

@@ -210,6 +210,32 @@ def test_repeated_entries_of_a_csr_row_are_one_entry_and_the_callers_matrix_is_l
         assert np.shares_memory(getattr(again, name), getattr(merged, name))
 
 
+@pytest.mark.parametrize("indices, indptr", [
+    ([0, 3, 1], [0, 2, 3]), ([0, -1, 1], [0, 2, 3]), ([0, 1, 2], [0, 3, 1, 3])])
+def test_csr_rows_whose_indices_point_beside_the_matrix_are_refused(indices, indptr):
+    X = sparse.csr_matrix((len(indptr) - 1, 3))
+    X.data, X.indices, X.indptr = np.ones(3), np.array(indices), np.array(indptr)
+    with pytest.raises(ValueError, match="X could not be read"):
+        _without_duplicates(X)
+
+
+@pytest.mark.parametrize("outputs", [None, 2])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_a_row_too_long_to_scale_says_the_same_wherever_its_product_overflows(outputs, container):
+    model = LinearModel(2, outputs, True, 1.0)
+    X = container(np.array([[1.7e308, 1.7e308], [0.1, 0.2]]))
+    with np.errstate(all="ignore"):
+        scale, norms = model.row_scales(X)
+    assert scale[0] == norms[0] == 0.0
+    for size in (0.0, 0.4, 0.6, -3.0):
+        theta = np.full(model.shape, size)
+        theta[-1] = 0.3
+        with np.errstate(all="ignore"):
+            z = model.predict_raw(theta, X, scale)
+        np.testing.assert_array_equal(z[0], np.full(z[0].shape, 0.3))
+        np.testing.assert_allclose(z[1], np.full(z[1].shape, 0.3 + 0.3 * size))
+
+
 def test_repeated_entries_that_are_not_finite_together_are_refused_as_such_entries_are():
     # A row that became NaN would make every sum NaN and tell its table from its neighbours.
     X = sparse.csr_matrix((np.array([1e308, 1e308, 0.5, 0.5]), np.array([0, 0, 1, 2]),

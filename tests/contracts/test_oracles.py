@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from dpsk._models import LinearModel
 from dpsk._oracle import (
     GradientOracle,
     GridSums,
@@ -81,6 +83,30 @@ def test_sampled_answer_is_divided_by_the_public_expected_batch_size(name):
         exact = sums.gradient(theta, batches[t])
         expected = (exact + _Z * sums.clip_norm * noise[t]) / (rate * 50)
         np.testing.assert_allclose(oracle.gradient(theta), expected, atol=1e-14)
+
+
+def test_noise_on_rounded_sums_covers_what_rounding_adds_to_a_row():
+    # Each of two sums of m rows is off by up to m u times m clip norms.
+    n = 1 << 20
+    rows = Rows(np.ones((n, 1)), np.zeros(n))
+    sums = RowSums(LinearModel(1, None, False, 1.0), make_loss("huber"), rows, 1.0)
+    for batches, margin in ((FullBatch(), 2.0**-13), (PoissonBatches(0.9), 2.0**-13),
+                            (PoissonBatches(256 / n), 612**2 * 2.0**-53)):
+        oracle, _, _ = _gradient_oracle(sums, batches, count=1)
+        same = KeyedStream(_KEY)
+        list(batches.batches(same, n, 1))
+        noise = mechanisms.standard_normal(same, (1,))
+        # Targets and theta are zero, so the answer is the noise.
+        answer = oracle.gradient(np.zeros(1)) * batches.expected_size(n)
+        assert answer / (_Z * noise) - 1.0 == pytest.approx(margin, abs=1e-14, rel=1e-2)
+
+
+def test_batches_hardly_ever_exceed_the_size_that_margins_are_made_for():
+    n = 10**9
+    for expected in np.geomspace(1e-3, 1e6, 200):
+        size = PoissonBatches(expected / n).largest_size(n)
+        assert stats.binom.logsf(size, n, expected / n) < np.log(1e-50)
+    assert PoissonBatches(0.9).largest_size(1000) == FullBatch().largest_size(1000) == 1000
 
 
 def test_an_empty_batch_is_answered_with_noise_and_charged():

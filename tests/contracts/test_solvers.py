@@ -318,6 +318,36 @@ def test_a_tolerance_that_certifies_nothing_is_refused_by_name(tolerance):
         model.fit(*training_rows(model))
 
 
+@pytest.mark.parametrize("params, needed", [
+    ({"alpha": 0.1, "max_iter": 2}, r"max_iter=2 .*max_iter=\d+"),
+    ({"alpha": 1e-6}, r"max_iter=None .*max_iter=\d{6,}")])
+def test_a_tolerance_that_steps_may_not_reach_is_refused_by_name_before_any_draw(
+        params, needed, ledgers):
+    for precondition in (False, True):
+        model = make_estimator(DPLogisticRegression, "output_perturbation", **params,
+                               precondition=precondition, solver_options={"tolerance": 1e-6})
+        with pytest.raises(ValueError, match=r"tolerance=1e-06.*" + needed):
+            model.fit(*training_rows(model))
+    assert not any(ledger.spent.events for ledger in ledgers)
+
+
+@pytest.mark.parametrize("params", [
+    {"alpha": 1e17}, {"alpha": 1.0, "data_norm": 1e-10, "fit_intercept": False},
+    {"alpha": 0.1, "solver_options": {"tolerance": 10.0}}])
+def test_a_minimiser_that_one_step_certifies_takes_one_step(params):
+    model = make_estimator(DPLogisticRegression, "output_perturbation", **params)
+    assert model.fit(*training_rows(model)).n_iter_ == 1
+
+
+@pytest.mark.parametrize("name", ["last_iterate", "output_perturbation"])
+def test_the_longest_step_is_accepted_whatever_rounding_makes_of_it(name):
+    for alpha in np.exp(np.linspace(-5, 1, 40)):
+        model = make_estimator(DPLogisticRegression, name, alpha=alpha, max_iter=2)
+        curvature = 0.25 * 2.0 + alpha * (2.0 if name == "last_iterate" else 1.0)
+        model.set_params(learning_rate=2.0 / curvature, precondition=False)
+        assert model.fit(*training_rows(model)).n_iter_ == 2
+
+
 @pytest.mark.parametrize("given", [{}, {"tolerance": 0}, {"tolerance": 1e-6}, {"max_iter": 9},
                                    {"learning_rate": 0.3}, {"clip_norm": 0.2}])
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.1])

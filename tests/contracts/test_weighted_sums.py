@@ -168,3 +168,10 @@ def test_float32_weights_do_not_lift_a_row_over_the_clip_norm(name):
                 sums = RowSums(model, loss, Rows(X, y if y.dtype == int else y.astype("f4"),
                                                  weights, np.inf), 1e-3)
             assert np.linalg.norm(_gradient(sums, np.zeros(model.shape))) <= 1e-3
+
+
+def test_a_bound_on_weights_holds_in_single_precision_too():
+    for bound in (0.1, 0.3, 1 / 3, 0.7):
+        weights = np.array([bound, 5.0, 0.01], np.float32)
+        lowered = Rows(np.zeros((3, 1), np.float32), np.zeros(3), weights, bound).bounded_weights
+        assert lowered.dtype == np.float64 and np.all(lowered <= bound)

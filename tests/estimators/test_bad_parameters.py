@@ -26,7 +26,7 @@ _REFUSED = {
     "max_iter": [0, -5, 1.5, "10", True, math.inf],
     "learning_rate": [0, -1.0, math.nan, math.inf, "constant"],
     "batch_size": [0, -1, 2.5, "all", True],
-    "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30],
+    "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30, 1e101],
     "data_norm": [0, -1.0, math.nan, math.inf, None, "max", 1e-30, 1e30],
     "fit_intercept": ["yes", None, 1, 0.0],
     "precondition": ["yes", None, 1, "always", 0.0],

@@ -246,4 +246,10 @@ def test_weights_are_listed_with_what_they_are_lowered_to(cls, solver):
     bounded = "loss.smoothness" in SOLVERS[solver].requires
     assert ("sample_weight" in names) == bounded
     if bounded:
-        assert _bound(certificate, "sample_weight").value == 1.0
+        bound = _bound(certificate, "sample_weight")
+        assert (bound.value, bound.origin) == (1.0, "default")
+        if is_classifier(model):
+            model.set_params(class_weight={label: 3.0 for label in np.unique(y)})
+            bound = _bound(model.fit(X, y, sample_weight=np.ones(len(y))).privacy_,
+                           "sample_weight")
+            assert (bound.value, bound.origin) == (3.0, "derived")
