@@ -210,15 +210,6 @@ def test_repeated_entries_of_a_csr_row_are_one_entry_and_the_callers_matrix_is_l
         assert np.shares_memory(getattr(again, name), getattr(merged, name))
 
 
-@pytest.mark.parametrize("indices, indptr", [
-    ([0, 3, 1], [0, 2, 3]), ([0, -1, 1], [0, 2, 3]), ([0, 1, 2], [0, 3, 1, 3])])
-def test_csr_rows_whose_indices_point_beside_the_matrix_are_refused(indices, indptr):
-    X = sparse.csr_matrix((len(indptr) - 1, 3))
-    X.data, X.indices, X.indptr = np.ones(3), np.array(indices), np.array(indptr)
-    with pytest.raises(ValueError, match="X could not be read"):
-        _without_duplicates(X)
-
-
 @pytest.mark.parametrize("outputs", [None, 2])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
 def test_a_row_too_long_to_scale_says_the_same_wherever_its_product_overflows(outputs, container):
