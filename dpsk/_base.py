@@ -7,7 +7,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from dpsk._models import Preconditioner
-from dpsk._oracle import MomentOracle, Rows, whitening
+from dpsk._oracle import MomentOracle, Rows, thresholded, whitening
 from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
@@ -125,9 +125,16 @@ class DPEstimator(BaseEstimator):
         with np.errstate(all="ignore"):
             if whiten is not None:
                 moments = MomentOracle(whiten, X, plan.mu, stream, ledger)
-                matrix, directions = whitening(moments.second_moment(), whitening_floor(moments))
+                released_moment = moments.second_moment()
+                moment, entries = thresholded(released_moment, moments.noise_std,
+                                              whiten.fit_intercept)
+                floor = whitening_floor(moments.noise_std, entries, problem.loss,
+                                        whiten.data_norm)
+                matrix, directions = whitening(moment, floor)
                 # A step fitted to the released moment; the plan does not depend on it.
-                solver = given.configured(replace(problem, directions=directions))
+                left = np.linalg.eigvalsh(matrix @ released_moment @ matrix)[-1]
+                solver = given.configured(replace(problem, directions=directions,
+                                                  unevenness=max(1.0, float(left))))
                 if problem.loss.keeps_length:
                     # The usual whitened row then has about norm 1.
                     matrix = matrix / np.sqrt(directions)

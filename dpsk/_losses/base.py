@@ -32,9 +32,9 @@ class Loss(ABC):
     vector_output = False
     clip_share = 0.3
     plain_gain = 2.0
-    whitened_gain = 2.0
+    whitened_gain = 1.0
     keeps_length = False
-    most_steps = 26
+    most_steps = 40
 
     @abstractmethod
     def value(self, y, z):

@@ -4,11 +4,11 @@ from dpsk._oracle.gradient import GradientOracle
 from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.last_iterate import LastIterate, LastIterateOracle
 from dpsk._oracle.least_squares import LeastSquaresOracle
-from dpsk._oracle.moments import MomentOracle, whitening
+from dpsk._oracle.moments import MomentOracle, thresholded, whitening
 from dpsk._oracle.output import OneRelease, OutputOracle, steps_to_certify
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.rows import Rows
 
 __all__ = ["GradientOracle", "GridSums", "LastIterate", "LastIterateOracle",
            "LeastSquaresOracle", "MomentOracle", "OneRelease", "OutputOracle", "RowSums", "Rows",
-           "grid_bits", "steps_to_certify", "whitening"]
+           "grid_bits", "steps_to_certify", "thresholded", "whitening"]

@@ -1,10 +1,10 @@
-r"""Noisy second moments of rows.
+r"""Noisy second moments of rows, and what is made of them.
 
-Replacing a row ``x`` by ``y``, both of norm at most ``r``, moves ``sum x x'`` by a Frobenius
-norm of at most ``sqrt(2) r^2``, as ``||xx' - yy'||^2 = |x|^4 + |y|^4 - 2 (x.y)^2``. With a
-constant 1 at the end of rows of norm at most R it is ``2 sqrt(2) R`` where ``R < 1``. A symmetric
-matrix with noise of standard deviation s on the diagonal and ``s / sqrt(2)`` beside it is, in
-an orthonormal basis of the symmetric matrices, a Gaussian mechanism with noise s.
+A constant c is appended to rows of norm at most ``R >= c``. Replacing the row ``x`` by ``y``
+moves ``sum (x, c)(x, c)'`` by a Frobenius norm of at most ``sqrt(2) (R^2 + c^2)``, as
+``||aa' - bb'||^2 = |a|^4 + |b|^4 - 2 (a.b)^2``. A symmetric matrix with noise of standard
+deviation s on the diagonal and ``s / sqrt(2)`` beside it is, in an orthonormal basis of the
+symmetric matrices, a Gaussian mechanism with noise s.
 """
 
 import math
@@ -16,11 +16,16 @@ from dpsk._privacy import mechanisms
 from dpsk._privacy.events import Gaussian
 from dpsk._utils.blocks import row_blocks
 
-__all__ = ["MomentOracle", "symmetric_noise", "whitening"]
+__all__ = ["MomentOracle", "symmetric_noise", "thresholded", "whitening"]
+
+#: A covariance is kept where it stands this many standard deviations of noise above zero.
+_DEVIATIONS = 3.0
 
 
 class MomentOracle:
     """Answer with the noisy mean second moment of the rows, once.
+
+    The intercept's 1 is measured as a smaller constant, which costs the features less.
 
     Parameters
     ----------
@@ -38,11 +43,13 @@ class MomentOracle:
         self._event = Gaussian(mu)
         self._stream = stream
         self._ledger = ledger
-        self._noise_std = _sum_sensitivity(model) / mu
+        self._constant = _constant(model)
+        self._bound = model.data_norm**2 + self._constant**2
+        self._noise_std = math.sqrt(2.0) * self._bound / mu
 
     @property
     def noise_std(self):
-        """float : standard deviation of the noise on a diagonal entry of the mean."""
+        """float : standard deviation of the noise on the mean square of a feature."""
         return self._noise_std / len(self._X)
 
     @property
@@ -57,18 +64,22 @@ class MomentOracle:
         total = np.zeros((self.size, self.size))
         for part in row_blocks(len(self._X), self.size):
             rows = entering_rows(self._model, self._X[part], 1.0 / row_unit)
+            if self._constant:
+                rows[:, -1] = self._constant / row_unit
             # On this grid every sum of products is exact, so no rounding shows the rows.
             np.trunc(rows, out=rows)
             total += rows.T @ rows
         total += symmetric_noise(self._stream, self.size, self._noise_std / row_unit**2)
         total *= row_unit**2
-        if self._model.fit_intercept:
+        if self._constant:
+            total[-1] /= self._constant
+            total[:, -1] /= self._constant
             # The count of rows is public.
             total[-1, -1] = len(self._X)
         return total / len(self._X)
 
     def _row_bits(self):
-        largest = len(self._X) * self._model.radius**2 + 10.0 * self._noise_std
+        largest = len(self._X) * self._bound + 10.0 * self._noise_std
         bits = min(52 - math.ceil(math.log2(largest)),
                    40 - math.ceil(math.log2(self._noise_std)))
         return bits // 2
@@ -82,6 +93,40 @@ def symmetric_noise(stream, size, std):
     noise = std * mechanisms.standard_normal(stream, (size, size))
     upper = np.triu(noise, 1) * math.sqrt(0.5)
     return np.rint(upper + upper.T + np.diag(np.diag(noise)))
+
+
+def thresholded(moment, noise_std, fit_intercept):
+    """Return a noisy moment without the covariances that noise alone explains.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (p, p)
+        Released, symmetric; the last row belongs to the constant if there is one.
+    noise_std : float
+        Of the noise on the diagonal.
+    fit_intercept : bool
+
+    Returns
+    -------
+    moment : ndarray of shape (p, p)
+    entries : float
+        How many entries a row keeps on average.
+
+    References
+    ----------
+    Bickel, Levina (2008), "Covariance regularization by thresholding".
+    """
+    features = len(moment) - fit_intercept
+    means = moment[:features, -1] if fit_intercept else np.zeros(features)
+    products = np.outer(means, means)
+    covariance = moment[:features, :features] - products
+    kept = np.abs(covariance) > _DEVIATIONS * math.sqrt(0.5) * noise_std
+    np.fill_diagonal(kept, True)
+    covariance *= kept
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
+    result = moment.copy()
+    result[:features, :features] = covariance + products
+    return result, float(kept.sum() + len(moment) - features) / len(moment)
 
 
 def whitening(moment, floor):
@@ -107,12 +152,8 @@ def whitening(moment, floor):
     return (vectors / np.sqrt(values + floor)) @ vectors.T, directions
 
 
-def _sum_sensitivity(model):
-    """Return the Frobenius sensitivity of the sum of ``r r'``."""
-    squared = model.data_norm**2
+def _constant(model):
+    """Return what stands for the intercept's 1: a power of two near ``data_norm / 2``."""
     if not model.fit_intercept:
-        return math.sqrt(2.0) * squared
-    # The constant's own entry does not move: for short rows the cross terms decide.
-    if model.data_norm >= 1.0:
-        return math.sqrt(2.0) * (1.0 + squared)
-    return 2.0 * math.sqrt(2.0) * model.data_norm
+        return 0.0
+    return 2.0 ** (math.floor(math.log2(model.data_norm)) - 1)

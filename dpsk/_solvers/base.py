@@ -32,6 +32,8 @@ class Problem:
         in which they vary alike: their second moment is about the identity over it.
     weight_bound : float
         Public bound on the rows' weights; inf where there is none.
+    unevenness : float
+        The largest second moment, as released, that whitening left in a direction; 1 or more.
     """
 
     n_samples: int
@@ -42,6 +44,7 @@ class Problem:
     delta: float
     directions: float | None = None
     weight_bound: float = 1.0
+    unevenness: float = 1.0
 
     @property
     def lipschitz(self):

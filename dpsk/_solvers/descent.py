@@ -52,7 +52,7 @@ def default_step(problem, clip_norm):
         smoothness /= gain * min(1.0, _wanted_steps(problem) / _FEWEST_STEPS) ** 2
     elif whitened:
         # Without a clip the largest curvature must be met as it is.
-        smoothness *= 2.0
+        smoothness *= 2.0 * problem.unevenness
     return 1.0 / (smoothness + problem.penalty.smoothness)
 
 

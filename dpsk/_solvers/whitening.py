@@ -10,9 +10,11 @@ from dpsk._privacy.events import Composed, Gaussian
 __all__ = ["MOST_COLUMNS", "WithMoments", "moment_budget", "pays", "whitening_floor"]
 
 #: Share of mu^2 spent on the second moment.
-_SHARE = 0.25
+_SHARE = 0.2
 #: The floor under eigenvalues over the size of the noise in operator norm.
-_FLOOR = 0.5
+_NOISE_FLOOR = 0.5
+#: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
+_LEAST_FLOOR = 0.0026
 #: Beyond this many columns the matrix is too large to be worth its time.
 MOST_COLUMNS = 2000
 
@@ -33,9 +35,14 @@ def moment_budget(problem):
     return float(np.sqrt(_SHARE)) * gdp.mu(problem.epsilon, problem.delta)
 
 
-def whitening_floor(moments):
-    """Return what is added to eigenvalues: a share of the noise's size in operator norm."""
-    return _FLOOR * moments.noise_std * np.sqrt(moments.size)
+def whitening_floor(noise_std, entries, loss, data_norm):
+    """Return what is added to eigenvalues of a moment with `entries` noisy entries a row.
+
+    Where rows keep their length a direction of noise alone must not lengthen them; elsewhere
+    the floor stops at a share of the squared row bound.
+    """
+    least = 2.0 * noise_std if loss.keeps_length else _LEAST_FLOOR * data_norm**2
+    return max(least, _NOISE_FLOOR * noise_std * np.sqrt(entries))
 
 
 def pays(problem, is_sparse):

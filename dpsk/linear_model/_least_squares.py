@@ -47,7 +47,7 @@ class DPLinearRegression(_LeastSquares):
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
     precondition : {"auto", True, False}, default="auto"
-        Whether a quarter of the budget goes to a noisy second moment of the rows, which then
+        Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
         penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.
@@ -170,7 +170,7 @@ class DPRidge(_LeastSquares):
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
     precondition : {"auto", True, False}, default="auto"
-        Whether a quarter of the budget goes to a noisy second moment of the rows, which then
+        Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
         penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.

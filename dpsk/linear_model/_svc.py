@@ -37,7 +37,7 @@ class DPLinearSVC(LinearClassifier):
         "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
         is strong for the budget, and "gd" otherwise.
     precondition : {"auto", True, False}, default="auto"
-        Whether a quarter of the budget goes to a noisy second moment of the rows, which then
+        Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
         penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.

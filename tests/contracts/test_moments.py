@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsk._models import LinearModel
-from dpsk._oracle import MomentOracle, moments, whitening
+from dpsk._oracle import MomentOracle, moments, thresholded, whitening
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import KeyedStream
@@ -40,13 +40,26 @@ def _sum(X, *args, **kwargs):
         return len(X) * _oracle(X, *args, **kwargs)[0].second_moment()
 
 
+def _measured(X, fit_intercept, data_norm):
+    """Return the sum as it is before noise: the constant has its measured size."""
+    total = _sum(X, fit_intercept, data_norm, mu=1.0)
+    if fit_intercept:
+        constant = 2.0 ** np.floor(np.log2(data_norm)) / 2
+        total[-1] *= constant
+        total[:, -1] *= constant
+    return total
+
+
 def _hostile(data_norm):
-    """Return rows of two features at every angle, on, inside and far beyond the bound."""
+    """Return rows of two features at every angle, on, inside and far beyond the bound.
+
+    With a constant c appended, rows at the angle of cosine ``-c^2 / data_norm^2`` are the worst.
+    """
     angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
     circle = data_norm * np.column_stack([np.cos(angles), np.sin(angles)])
     rows = [scale * circle for scale in (1.0, 0.5, 1e9)]
-    # The angle at which rows of a constant and more than it are orthogonal.
-    worst = np.arccos(-1 / max(1.0, data_norm**2))
+    constant = 2.0 ** np.floor(np.log2(data_norm)) / 2
+    worst = np.arccos(-(constant / data_norm)**2)
     rows.append(data_norm * np.array([[np.cos(worst), np.sin(worst)], [0.0, 0.0]]))
     return np.vstack([*rows, [[1e308, -1e308], [5e-324, 0.0]]])
 
@@ -57,7 +70,7 @@ def test_replacing_a_row_stays_within_the_sensitivity_and_nearly_reaches_it(
         noiseless, data_norm, fit_intercept):
     claimed = _oracle(np.zeros((2, 2)), fit_intercept, data_norm, mu=1.0)[0].noise_std * 2
     fixed = data_norm * np.array([[0.3, -0.2]])
-    sums = [_sum(np.vstack([row, fixed]), fit_intercept, data_norm, mu=1.0)
+    sums = [_measured(np.vstack([row, fixed]), fit_intercept, data_norm)
             for row in _hostile(data_norm)]
     furthest = max(np.linalg.norm(one - other)
                    for one, other in itertools.combinations(sums, 2))
@@ -92,13 +105,15 @@ def test_the_answer_is_exact_plus_the_noise_of_that_budget(
     X = data_norm * np.random.default_rng(2).normal(size=(30, 3))
     oracle, ledger = _oracle(X, fit_intercept, data_norm, mu)
     answer = oracle.second_moment()
-    r = np.hypot(data_norm, 1.0) if fit_intercept else data_norm
-    scale = np.sqrt(2) * r**2 if data_norm >= 1 or not fit_intercept else np.sqrt(8) * data_norm
+    constant = {0.3: 0.125, 1.0: 0.5, 4.0: 2.0}[data_norm] if fit_intercept else 0.0
+    scale = np.sqrt(2) * (data_norm**2 + constant**2)
     assert oracle.noise_std == pytest.approx(scale / mu / 30)
     noise = moments.symmetric_noise(KeyedStream(_KEY), oracle.size, 2.0**40) / 2.0**40
     monkeypatch.setattr(moments, "symmetric_noise", lambda stream, size, std: 0.0)
     surplus = answer - _sum(X, fit_intercept, data_norm, mu) / 30
     if fit_intercept:
+        noise[-1] /= constant
+        noise[:, -1] /= constant
         noise[-1, -1] = 0.0
     np.testing.assert_allclose(surplus, oracle.noise_std * noise, atol=1e-6 * oracle.noise_std)
     assert ledger.spent.events == (Repeated(Gaussian(mu), 1),)
@@ -150,3 +165,37 @@ def test_whitening_is_positive_definite_for_any_noisy_moment(values):
 def test_the_directions_are_those_well_above_the_floor(values, expected):
     _, directions = whitening(np.diag(values), 0.25)
     assert directions == pytest.approx(expected, rel=1e-5)
+
+
+@intercepts
+def test_thresholding_drops_what_noise_explains_and_keeps_what_it_does_not(fit_intercept):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(4000, 30)) * np.linspace(0.5, 2.0, 30) + fit_intercept
+    X[:, 1] += 3.0 * X[:, 0]
+    rows = np.column_stack([X, np.ones(4000)]) if fit_intercept else X
+    exact = rows.T @ rows / 4000
+    noise = moments.symmetric_noise(KeyedStream(_KEY), len(exact), 2.0**40) / 2.0**40
+    if fit_intercept:
+        noise[-1] = noise[:, -1] = 0.0
+    noisy = exact + 0.3 * noise
+    found, entries = thresholded(noisy, 0.3, fit_intercept)
+    np.testing.assert_array_equal(found, found.T)
+    # Each of 435 pairs passes three deviations with chance 0.0027: over 20 do so never.
+    assert 1.0 <= entries < 1.0 + 2 * 20 / 30 + 2 / 30
+    assert abs(found[0, 1] - exact[0, 1]) < 1.5
+    assert np.linalg.norm(found - exact, 2) < 0.5 * np.linalg.norm(noisy - exact, 2)
+
+
+def test_thresholding_leaves_an_exact_moment_and_the_means_as_they_are():
+    rng = np.random.default_rng(6)
+    rows = np.column_stack([rng.normal(size=(50, 4)), np.ones(50)])
+    moment = rows.T @ rows / 50
+    found, entries = thresholded(moment, 0.0, True)
+    np.testing.assert_allclose(found, moment, rtol=1e-12, atol=1e-15)
+    assert entries == pytest.approx((16 + 1) / 5)
+    np.testing.assert_array_equal(thresholded(moment, 9.0, True)[0][-1], moment[-1])
+
+
+def test_thresholding_makes_no_variance_negative():
+    moment = np.diag([-1.0, 0.5, 1.0])
+    assert np.diag(thresholded(moment, 0.1, True)[0]).min() == 0.0
