@@ -18,6 +18,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed/fit.py --output docs/results/fit_speed.md
 	$(BIN)/python benchmarks/speed/calibration.py --output docs/results/calibration_speed.md
 	$(BIN)/python benchmarks/utility/defaults.py --output docs/results/defaults.md
+	$(BIN)/python benchmarks/paper/stable_gradient.py \
+		--output docs/results/stable_gradient.md
 
 lint: $(VENV)/.test
 	$(BIN)/python -m pip install -q ruff

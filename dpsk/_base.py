@@ -1,6 +1,7 @@
 """The fit that every private estimator shares: declare, calibrate, solve, certify."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import sklearn
@@ -11,7 +12,7 @@ from dpsk._oracle import MomentOracle, Rows, thresholded, whitening
 from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import open_stream
+from dpsk._privacy.sampling import open_stream, random_index
 from dpsk._solvers import SOLVERS, check_requirements
 from dpsk._solvers.whitening import WithMoments, moment_budget, whitening_floor
 from dpsk._utils.content import content_digest
@@ -83,8 +84,8 @@ class DPEstimator(BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _solve(self, problem, name, X, y, *, weights=None, whiten=None, enforced, public,
-               released):
+    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, whiten=None, enforced,
+               public, released):
         """Run the private part of the fit on validated rows; set `n_iter_` and `privacy_`.
 
         Parameters
@@ -95,6 +96,8 @@ class DPEstimator(BaseEstimator):
         X : ndarray or CSR matrix of shape (n, n_features)
         y : ndarray of shape (n,)
         weights : ndarray of shape (n,) or None
+        holdout : (X, y) or None
+            Public rows, if the solver wants some.
         whiten : LinearModel or None
             The model of the rows as they are, if a share of the budget goes to their second
             moment and `problem` speaks of whitened rows.
@@ -110,6 +113,15 @@ class DPEstimator(BaseEstimator):
         given = self._build_solver(name)
         check_requirements(name, given, problem)
         solver = given.configured(problem)
+        _check_holdout(name, solver, holdout)
+        rows = Rows(X, y, weights, problem.weight_bound,
+                    holdout=None if holdout is None else Rows(*holdout))
+        stream = open_stream(self.random_state, partial(self._context, problem, solver, rows))
+        # What is public and random comes first, and from a stream of its own that the rows do
+        # not key: plan and noise may follow it, and it may be published.
+        apart = open_stream(self.random_state, partial(self._public_context, problem, solver))
+        given = given.drawn(problem, partial(random_index, apart))
+        solver = given.configured(problem)
         plan = declared = solver.plan(problem)
         if whiten is not None:
             plan = WithMoments(moment_budget(problem), declared)
@@ -117,8 +129,6 @@ class DPEstimator(BaseEstimator):
         event = plan(noise_multiplier)
         if self.verbose:
             print(f"{type(self).__name__}: {solver}, noise multiplier {noise_multiplier:.6g}")
-        rows = Rows(X, y, weights, problem.weight_bound)
-        stream = open_stream(self.random_state, lambda: self._context(problem, solver, rows))
         ledger = Ledger(event)
         matrix = None
         # Overflow and the like would otherwise warn depending on the rows.
@@ -148,7 +158,8 @@ class DPEstimator(BaseEstimator):
         self.privacy_ = Certificate(
             epsilon=problem.epsilon, delta=problem.delta, event=event,
             noise_multiplier=noise_multiplier, estimator=type(self).__name__, solver=name,
-            enforced=(*enforced, *self._gradient_bounds(solver)), public=tuple(public),
+            enforced=(*enforced, *self._gradient_bounds(solver)),
+            public=(*public, *solver.public_facts(problem)),
             released=tuple(released), noise_source=stream.description,
             reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
@@ -161,23 +172,45 @@ class DPEstimator(BaseEstimator):
         # A clip norm above what loss and rows imply is not the bound that holds.
         origin = "declared" if solver.clip_norm == self.clip_norm else "derived"
         yield Enforced("clip_norm", solver.clip_norm, origin,
-                       "l2 norm of one row's gradient; longer ones are scaled down, non-finite "
-                       "ones become zero")
+                       f"l{solver.clip_order} norm of one row's gradient; longer ones are scaled "
+                       "down, non-finite ones become zero")
+
+    def _public_context(self, problem, solver):
+        """Yield what keys reproducible public draws: method, parameters and public facts."""
+        yield b"public draws"
+        yield from self._settings(problem, solver)
 
     def _context(self, problem, solver, rows):
         """Yield what keys a reproducible stream: method, parameters and content of the rows."""
-        yield f"{type(self).__module__}.{type(self).__qualname__}".encode()
-        params = self.get_params(deep=False)
-        yield repr([(key, _plain(value)) for key, value in sorted(params.items())
-                    if key not in ("random_state", "verbose")]).encode()
-        # What bounds the weights follows from parameters, and from whether any were given.
-        yield repr((replace(problem, weight_bound=1.0), solver)).encode()
+        yield from self._settings(problem, solver)
         yield str(rows.X.dtype).encode()
         yield content_digest(rows.X)
         yield content_digest(rows.y)
         # Weights of 1 are no weights.
         weights = np.ones(len(rows), rows.X.dtype) if rows.weights is None else rows.weights
         yield content_digest(weights)
+        if rows.holdout is not None:
+            yield content_digest(rows.holdout.X)
+            yield content_digest(rows.holdout.y)
+
+    def _settings(self, problem, solver):
+        yield f"{type(self).__module__}.{type(self).__qualname__}".encode()
+        params = self.get_params(deep=False)
+        yield repr([(key, _plain(value)) for key, value in sorted(params.items())
+                    if key not in ("random_state", "verbose")]).encode()
+        # What bounds the weights follows from parameters, and from whether any were given.
+        yield repr((replace(problem, weight_bound=1.0), solver)).encode()
+
+
+def _check_holdout(name, solver, holdout):
+    """Raise a ValueError unless public rows are there exactly if the solver wants some."""
+    if solver.wants_holdout and holdout is None:
+        raise ValueError("public_X=None: holdout='public' compares with public rows; pass "
+                         "public_X and public_y to fit, or leave holdout='private'.")
+    if holdout is not None and not solver.wants_holdout:
+        raise ValueError(f"public_X: solver={name!r} makes no use of public rows as it is set; "
+                         "leave public_X=None, or use solver='stgd' with "
+                         "solver_options={'holdout': 'public'}.")
 
 
 def _plain(value):

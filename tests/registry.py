@@ -61,7 +61,8 @@ def make_targets(name, n, rng):
     if name == "capped_poisson":
         # The ends of the interval are where the derivative's bounds are met.
         return np.where(rng.random(n) < 0.5, rng.random(n), rng.integers(2, size=n))
-    return np.sign(rng.normal(size=n)) if "hinge" in name else rng.normal(size=n)
+    signs = "hinge" in name or name == "sigmoid"
+    return np.sign(rng.normal(size=n)) if signs else rng.normal(size=n)
 
 
 def make_raw(name, n, rng, scale=3.0):

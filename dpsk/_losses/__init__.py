@@ -6,6 +6,7 @@ from dpsk._losses.huber import Huber
 from dpsk._losses.logistic import Logistic, Multinomial
 from dpsk._losses.one_vs_rest import OneVsRest
 from dpsk._losses.poisson import CappedPoisson
+from dpsk._losses.sigmoid import Sigmoid
 from dpsk._losses.squared import Squared
 
 LOSSES = {
@@ -15,9 +16,10 @@ LOSSES = {
     "logistic": Logistic,
     "multinomial": Multinomial,
     "one_vs_rest": OneVsRest,
+    "sigmoid": Sigmoid,
     "squared": Squared,
     "squared_hinge": SquaredHinge,
 }
 
 __all__ = ["LOSSES", "CappedPoisson", "Huber", "HuberisedHinge", "Logistic", "Loss",
-           "Multinomial", "OneVsRest", "Squared", "SquaredHinge"]
+           "Multinomial", "OneVsRest", "Sigmoid", "Squared", "SquaredHinge"]

@@ -12,7 +12,9 @@ class Loss(ABC):
         Supremum over targets and predictions of the norm of the gradient in the raw
         prediction; `inf` where there is none. The subclass proves it.
     smoothness : float
-        Supremum of the largest eigenvalue of the Hessian in the raw prediction.
+        Supremum of the largest magnitude of an eigenvalue of the Hessian in the raw prediction.
+    convex : bool
+        Whether the loss is convex in the raw prediction, for every target.
     vector_output : bool
         Whether the raw prediction of one row is a vector.
     clip_share : float
@@ -29,12 +31,20 @@ class Loss(ABC):
 
     lipschitz: float
     smoothness: float
+    convex = True
     vector_output = False
     clip_share = 0.3
     plain_gain = 2.0
     whitened_gain = 1.0
     keeps_length = False
     most_steps = 40
+
+    def at_zero(self, n_outputs):
+        """Return the largest loss of the prediction 0, over targets as estimators map them.
+
+        A public bound on the objective at the start. Only utility rests on it.
+        """
+        return 1.0
 
     @abstractmethod
     def value(self, y, z):

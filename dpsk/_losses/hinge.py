@@ -49,6 +49,9 @@ class HuberisedHinge(Loss):
     def smoothness(self):
         return 1.0 / self.width
 
+    def at_zero(self, n_outputs):
+        return float(self.value(1.0, 0.0))
+
     def value(self, y, z):
         m = np.maximum(1.0 - y * z, 0.0)
         inside = np.minimum(m, self.width)

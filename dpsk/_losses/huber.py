@@ -31,6 +31,9 @@ class Huber(Loss):
     def lipschitz(self):
         return self.threshold
 
+    def at_zero(self, n_outputs):
+        return float(self.value(1.0, 0.0))
+
     def value(self, y, z):
         r = np.abs(z - y)
         inside = np.minimum(r, self.threshold)

@@ -21,6 +21,9 @@ class Logistic(Loss):
     # The curvature is at its supremum only where the prediction is undecided.
     plain_gain = 8.0
 
+    def at_zero(self, n_outputs):
+        return float(np.log(2.0))
+
     def value(self, y, z):
         return np.logaddexp(0.0, z) - y * z
 
@@ -44,6 +47,9 @@ class Multinomial(Loss):
     smoothness = 0.5
     plain_gain = 8.0
     vector_output = True
+
+    def at_zero(self, n_outputs):
+        return float(np.log(n_outputs))
 
     def value(self, y, z):
         return logsumexp(z, axis=1) - z[np.arange(len(y)), y]

@@ -27,12 +27,19 @@ class OneVsRest(Loss):
     vector_output = True
 
     @property
+    def convex(self):
+        return self.binary.convex
+
+    @property
     def lipschitz(self):
         return self.binary.lipschitz * float(np.sqrt(self.n_classes))
 
     @property
     def smoothness(self):
         return self.binary.smoothness
+
+    def at_zero(self, n_outputs):
+        return self.n_classes * self.binary.at_zero(None)
 
     def value(self, y, z):
         return self.binary.value(self._signs(y, z), z).sum(axis=1)

@@ -18,6 +18,9 @@ class Squared(Loss):
     smoothness = 1.0
     keeps_length = True
 
+    def at_zero(self, n_outputs):
+        return 0.5
+
     def value(self, y, z):
         return 0.5 * np.square(z - y)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from dpsk._utils.blocks import csr_blocks
+from dpsk._utils.blocks import csr_blocks, row_blocks
 
-__all__ = ["HEADROOM", "LinearModel", "row_norms"]
+__all__ = ["HEADROOM", "LinearModel", "absolute_sums", "row_norms"]
 
 #: Bounds are tightened by this factor, more than the rounding of sums over thousands of rows.
 HEADROOM = 1.0 - 2.0**-24
@@ -75,9 +75,11 @@ class LinearModel:
         norms[scale == 0] = 0.0
         return scale, norms
 
-    def entering_norms(self, norms):
-        """Return the norms of rows with the intercept's 1 appended, where there is one."""
-        return np.hypot(norms, 1.0) if self.fit_intercept else norms
+    def entering_norms(self, norms, order=2):
+        """Return the l1 or l2 norms of rows with the intercept's 1 appended, if there is one."""
+        if not self.fit_intercept:
+            return norms
+        return np.hypot(norms, 1.0) if order == 2 else norms + 1.0
 
     def predict_raw(self, theta, X, scale=None):
         """Return raw predictions, shape (n,) or (n, n_outputs), dtype of X.
@@ -123,6 +125,28 @@ def row_norms(X):
         largest = float(np.abs(entries).max())
         norms[row] = largest * np.sqrt(np.square(entries / largest).sum())
     return norms
+
+
+def absolute_sums(X, scale=None):
+    """Return the l1 norms of rows times their `scale`, in float64.
+
+    Scaling comes first, so that nothing overflows.
+    """
+    sums = np.empty(X.shape[0])
+    if sparse.issparse(X):
+        for part, entries, counts in csr_blocks(X):
+            lengths = np.abs(X.data[entries], dtype=np.float64)
+            if scale is not None:
+                lengths *= np.repeat(scale[part], counts)
+            owners = np.repeat(np.arange(len(counts)), counts)
+            sums[part] = np.bincount(owners, lengths, minlength=len(counts))
+        return sums
+    for part in row_blocks(*X.shape):
+        block = np.abs(X[part], dtype=np.float64)
+        if scale is not None:
+            block *= scale[part, None]
+        sums[part] = block.sum(axis=1)
+    return sums
 
 
 def _csr_square_sums(X):

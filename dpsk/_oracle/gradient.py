@@ -4,7 +4,7 @@ import numpy as np
 
 from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.row_sums import RowSums, rounding_margin
-from dpsk._privacy import mechanisms, sampling
+from dpsk._privacy import mechanisms
 from dpsk._privacy.batch_plans import FullBatch
 
 __all__ = ["GradientOracle"]
@@ -92,10 +92,6 @@ class GradientOracle:
         answer += _on_grid(self._noise_std * next(self._noise), self._sums.resolution)
         answer /= self._divisor
         return answer
-
-    def public_index(self, stop):
-        """Draw an index below `stop` that has nothing to do with the rows."""
-        return sampling.random_index(self._stream, stop)
 
 
 def _on_grid(noise, resolution):

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy import sparse
 
-from dpsk._models.linear import row_norms
+from dpsk._models.linear import absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
 from dpsk._utils.blocks import csr_blocks, row_blocks
 
@@ -48,7 +48,7 @@ class GridSums(RowSums):
 
     Parameters
     ----------
-    model, loss, rows, clip_norm
+    model, loss, rows, clip_norm, order
         As for RowSums.
     bits : int
         What `grid_bits` returned.
@@ -56,14 +56,15 @@ class GridSums(RowSums):
 
     arithmetic = "grid"
 
-    def __init__(self, model, loss, rows, clip_norm, bits):
+    def __init__(self, model, loss, rows, clip_norm, bits, order=2):
         self.resolution = 2.0**-bits
         self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
         self._weight_unit = self.resolution / self._row_unit
-        super().__init__(model, loss, rows, clip_norm)
+        super().__init__(model, loss, rows, clip_norm, order)
 
     def _enter(self, rows):
-        self._X, norms = _truncated_rows(rows, self.model, self._row_unit)
+        measure = row_norms if self._order == 2 else absolute_sums
+        self._X, norms = _truncated_rows(rows, self.model, self._row_unit, measure)
         return None, norms
 
     def _point(self, theta):
@@ -95,19 +96,19 @@ def _row_bits(model, clip_norm, bits):
     return max(share, 0) if model.fit_intercept else share
 
 
-def _truncated_rows(rows, model, unit):
+def _truncated_rows(rows, model, unit, measure):
     """Return the scaled rows, truncated toward zero to multiples of `unit`, and their norms."""
     X = rows.X
     if sparse.issparse(X):
         # The scales are held no longer than needed: sparse rows are hardly more.
         scale, _ = model.row_scales(X)
-        data = X.data.astype(np.float64)
+        data = X.data.astype(np.float64, copy=not rows.owned)
         for part, entries, counts in csr_blocks(X):
             data[entries] *= np.repeat(scale[part], counts)
             _truncate_in_place(data[entries], unit)
         del scale
         X = sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
-        return X, row_norms(X)
+        return X, measure(X)
     out, norms = X if rows.owned else np.empty(X.shape), np.empty(len(X))
     # All that is done to a block is done while the cache holds it.
     for part in row_blocks(len(X), X.shape[1]):
@@ -116,7 +117,7 @@ def _truncated_rows(rows, model, unit):
         np.multiply(X[part], scale[:, None] / unit, out=out[part], dtype=np.float64)
         np.trunc(out[part], out=out[part])
         out[part] *= unit
-        norms[part] = row_norms(out[part])
+        norms[part] = measure(out[part])
     return out, norms
 
 

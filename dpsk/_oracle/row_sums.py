@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from dpsk._models.linear import HEADROOM
+from dpsk._models.linear import HEADROOM, absolute_sums
 
 __all__ = ["RowSums", "rounding_margin"]
 
@@ -36,6 +36,9 @@ class RowSums:
     rows : Rows
     clip_norm : float
         Enforced whatever the loss claims of its slope.
+    order : {1, 2}
+        Whether `clip_norm` bounds l1 or l2 norms. A gradient is the product of derivatives and
+        row, so its norm is the product of theirs in either case.
 
     Attributes
     ----------
@@ -46,16 +49,16 @@ class RowSums:
     resolution = None
     arithmetic = "float"
 
-    def __init__(self, model, loss, rows, clip_norm):
+    def __init__(self, model, loss, rows, clip_norm, order=2):
         self.model = model
         self.loss = loss
         self.n_samples = len(rows)
-        self._clip_norm = clip_norm
+        self._clip_norm, self._order = clip_norm, order
         self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
         self._weight_bound = rows.weight_bound
         self._scale, norms = self._enter(rows)
         # The squares of shorter rows underflow: their norms may be off, and are no larger.
-        norms = model.entering_norms(norms)
+        norms = model.entering_norms(norms, order)
         np.maximum(norms, _SHORTEST, out=norms)
         with np.errstate(over="ignore"):
             self._limits = np.divide(clip_norm * HEADROOM, norms, out=norms)
@@ -83,7 +86,11 @@ class RowSums:
         return rounding_margin(self.n_samples)
 
     def require_monotone(self):
-        """Raise a ValueError where clipping may void an argument by nonexpansive steps."""
+        """Raise a ValueError where an argument by nonexpansive steps would be void."""
+        if not self.loss.convex:
+            raise ValueError(f"{type(self.loss).__name__} is not convex, so steps may drive "
+                             "neighbouring runs apart; use a solver that releases noisy "
+                             "gradients, such as solver='gd'.")
         if self.loss.vector_output and self.clips:
             raise ValueError(
                 f"clip_norm={self.clip_norm:.6g} clips gradients of a vector-valued prediction, "
@@ -118,7 +125,8 @@ class RowSums:
 
     def _enter(self, rows):
         """Return the scale of every row and its norm with that scale."""
-        return self.model.row_scales(rows.X)
+        scale, norms = self.model.row_scales(rows.X)
+        return scale, norms if self._order == 2 else absolute_sums(rows.X, scale)
 
     def _point(self, theta):
         """Return the public point at which gradients are taken."""
@@ -136,8 +144,10 @@ class RowSums:
                 np.minimum(dz, limits, out=dz)
                 np.negative(dz, out=dz)
             return dz
+        lengths = (np.sqrt(np.einsum("ij,ij->i", dz, dz)) if self._order == 2
+                   else np.abs(dz).sum(axis=1))
         # The squares of shorter derivatives underflow: those are not longer than this.
-        lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", dz, dz)), _SHORTEST)
+        np.maximum(lengths, _SHORTEST, out=lengths)
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(lengths > limits, limits / lengths, 1.0)
         dz *= factors[:, None]

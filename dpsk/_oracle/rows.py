@@ -20,7 +20,9 @@ class Rows:
     weight_bound : float
         Public; larger weights are lowered to it.
     owned : bool
-        Whether X is a float64 array that may be overwritten.
+        Whether the entries of X are float64 and may be overwritten.
+    holdout : Rows or None
+        Public rows, which no guarantee covers.
     """
 
     X: object
@@ -28,9 +30,17 @@ class Rows:
     weights: np.ndarray | None = None
     weight_bound: float = 1.0
     owned: bool = False
+    holdout: "Rows | None" = None
 
     def __len__(self):
         return self.X.shape[0]
+
+    def part(self, indices):
+        """Return the rows at an array of indices, without the public ones."""
+        X = self.X[indices]
+        weights = None if self.weights is None else self.weights[indices]
+        # Indexing with an array has made a copy.
+        return Rows(X, self.y[indices], weights, self.weight_bound, X.dtype == np.float64)
 
     @property
     def bounded_weights(self):

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from dpsk._privacy.sampling import exponentials, signed_uniforms
 
-__all__ = ["gamma_norm_noise", "standard_normal"]
+__all__ = ["gamma_norm_noise", "laplace", "standard_normal"]
 
 
 def standard_normal(stream, shape):
@@ -29,6 +29,27 @@ def standard_normal(stream, shape):
     negative, noise = signed_uniforms(stream, int(np.prod(shape)))
     ndtri(noise, out=noise)
     np.negative(noise, out=noise, where=~negative)
+    return noise.reshape(shape)
+
+
+def laplace(stream, shape):
+    """Draw independent Laplace variables of scale 1, density ``exp(-|z|) / 2``.
+
+    A fair sign times an exponential whose both ends are resolved to 53 significant bits.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    count = int(np.prod(shape))
+    negative, _ = signed_uniforms(stream, count)
+    noise = exponentials(stream, count)
+    np.negative(noise, out=noise, where=negative)
     return noise.reshape(shape)
 
 

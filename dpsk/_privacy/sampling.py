@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 __all__ = ["EntropyStream", "KeyedStream", "exponentials", "open_stream", "poisson_batches",
-           "random_index", "signed_uniforms"]
+           "random_index", "random_permutation", "signed_uniforms"]
 
 _BLOCK = 1 << 16
 
@@ -109,6 +109,15 @@ def random_index(stream, stop):
         word = int(stream.words(1)[0])
         if word < limit:
             return word % stop
+
+
+def random_permutation(stream, count):
+    """Draw a permutation of ``0 .. count - 1``: the order of independent words.
+
+    Two equal words, of chance ``count^2 / 2^65``, keep their order. Nothing rests on the law:
+    a split of rows needs only to be drawn apart from what the rows hold.
+    """
+    return np.argsort(stream.words(count), kind="stable")
 
 
 def poisson_batches(stream, n_samples, sampling_rate, count):

@@ -3,15 +3,21 @@
 from dpsk._solvers.base import Problem, Result, Solver, check_requirements
 from dpsk._solvers.gd import GradientDescent
 from dpsk._solvers.last_iterate import LastIterateDescent
+from dpsk._solvers.minibatch_stgd import MiniBatchStableGradientDescent
 from dpsk._solvers.output_perturbation import OutputPerturbation
+from dpsk._solvers.rrpsgd import RandomRoundDescent
 from dpsk._solvers.sgd import StochasticGradientDescent
+from dpsk._solvers.stgd import StableGradientDescent
 from dpsk._solvers.sufficient_statistics import SufficientStatistics
 
 SOLVERS = {
     "gd": GradientDescent,
     "last_iterate": LastIterateDescent,
+    "minibatch_stgd": MiniBatchStableGradientDescent,
     "output_perturbation": OutputPerturbation,
+    "rrpsgd": RandomRoundDescent,
     "sgd": StochasticGradientDescent,
+    "stgd": StableGradientDescent,
     "sufficient_statistics": SufficientStatistics,
 }
 

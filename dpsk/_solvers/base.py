@@ -56,6 +56,12 @@ class Problem:
         """float : smoothness of one row's loss in theta."""
         return self.weight_bound * self.loss.smoothness * self.model.radius**2
 
+    @property
+    def risk_at_zero(self):
+        """float : public bound on the mean loss at theta = 0; unbounded weights count as 1."""
+        weight = self.weight_bound if np.isfinite(self.weight_bound) else 1.0
+        return weight * self.loss.at_zero(self.model.n_outputs)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -66,7 +72,7 @@ class Result:
     theta : ndarray
         A function of noisy answers and public numbers only.
     n_iter : int
-        The planned number of steps.
+        The planned number of steps, drawn at random or not.
     """
 
     theta: np.ndarray
@@ -92,14 +98,31 @@ class Solver(ABC):
     clips: ClassVar[bool] = True
     #: Parameters that estimators offer by name but this solver has no use for.
     ignores: ClassVar[tuple] = ()
+    #: The norm that `clip_norm` bounds.
+    clip_order = 2
+    #: Whether it takes public rows, which no guarantee covers.
+    wants_holdout = False
 
     @abstractmethod
     def configured(self, problem):
         """Return a copy with every field set, by a documented rule of public facts."""
 
+    def drawn(self, problem, draw_index):
+        """Return a copy with its public random choices made, before anything is planned.
+
+        `draw_index` returns a uniform index below its argument. Its stream is not that of the
+        noise, and the rows do not key it, so plan and noise may follow the outcome and the
+        outcome may be published.
+        """
+        return self
+
     @abstractmethod
     def plan(self, problem):
         """Return the declaration: a hashable function from a noise multiplier to an Event."""
+
+    def public_facts(self, problem):
+        """Return what the certificate should say of the run beside its events, as strings."""
+        return ()
 
     @abstractmethod
     def minimize(self, oracle, penalty, theta):
@@ -131,6 +154,10 @@ REQUIREMENTS = {
         and problem.penalty.strong_convexity > 0,
         "solver={solver!r} needs penalty='l2' with alpha > 0, which is what makes earlier steps "
         "fade; use solver='gd'."),
+    "convex loss": (
+        lambda solver, problem: problem.loss.convex,
+        "solver={solver!r} rests on steps that bring neighbouring runs no further apart, which "
+        "needs a convex loss, and {loss} is none; use solver='gd'."),
     "squared loss": (
         lambda solver, problem: isinstance(problem.loss, Squared),
         "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'."),
@@ -142,7 +169,7 @@ REQUIREMENTS = {
         lambda solver, problem: problem.delta > 0,
         "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
         "delta=None for 1/n**2, or use solver='output_perturbation' for pure epsilon where the "
-        "loss has a bounded slope."),
+        "loss is convex with a bounded slope, and solver='stgd' elsewhere."),
 }
 
 

@@ -27,10 +27,10 @@ def auto_solver(problem):
     ``2 L / S``, bias included (measured). The former is less where ``alpha S > L``.
     """
     if problem.delta == 0:
-        return "output_perturbation"
+        return "output_perturbation" if problem.loss.convex else "stgd"
     penalty = problem.penalty
     ridge = penalty.is_smooth and penalty.strong_convexity > 0
-    if not ridge or not np.isfinite(problem.lipschitz):
+    if not ridge or not problem.loss.convex or not np.isfinite(problem.lipschitz):
         return "gd"
     return "last_iterate" if ridge_outweighs_noise(problem) else "gd"
 

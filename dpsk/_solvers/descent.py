@@ -1,5 +1,7 @@
 """The loop that full-batch and stochastic gradient descent share, and its defaults."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpsk._models.linear import HEADROOM
@@ -8,7 +10,7 @@ from dpsk._solvers.base import Result, full_clip_norm
 from dpsk._utils.parameters import check_choice
 
 __all__ = ["ITERATES", "check_iterate", "default_clip_norm", "default_step",
-           "default_steps", "descend"]
+           "default_steps", "descend", "draw_stop"]
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
@@ -20,6 +22,14 @@ ITERATES = {"average": 1.0, "half": 0.5, "last": 0.0, "random": None, "tail": 0.
 def check_iterate(iterate):
     """Raise a ValueError unless `iterate` is one of ITERATES."""
     check_choice("solver_options: iterate", iterate, ITERATES)
+
+
+def draw_stop(solver, problem, draw_index):
+    """Return `solver` with as many steps as its random iterate needs, where it returns one."""
+    planned = solver.configured(problem)
+    if planned.iterate != "random":
+        return solver
+    return replace(solver, max_iter=1 + draw_index(planned.max_iter), iterate="last")
 
 
 def default_clip_norm(problem, clip_norm):
@@ -97,12 +107,11 @@ def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
     -------
     result : Result
     """
-    share = ITERATES[iterate]
-    # The returned index is drawn before anything is asked; later steps are then not needed.
-    stop = n_steps if share is not None else 1 + oracle.public_index(n_steps)
-    first_kept = min(stop - 1, int(np.ceil(stop * (1.0 - (share or 0.0)))))
+    # A random iterate is the last of as many steps as were drawn before the fit.
+    share = ITERATES[iterate] or 0.0
+    first_kept = min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
     point, kept = theta, np.zeros_like(theta)
-    for t in range(stop):
+    for t in range(n_steps):
         gradient = oracle.gradient(point)
         gradient += penalty.gradient(point)
         gradient *= -step
@@ -113,4 +122,4 @@ def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
         theta = following
         if t >= first_kept:
             kept += theta
-    return Result(kept / (stop - first_kept), n_steps)
+    return Result(kept / (n_steps - first_kept), n_steps)

@@ -14,8 +14,10 @@ from dpsk._solvers.descent import (
     default_step,
     default_steps,
     descend,
+    draw_stop,
 )
-from dpsk._utils.parameters import check_flag
+from dpsk._solvers.schedules import ITERATE, check_schedule, scheduled_steps
+from dpsk._utils.parameters import check_choice, check_flag, check_real
 
 __all__ = ["GradientDescent"]
 
@@ -38,23 +40,33 @@ class GradientDescent(Solver):
         None: see `default_step`.
     clip_norm : float or None
         C. None: see `default_clip_norm`.
-    accelerate : bool
-        Whether to use Nesterov's momentum.
+    accelerate : bool or None
+        Whether to use Nesterov's momentum. None: with ``schedule="default"`` only.
     iterate : {"tail", "half", "last", "average", "random"} or None
-        "tail" averages the last quarter of the iterates, "half" their last half. None: "half"
-        on whitened rows, else "tail".
+        "tail" averages the last quarter of the iterates, "half" their last half. "random": one
+        of the first `max_iter`, its index drawn before the noise is calibrated; only as many
+        steps are made. None: "half" on whitened rows, else "tail".
+    schedule : {"default", "convex", "strongly_convex", "pl", "nonconvex"}
+        Others than "default" set what is left at None by the theorem for such an objective:
+        see `schedules`. They clip nothing where the loss bounds the gradient, step by the
+        inverse smoothness and are not accelerated.
+    pl_constant : float or None
+        The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
+        the penalty's curvature.
 
     References
     ----------
-    Wang, Ye, Xu (2017), Algorithm 4; its unspecified constants are replaced by the exact
-    composition.
+    Wang, Ye, Xu (2017), Algorithm 4 and Theorems 6.2 and 6.3; their unspecified constants are
+    replaced by the exact composition.
     """
 
     max_iter: int | None = None
     learning_rate: float | None = None
     clip_norm: float | None = None
-    accelerate: bool = True
+    accelerate: bool | None = None
     iterate: str | None = None
+    schedule: str = "default"
+    pl_constant: float | None = None
 
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
@@ -63,7 +75,20 @@ class GradientDescent(Solver):
     def configured(self, problem):
         if self.iterate is not None:
             check_iterate(self.iterate)
-        check_flag("solver_options: accelerate", self.accelerate)
+        if self.accelerate is not None:
+            check_flag("solver_options: accelerate", self.accelerate)
+        check_choice("solver_options: schedule", self.schedule, ["default", *ITERATE])
+        pl_constant = problem.penalty.strong_convexity
+        if self.pl_constant is not None:
+            pl_constant = check_real("solver_options: pl_constant", self.pl_constant, low=0,
+                                     remedy="None, or a finite number >= 0")
+        own = replace(self, pl_constant=float(pl_constant))
+        if self.schedule == "default":
+            return own._by_default(problem)
+        check_schedule(self.schedule, problem, pl_constant)
+        return own._by_theorem(problem)
+
+    def _by_default(self, problem):
         clip_norm = default_clip_norm(problem, self.clip_norm)
         learning_rate = self.learning_rate
         if learning_rate is None:
@@ -71,7 +96,25 @@ class GradientDescent(Solver):
         max_iter = self.max_iter or default_steps(problem)
         iterate = self.iterate or ("tail" if problem.directions is None else "half")
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
-                       iterate=iterate)
+                       iterate=iterate, accelerate=self.accelerate is not False)
+
+    def _by_theorem(self, problem):
+        bounded = np.isfinite(problem.lipschitz)
+        clip_norm = default_clip_norm(
+            problem, np.inf if self.clip_norm is None and bounded else self.clip_norm)
+        step = self.learning_rate
+        if step is None:
+            weight = problem.weight_bound if np.isfinite(problem.weight_bound) else 1.0
+            step = 1.0 / (replace(problem, weight_bound=weight).smoothness
+                          + problem.penalty.smoothness)
+        max_iter = self.max_iter or scheduled_steps(self.schedule, problem, clip_norm, step,
+                                                    self.pl_constant)
+        return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter,
+                       iterate=self.iterate or ITERATE[self.schedule],
+                       accelerate=bool(self.accelerate))
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
 
     def plan(self, problem):
         return NoisySums(FullBatch(), self.max_iter)

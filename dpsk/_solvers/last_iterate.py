@@ -51,7 +51,8 @@ class LastIterateDescent(Solver):
     clip_norm: float | None = None
 
     oracle: ClassVar[type] = LastIterateOracle
-    requires: ClassVar[tuple] = ("delta > 0", "loss.lipschitz", "loss.smoothness", "ridge")
+    requires: ClassVar[tuple] = ("delta > 0", "convex loss", "loss.lipschitz", "loss.smoothness",
+                                 "ridge")
     penalizes_intercept: ClassVar[bool] = True
     whitens: ClassVar[bool] = False
     ignores: ClassVar[tuple] = ("batch_size",)

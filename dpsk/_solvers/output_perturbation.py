@@ -64,7 +64,7 @@ class OutputPerturbation(Solver):
     tolerance: float | None = None
 
     oracle: ClassVar[type] = OutputOracle
-    requires: ClassVar[tuple] = ("loss.lipschitz", "loss.smoothness")
+    requires: ClassVar[tuple] = ("convex loss", "loss.lipschitz", "loss.smoothness")
     penalizes_intercept: ClassVar[bool] = True
     ignores: ClassVar[tuple] = ("batch_size",)
 

@@ -6,7 +6,13 @@ from typing import ClassVar
 from dpsk._oracle import GradientOracle
 from dpsk._privacy.batch_plans import NoisySums, batch_plan
 from dpsk._solvers.base import Solver
-from dpsk._solvers.descent import check_iterate, default_clip_norm, default_step, descend
+from dpsk._solvers.descent import (
+    check_iterate,
+    default_clip_norm,
+    default_step,
+    descend,
+    draw_stop,
+)
 
 __all__ = ["StochasticGradientDescent"]
 
@@ -31,7 +37,8 @@ class StochasticGradientDescent(Solver):
     batch_size : int or None
         Expected batch size. None: 256, at most n; n itself means full batches.
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half.
+        "tail" averages the last quarter of the iterates, "half" their last half. "random": one
+        of the first `max_iter`, its index drawn before the noise is calibrated.
 
     References
     ----------
@@ -59,6 +66,9 @@ class StochasticGradientDescent(Solver):
         max_iter = self.max_iter or min(5000, max(30, round(10 * n_samples / batch_size)))
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
 
     def plan(self, problem):
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)

@@ -8,7 +8,7 @@ from dpsk._utils.discretion import discreetly, without_warnings
 __all__ = ["encode_labels"]
 
 
-def encode_labels(y, classes, name):
+def encode_labels(y, classes, name, what="y"):
     """Return the sorted classes and the index of every label among them.
 
     Parameters
@@ -18,6 +18,8 @@ def encode_labels(y, classes, name):
         The public label set; None to take it from `y`.
     name : str
         Of the estimator, for messages.
+    what : str
+        Names the labels in messages.
 
     Returns
     -------
@@ -30,7 +32,7 @@ def encode_labels(y, classes, name):
         If `y` holds no class labels, one class only while `classes` is None, or a label
         outside `classes`.
     """
-    discreetly("y", without_warnings, check_classification_targets, y)
+    discreetly(what, without_warnings, check_classification_targets, y)
     if classes is None:
         classes, codes = discreetly("y", np.unique, y, return_inverse=True)
         if len(classes) < 2:
@@ -42,9 +44,10 @@ def encode_labels(y, classes, name):
     if declared.ndim != 1 or len(classes) < 2:
         raise ValueError(f"classes={declared.tolist()!r}: must be a sequence of at least two "
                          "distinct labels, such as [0, 1].")
-    codes = discreetly("y", _positions, y, classes)
+    codes = discreetly(what, _positions, y, classes)
     if codes is None:
-        raise ValueError("y holds a label outside classes=; declare every label that may occur.")
+        raise ValueError(f"{what} holds a label outside classes=; declare every label that may "
+                         "occur.")
     return classes, codes
 
 

@@ -54,6 +54,18 @@ class LinearEstimator(DPEstimator):
                               accept_sparse="csr", ensure_min_samples=2, **self._target_checks)
         return _without_duplicates(X), y
 
+    def _check_public_rows(self, X, y, like):
+        """Validate public rows and targets as the training rows, in the dtype of `like`."""
+        if X is None and y is None:
+            return None
+        if X is None or y is None:
+            raise ValueError("public_X and public_y go together; pass both or leave both None.")
+        with config_context(assume_finite=False, array_api_dispatch=False):
+            X, y = discreetly("public_X or public_y", validate_data, self, X, y,
+                              dtype=like.dtype, accept_sparse="csr", reset=False,
+                              **self._target_checks)
+        return _without_duplicates(X), y
+
     def _check_weights(self, sample_weight, X):
         """Return sample weights as an array of the rows' dtype, or None."""
         if sample_weight is None:
@@ -72,7 +84,7 @@ class LinearEstimator(DPEstimator):
         return [] if sample_weight is None else ["that some sample weight is not zero"]
 
     def _fit_linear(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
-                    free_weights=False, enforced=(), public=()):
+                    free_weights=False, holdout=None, enforced=(), public=()):
         """Fit on validated rows and encoded targets; set `preconditioner_`.
 
         Weights may exceed `weight_bound` only with `free_weights`, and are lowered to it where
@@ -104,7 +116,8 @@ class LinearEstimator(DPEstimator):
         problem = replace(facts, model=model, penalty=self._penalty(free_rows),
                           directions=float(rows.shape[0]) if whitened else None)
         theta, matrix = self._solve(
-            problem, name, X, y, weights=weights, whiten=rows if whitened else None,
+            problem, name, X, y, weights=weights, holdout=holdout,
+            whiten=rows if whitened else None,
             enforced=[self._row_bound(whitened), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],

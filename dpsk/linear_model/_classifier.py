@@ -37,7 +37,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         """Return the loss for several classes, whose targets are class indices."""
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 
         Parameters
@@ -51,6 +51,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             weighting, and the sum is divided by n, not by the sum of weights. With
             "output_perturbation" and "last_iterate" products with the class weights count for
             at most the largest class weight, 1 without any.
+        public_X, public_y : array-like or None, default=None
+            Rows and labels that need no protection, for ``holdout="public"`` of the solvers
+            "stgd" and "minibatch_stgd"; no guarantee covers them.
 
         Returns
         -------
@@ -59,6 +62,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self._check_params()
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
+        holdout = self._check_public_rows(public_X, public_y, X)
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         weights, bound = self._class_weighted(weights, classes, codes, X.dtype)
         origin = "taken from y" if self.classes is None else "declared"
@@ -71,15 +75,22 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         # Beside sparse rows eight bytes a label would count.
         targets = targets.astype(np.min_scalar_type(-len(classes)))
         del codes
+        if holdout is not None:
+            holdout = holdout[0], self._public_targets(holdout[1], classes, X.dtype)
         coef, intercept = self._fit_linear(
             X, targets, loss, n_outputs, weights=weights, weight_bound=bound,
-            free_weights=sample_weight is not None,
+            free_weights=sample_weight is not None, holdout=holdout,
             public=[f"the {len(classes)} class labels ({origin})",
                     *self._weight_facts(sample_weight)])
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef.T)
         self.intercept_ = np.atleast_1d(intercept)
         return self
+
+    def _public_targets(self, y, classes, dtype):
+        """Return the loss's targets of public labels, which are of the training label set."""
+        _, codes = encode_labels(y, classes, type(self).__name__, "public_y")
+        return self._binary_targets(codes).astype(dtype) if len(classes) == 2 else codes
 
     def decision_function(self, X):
         """Return confidence scores of samples.

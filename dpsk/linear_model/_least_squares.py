@@ -43,7 +43,8 @@ class DPLinearRegression(_LeastSquares):
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
         Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "sufficient_statistics"}, default="auto"
+    solver : {"auto", "gd", "sgd", "rrpsgd", "stgd", "minibatch_stgd",
+            "sufficient_statistics"}, default="auto"
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
     precondition : {"auto", True, False}, default="auto"
@@ -77,7 +78,7 @@ class DPLinearRegression(_LeastSquares):
         The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
         constant; one less without intercept. None where rows were not whitened.
     n_iter_ : int
-        The planned number of steps.
+        The planned number of steps, with random rounds or a random iterate the drawn one.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
     privacy_ : Certificate
@@ -166,7 +167,8 @@ class DPRidge(_LeastSquares):
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
         Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "sufficient_statistics"}, default="auto"
+    solver : {"auto", "gd", "sgd", "rrpsgd", "stgd", "minibatch_stgd",
+            "sufficient_statistics"}, default="auto"
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
     precondition : {"auto", True, False}, default="auto"
@@ -200,7 +202,7 @@ class DPRidge(_LeastSquares):
         The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
         constant; one less without intercept. None where rows were not whitened.
     n_iter_ : int
-        The planned number of steps.
+        The planned number of steps, with random rounds or a random iterate the drawn one.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
     privacy_ : Certificate

@@ -34,7 +34,8 @@ class DPLogisticRegression(LinearClassifier):
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
         Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "last_iterate", "output_perturbation"}, default="auto"
+    solver : {"auto", "gd", "sgd", "rrpsgd", "stgd", "minibatch_stgd",
+            "last_iterate", "output_perturbation"}, default="auto"
         "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
         is strong for the budget, and "gd" otherwise.
     precondition : {"auto", True, False}, default="auto"
@@ -71,7 +72,7 @@ class DPLogisticRegression(LinearClassifier):
         constant; one less without intercept. None where rows were not whitened.
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        The planned number of steps.
+        The planned number of steps, with random rounds or a random iterate the drawn one.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
     privacy_ : Certificate

@@ -40,7 +40,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         """Return the loss on the mapped targets; check its own parameters."""
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 
         Parameters
@@ -53,6 +53,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             Factors of the rows' losses, part of the rows: each gradient is clipped after
             weighting, and the sum is divided by n, not by the sum of weights. With
             "output_perturbation" and "last_iterate" weights count for at most 1.
+        public_X, public_y : array-like or None, default=None
+            Rows and targets that need no protection, for ``holdout="public"`` of the solvers
+            "stgd" and "minibatch_stgd"; no guarantee covers them.
 
         Returns
         -------
@@ -63,10 +66,12 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         low, high = self._bounds()
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
-        y = np.clip(discreetly("y", np.asarray, y, np.float64), low, high)
-        y = self._mapped(y, low, high).astype(X.dtype, copy=False)
+        y = self._targets("y", y, low, high, X.dtype)
+        holdout = self._check_public_rows(public_X, public_y, X)
+        if holdout is not None:
+            holdout = holdout[0], self._targets("public_y", holdout[1], low, high, X.dtype)
         coef, intercept = self._fit_linear(
-            X, y, loss, None, weights=weights,
+            X, y, loss, None, weights=weights, holdout=holdout,
             free_weights=weights is not None,
             enforced=[self._target_bound(low, high)], public=self._weight_facts(sample_weight))
         self.coef_, intercept, offset = self._unmapped(coef, intercept, low, high)
@@ -75,6 +80,11 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self.intercept_ = intercept if apart else intercept + offset
         self.offset_ = offset if apart else 0.0
         return self
+
+    def _targets(self, what, y, low, high, dtype):
+        """Return targets clipped to the bounds, and mapped."""
+        y = np.clip(discreetly(what, np.asarray, y, np.float64), low, high)
+        return self._mapped(y, low, high).astype(dtype, copy=False)
 
     def _mapped(self, y, low, high):
         """Return targets mapped from the bounds to [-1, 1]."""

@@ -1,12 +1,12 @@
 """Support vector classification with differential privacy."""
 
-from dpsk._losses import HuberisedHinge, OneVsRest, SquaredHinge
+from dpsk._losses import HuberisedHinge, OneVsRest, Sigmoid, SquaredHinge
 from dpsk._utils.parameters import check_choice
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLinearSVC"]
 
-_HINGES = {"huberised_hinge": HuberisedHinge, "squared_hinge": SquaredHinge}
+_LOSSES = {"huberised_hinge": HuberisedHinge, "sigmoid": Sigmoid, "squared_hinge": SquaredHinge}
 
 
 class DPLinearSVC(LinearClassifier):
@@ -22,9 +22,11 @@ class DPLinearSVC(LinearClassifier):
         Privacy budget; smaller is more private.
     delta : float or None, default=None
         Probability in the guarantee. None: ``1 / n**2``. 0 asks for pure epsilon.
-    loss : {"huberised_hinge", "squared_hinge"}, default="huberised_hinge"
-        The hinge with its corner rounded over a width of 1, or squared. The square has
-        unbounded gradients: `clip_norm` bounds them.
+    loss : {"huberised_hinge", "squared_hinge", "sigmoid"}, default="huberised_hinge"
+        The hinge with its corner rounded over a width of 1, or squared; the square has
+        unbounded gradients: `clip_norm` bounds them. "sigmoid" is ``1 / (1 + exp(margin))``, a
+        smooth error rate: bounded, so that outliers and flipped labels pull little, and not
+        convex, so that "output_perturbation" and "last_iterate" refuse it.
     alpha : float, default=0.0
         Strength of the penalty beside the **mean** loss.
     penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
@@ -33,9 +35,11 @@ class DPLinearSVC(LinearClassifier):
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
         Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "last_iterate", "output_perturbation"}, default="auto"
-        "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
-        is strong for the budget, and "gd" otherwise.
+    solver : {"auto", "gd", "sgd", "rrpsgd", "stgd", "minibatch_stgd",
+            "last_iterate", "output_perturbation"}, default="auto"
+        "auto" takes "output_perturbation" at ``delta=0`` ("stgd" for a loss that is not
+        convex), "last_iterate" where an l2 penalty is strong for the budget, and "gd"
+        otherwise.
     precondition : {"auto", True, False}, default="auto"
         Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
@@ -70,7 +74,7 @@ class DPLinearSVC(LinearClassifier):
         constant; one less without intercept. None where rows were not whitened.
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        The planned number of steps.
+        The planned number of steps, with random rounds or a random iterate the drawn one.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
     privacy_ : Certificate
@@ -136,7 +140,7 @@ class DPLinearSVC(LinearClassifier):
         self.verbose = verbose
 
     def _binary_loss(self):
-        return _HINGES[check_choice("loss", self.loss, _HINGES)]()
+        return _LOSSES[check_choice("loss", self.loss, _LOSSES)]()
 
     def _binary_targets(self, codes):
         return 2 * codes - 1

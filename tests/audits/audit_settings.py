@@ -12,6 +12,7 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import binom, gamma, norm
+from scipy.stats import laplace as laplace_law
 
 from dpsk import (
     DPHuberRegressor,
@@ -46,6 +47,13 @@ class Setting:
         Scale of the noise in each coordinate of theta.
     is_gaussian : bool
         Whether the whole fit is exactly mu-GDP.
+    law : {"normal", "gamma", "laplace"}
+        Law of the noise: normal in each coordinate, Laplace in each, or with density
+        proportional to ``exp(-length)``.
+    cut : float
+        Share of its noise with which the fit must exceed its claim.
+    runs : int
+        Fits on each data set that every test run makes.
     families : tuple of str
         Of FAMILIES, those that every test run audits; `make audit` tries all.
     """
@@ -55,6 +63,9 @@ class Setting:
     tail: callable
     noise: callable
     is_gaussian: bool = False
+    law: str = "normal"
+    cut: float = 1 / 3
+    runs: int = 5_000
     families: tuple = ()
 
     @property
@@ -74,18 +85,55 @@ def gd(delta, steps=4, step=1e-3, **options):
         families=("squared",))
 
 
-def sgd(delta, steps=8, batch_size=5, step=1e-3):
+def sgd(delta, steps=8, batch_size=5, step=1e-3, solver="sgd", families=("huber",),
+        cut=1 / 3, runs=5_000, **options):
     """Poisson batches: the row enters a binomial number of them."""
     rate = batch_size / N
-    params = dict(solver="sgd", delta=delta, max_iter=steps, learning_rate=step,
+    params = dict(solver=solver, delta=delta, max_iter=steps, learning_rate=step,
                   batch_size=batch_size, precondition=False,
-                  solver_options={"iterate": "last"})
+                  solver_options=options or {"iterate": "last"})
     counts = np.arange(steps + 1)
     weights = binom.pmf(counts, steps, rate)
     return Setting(
         params, step * steps * CLIP / batch_size,
         lambda t, z, dimension: weights @ norm.sf((t - counts / steps) * np.sqrt(steps) / z),
-        lambda z: step * np.sqrt(steps) * z * CLIP / batch_size, families=("huber",))
+        lambda z: step * np.sqrt(steps) * z * CLIP / batch_size, cut=cut, runs=runs,
+        families=families)
+
+
+def threshold(delta, solver="stgd", steps=2, batches=1, step=1e-3, families=("logistic",)):
+    """Checked gradients: the row shows where its half answers, and it is in either half.
+
+    It shows in about half of the answers, so the claim is far from attained. With Laplace noise
+    one step is made, whose statistic has a Laplace law.
+    """
+    pure, size = delta == 0, N // (2 * batches)
+    draw = laplace_law if pure else norm
+    params = dict(solver=solver, delta=delta, max_iter=steps * batches, learning_rate=step,
+                  solver_options={"iterate": "last"})
+    if solver == "minibatch_stgd":
+        params["batch_size"] = N // batches
+    # All batches make noise; the row's own makes `steps` of them.
+    spread = np.sqrt(steps * batches)
+
+    def tail(t, z, dimension):
+        declared = multiplier(delta, steps)
+        fires = draw.sf((3 * declared - 1) / (4 * z))
+        counts = np.arange(steps + 1)
+        weights = 0.5 * (binom.pmf(counts, steps, fires) + binom.pmf(counts, steps, 1 - fires))
+        return weights @ draw.sf((t - counts / steps) * steps / (z * spread))
+
+    return Setting(params, step * steps * CLIP / size, tail,
+                   lambda z: step * spread * z * CLIP / size,
+                   law="laplace" if pure else "normal", cut=1 / 20, runs=1_000,
+                   families=families)
+
+
+def multiplier(delta, steps):
+    """Return the noise of checked answers over the clip norm, by the theory."""
+    if delta == 0:
+        return 2.5 * steps / EPSILON
+    return np.sqrt(4.25 * steps) / gaussian_mu(EPSILON, delta)
 
 
 def last_iterate(delta, alpha=0.5, steps=6, step=1e-3):
@@ -110,7 +158,7 @@ def output_perturbation(delta, alpha, steps=4, step=0.5, families=()):
         def tail(t, z, dimension):
             return norm.sf((t - 1) / (2 * z))
     return Setting(params, unit, tail, lambda z: 2 * unit * z, is_gaussian=delta > 0,
-                   families=families)
+                   law="gamma" if delta == 0 else "normal", families=families)
 
 
 def certified(delta, alpha=0.5, tolerance=1e-3):
@@ -127,6 +175,13 @@ def certified(delta, alpha=0.5, tolerance=1e-3):
 SETTINGS = {
     "gd": {"plain": gd},
     "sgd": {"poisson": sgd},
+    # A number of rounds that is given stands for one that was drawn.
+    "rrpsgd": {"rounds": lambda delta: sgd(delta, steps=4, solver="rrpsgd", rounds=4, cut=1 / 6,
+                                           runs=1_000, families=("poisson",))},
+    "stgd": {"gaussian": threshold,
+             "pure": lambda delta: threshold(0.0, steps=1, families=("hinge",))},
+    "minibatch_stgd": {"gaussian": lambda delta: threshold(
+        delta, "minibatch_stgd", steps=1, batches=2, families=("logistic",))},
     "last_iterate": {"ridge": last_iterate},
     "output_perturbation": {
         "ridge": lambda delta: output_perturbation(delta, alpha=0.5, families=("huber",)),

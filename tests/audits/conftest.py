@@ -13,10 +13,13 @@ def noise_times(monkeypatch):
     noise, and the tests that expect weaker noise then fail.
     """
     normal, gamma_norm = mechanisms.standard_normal, mechanisms.gamma_norm_noise
+    laplace = mechanisms.laplace
 
     def set_factor(factor):
         monkeypatch.setattr(mechanisms, "standard_normal",
                             lambda stream, shape: factor * normal(stream, shape))
+        monkeypatch.setattr(mechanisms, "laplace",
+                            lambda stream, shape: factor * laplace(stream, shape))
         monkeypatch.setattr(mechanisms, "gamma_norm_noise",
                             lambda stream, shape, scale: gamma_norm(stream, shape, factor * scale))
 

@@ -8,14 +8,23 @@ import hashlib
 
 import numpy as np
 import pytest
-from audit_settings import CLIP, EPSILON, FAMILIES, LEVEL, SETTINGS, N, gaussian_mu
+from audit_settings import (
+    CLIP,
+    EPSILON,
+    FAMILIES,
+    LEVEL,
+    SETTINGS,
+    N,
+    gaussian_mu,
+    multiplier,
+)
 from scipy.stats import chi2, gamma, norm
 
 import dpsk._base
 from dpsk import noise_scale
 from dpsk._privacy import accountant
 from dpsk._privacy.calibrate import calibrate
-from dpsk._privacy.events import Gaussian
+from dpsk._privacy.events import Gaussian, tally
 from dpsk._privacy.sampling import KeyedStream
 from dpsk._solvers import SOLVERS
 from dpsk.auditing import epsilon_lower_bound
@@ -105,14 +114,17 @@ def noise_scale_is_accepted(solver, name):
 
     Rows of zeros have zero gradients, so theta is the noise alone. Its scaled squared length
     is chi-squared; with the density of pure epsilon its scaled length is Gamma. Exact laws,
-    under which 2/3 and 3/2 of the scale are fifteen or more standard deviations away.
+    under which 2/3 and 3/2 of the scale are fifteen or more standard deviations away. So is
+    the sum of magnitudes of Laplace noise.
     """
     setting = SETTINGS[solver][name](1e-3)
     model = FAMILIES["logistic"].make(**setting.params)
     X, y = np.zeros((N, 2)), np.arange(N) % 2
     noise = np.array([model.fit(X, y).coef_.ravel() for _ in range(1000)])
     noise /= setting.noise(calibrated_multiplier(setting, model))
-    if setting.is_pure:
+    if setting.law == "laplace":
+        law, total = gamma(noise.size), np.abs(noise).sum()
+    elif setting.law == "gamma":
         law, total = gamma(noise.size), np.linalg.norm(noise, axis=1).sum()
     else:
         law, total = chi2(noise.size), np.square(noise).sum()
@@ -129,9 +141,12 @@ def effective_steps(params):
 
 def calibrated_multiplier(setting, model):
     """Return the noise multiplier, by the theory where that is a formula."""
-    if setting.is_pure:
+    if setting.law == "gamma":
         return 1.0 / EPSILON
     stated = model.privacy_.noise_multiplier
+    if "stgd" in setting.params["solver"]:
+        rounds = max(tally(model.privacy_.event).values())
+        assert stated == pytest.approx(multiplier(setting.params["delta"], rounds), rel=1e-6)
     if setting.is_gaussian:
         # What a full-price release of one step costs, as standard deviations of the noise.
         sensitivity = 1.0 if setting.params["solver"] == "output_perturbation" else 2.0

@@ -1,13 +1,14 @@
 """Full fits on neighbouring data sets stay under the claim, and exceed it at weak noise.
 
 The event is "the statistic exceeds a threshold". The threshold comes from the theory alone,
-before any fit: of the values on a grid, the one at which a fit whose noise is cut to a third
-would pass as private with the smallest probability. True and weakened noise face the same test.
+before any fit: of the values on a grid, the one at which a fit with noise cut to the `cut` of
+its setting (a third where the claim is attained) would pass as private with the smallest
+probability. True and weakened noise face the same test.
 
 Each bound rests on two Clopper-Pearson limits at level 1e-7, the bounds on epsilon and mu
 on the same two, so a sound solver fails a test with probability at most 2e-7. Both counts
 must err at once to refute a true claim, so under the laws of `audit_settings` all tests of
-a default run together fail with probability below 1e-12. Noise at a third goes unnoticed
+a default run together fail with probability below 1e-12. Noise cut so goes unnoticed
 with a probability that is computed exactly, and asserted to be below 1e-8 a test.
 """
 
@@ -41,15 +42,15 @@ def test_every_solver_and_every_family_is_audited():
 
 @pytest.mark.parametrize(("solver", "name", "family"), CASES)
 def test_fits_stay_under_the_claim(solver, name, family):
-    epsilon, mu, claim = measured(solver, name, family, DELTA, RUNS)
+    epsilon, mu, claim = measured(solver, name, family, DELTA, runs_of(solver, name))
     assert epsilon <= EPSILON
     assert mu <= claim
 
 
 @pytest.mark.parametrize(("solver", "name", "family"), CASES)
-def test_noise_cut_to_a_third_exceeds_the_claim(solver, name, family, noise_times):
-    noise_times(1 / 3)
-    epsilon, mu, claim = measured(solver, name, family, DELTA, RUNS)
+def test_noise_cut_to_its_share_exceeds_the_claim(solver, name, family, noise_times):
+    noise_times(SETTINGS[solver][name](DELTA).cut)
+    epsilon, mu, claim = measured(solver, name, family, DELTA, runs_of(solver, name))
     assert epsilon > EPSILON
     assert mu > claim or claim == np.inf
 
@@ -58,7 +59,7 @@ def test_noise_cut_to_a_third_exceeds_the_claim(solver, name, family, noise_time
 @pytest.mark.parametrize(("solver", "name", "family"), OTHERS)
 def test_other_families(solver, name, family, noise_times):
     test_fits_stay_under_the_claim(solver, name, family)
-    test_noise_cut_to_a_third_exceeds_the_claim(solver, name, family, noise_times)
+    test_noise_cut_to_its_share_exceeds_the_claim(solver, name, family, noise_times)
 
 
 @pytest.mark.audit
@@ -70,10 +71,14 @@ def test_small_delta(solver, name, family, delta, runs, noise_times):
     epsilon, mu, claim = measured(solver, name, family, delta, runs)
     assert epsilon <= EPSILON
     assert mu <= claim
-    noise_times(1 / 3)
+    noise_times(SETTINGS[solver][name](delta).cut)
     epsilon, mu, claim = measured(solver, name, family, delta, runs)
     assert epsilon > EPSILON
     assert mu > claim or claim == np.inf
+
+
+def runs_of(solver, name):
+    return SETTINGS[solver][name](DELTA).runs
 
 
 def measured(solver, name, family, delta, runs):
@@ -109,8 +114,8 @@ def prepared(solver, name, family, delta, runs):
     dimension = len(data.direction)
 
     def miss(t):
-        p = setting.tail(t, z / 3, dimension)
-        q = 1.0 - setting.tail(-t, z / 3, dimension)
+        p = setting.tail(t, z * setting.cut, dimension)
+        q = 1.0 - setting.tail(-t, z * setting.cut, dimension)
         return miss_probability(p, q, runs, setting.params["delta"], claim)
 
     spread = setting.noise(z) / setting.unit

@@ -43,6 +43,7 @@ KINDS = {
     "squared": (load_diabetes, DPRidge, {"learning_rate": 0.45, **WIDE}),
     "poisson": (load_diabetes, DPPoissonRegressor, {"clip_norm": np.inf}),
 }
+MIRRORED = {"holdout": "public", "iterate": "last"}
 SEVERAL = ("multinomial", "hinges")
 REGRESSIONS = ("huber", "squared", "poisson")
 
@@ -54,6 +55,14 @@ RUNS = {
     "output_perturbation": [(lambda n: {}, 1e-6), (lambda n: {"max_iter": 1000}, 1e-6)],
     # The ridge covers the noise that is declared, and is alpha where that is little.
     "sufficient_statistics": [(lambda n: {"epsilon": 1e4}, 1e-6)],
+    # The step follows the noise that is declared.
+    "rrpsgd": [(lambda n: {"max_iter": 3000, "batch_size": n, "epsilon": 1e6,
+                           "solver_options": {"rounds": 3000}}, 1e-6)],
+    # Public rows that are the training rows: either side answers alike.
+    "stgd": [(lambda n: {"max_iter": 3000, "solver_options": MIRRORED}, 1e-6)],
+    # One batch of all rows.
+    "minibatch_stgd": [(lambda n: {"max_iter": 3000, "batch_size": n,
+                                   "solver_options": MIRRORED}, 1e-6)],
     "sgd": [(lambda n: {"max_iter": 3000, "batch_size": n}, 1e-6),
             (lambda n: {"max_iter": 1000, "batch_size": round(n / 10)}, 1e-2)],
 }
@@ -84,14 +93,14 @@ def test_the_ridge_optimum_is_reached(kind, solver, run, alpha, noise_times):
 def test_the_optimum_of_the_whitened_problem_is_reached(kind, solver, run, alpha, noise_times):
     params, largest = RUNS[solver][run]
     noise_times(0.0)
-    gap = relative_gap(kind, "l2", solver, alpha, precondition=True, solver_options=LAST[solver],
-                       **params(len(rows(kind)[0])))
+    gap = relative_gap(kind, "l2", solver, alpha, **{
+        "solver_options": LAST.get(solver), **params(len(rows(kind)[0])), "precondition": True})
     print(f"{kind} {solver} run {run} alpha {alpha} whitened: gap {gap:.2e}")
     assert gap <= largest
 
 
 #: Options under which the average that a solver may return has converged as well.
-LAST = {"gd": {"iterate": "last"}, "sgd": {"iterate": "tail"}, "output_perturbation": None}
+LAST = {"gd": {"iterate": "last"}, "sgd": {"iterate": "tail"}}
 
 
 @pytest.mark.parametrize("penalty", ["elasticnet", "l1"])
@@ -120,7 +129,9 @@ def relative_gap(kind, penalty, solver, alpha, **params):
     params = {"random_state": 0, "precondition": False, **own, **params}
     model = cls(solver=solver, alpha=alpha, penalty=penalty, **{
         key: value for key, value in params.items()
-        if key not in SOLVERS[solver].ignores}).fit(X, y)
+        if key not in SOLVERS[solver].ignores})
+    mirrored = model.solver_options is not None and "holdout" in model.solver_options
+    model.fit(X, y, **({"public_X": X, "public_y": y} if mirrored else {}))
     theta = np.vstack([model.coef_.reshape(-1, X.shape[1]).T, np.atleast_1d(model.intercept_)])
     free_intercept = not SOLVERS[solver].penalizes_intercept
     table = bounded(X)

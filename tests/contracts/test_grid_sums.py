@@ -141,7 +141,8 @@ def test_every_sum_is_a_whole_number_of_units(name, data_norm, fit_intercept, cl
     total = _gradient(sums, make_raw(name, 5 + fit_intercept, rng, 1.0 / data_norm))
     assert np.log2(sums.resolution) == np.rint(np.log2(sums.resolution))
     np.testing.assert_array_equal(total / sums.resolution, np.rint(total / sums.resolution))
-    assert np.any(total != 0)
+    # The pull of a bounded loss vanishes at predictions as large as these.
+    assert np.any(total != 0) or not make_loss(name).convex
 
 
 @radii

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from dpsk._losses import CappedPoisson, HuberisedHinge, OneVsRest, Squared, SquaredHinge
+from dpsk._losses import CappedPoisson, HuberisedHinge, OneVsRest, Sigmoid, Squared, SquaredHinge
 from tests.registry import every_loss, make_loss, make_raw, make_targets
 
 # Where a logistic slope saturates, where exp overflows, and ordinary points.
 _SCALES = (1e-8, 0.1, 1.0, 5.0, 50.0, 1e4)
+
+
+_RNG = np.random.default_rng(8)
 
 
 def _points(name, n=4000):
@@ -80,12 +83,26 @@ def test_smoothness_is_never_exceeded_and_nearly_attained(name):
 
 
 @every_loss
-def test_gradient_is_monotone_as_the_loss_is_convex(name):
+def test_gradient_is_monotone_exactly_if_the_loss_is_convex(name):
     y, z = _points(name)
     loss = make_loss(name)
     other = z + make_raw(name, len(z), np.random.default_rng(3))
     rise = (loss.gradient(y, other.copy()) - loss.gradient(y, z.copy())) * (other - z)
-    assert rise.reshape(len(z), -1).sum(axis=1).min() >= -1e-10
+    least = rise.reshape(len(z), -1).sum(axis=1).min()
+    assert least >= -1e-10 if loss.convex else least < -1e-2
+
+
+@every_loss
+def test_the_loss_at_zero_is_never_above_its_bound_and_attains_it(name):
+    y, z = make_targets(name, 2000, np.random.default_rng(7)), make_raw(name, 2000, _RNG)
+    # Regressions map their targets to [-1, 1].
+    y = np.clip(y, -1.0, 1.0) if y.dtype == float else y
+    worst = make_loss(name).value(y, np.zeros_like(z)).max()
+    assert worst == pytest.approx(make_loss(name).at_zero(z.shape[-1] if z.ndim > 1 else None))
+
+
+def test_one_vs_rest_of_a_loss_that_is_not_convex_is_not_convex():
+    assert OneVsRest(HuberisedHinge(), 3).convex and not OneVsRest(Sigmoid(), 3).convex
 
 
 @every_loss
@@ -114,6 +131,8 @@ def test_rows_do_not_see_each_other(name):
     (SquaredHinge(), 1.0, 1.5, 0.0, 0.0), (SquaredHinge(), -1.0, -1.0, 0.0, 0.0),
     (HuberisedHinge(0.5), 1.0, 1.0, 0.0, 0.0), (HuberisedHinge(0.5), 1.0, 0.75, 0.0625, -0.5),
     (HuberisedHinge(0.5), -1.0, -0.5, 0.25, 1.0), (HuberisedHinge(0.5), -1.0, 1.0, 1.75, 1.0),
+    (Sigmoid(), 1.0, 0.0, 0.5, -0.25), (Sigmoid(), -1.0, 0.0, 0.5, 0.25),
+    (Sigmoid(), 1.0, 800.0, 0.0, 0.0), (Sigmoid(), -1.0, 800.0, 1.0, 0.0),
     (CappedPoisson(), 1.0, 0.0, 1.0, 0.0), (CappedPoisson(), 0.0, 0.0, 1.0, 1.0),
     (CappedPoisson(), 0.0, 5.0, 6.0, 1.0), (CappedPoisson(), 1.0, -800.0, 800.0, -1.0),
     (CappedPoisson(), 1.0, 1e300, 1e300, 1.0)])

@@ -220,7 +220,8 @@ def test_a_certificate_cannot_be_changed(cls):
 
 
 #: What every solver's sums are made of, dense rows of float64.
-_ARITHMETIC = {"gd": "grid", "sgd": "float", "output_perturbation": "snapped",
+_ARITHMETIC = {"gd": "grid", "stgd": "grid", "minibatch_stgd": "grid", "sgd": "float",
+               "rrpsgd": "float", "output_perturbation": "snapped",
                "last_iterate": "snapped", "sufficient_statistics": "grid"}
 
 
@@ -228,7 +229,7 @@ _ARITHMETIC = {"gd": "grid", "sgd": "float", "output_perturbation": "snapped",
 def test_the_arithmetic_is_named_and_explained(cls, solver):
     # A batch as large as the table is the table.
     assert _certificate(cls, solver, batch_size=10**6).arithmetic == (
-        "grid" if solver == "sgd" else _ARITHMETIC[solver])
+        "grid" if solver in ("sgd", "rrpsgd") else _ARITHMETIC[solver])
     certificate = _certificate(cls, solver, batch_size=16)
     assert certificate.arithmetic == _ARITHMETIC[solver]
     assert f"{certificate.arithmetic}: " in str(certificate)

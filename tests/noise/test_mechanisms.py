@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._privacy.mechanisms import gamma_norm_noise, standard_normal
+from dpsk._privacy.mechanisms import gamma_norm_noise, laplace, standard_normal
 from dpsk._privacy.sampling import EntropyStream, KeyedStream, exponentials
 from tests.noise.levels import follows
 
@@ -51,6 +51,26 @@ def test_exponentials_follow_the_standard_exponential(make_stream):
     assert follows(draws, stats.expon())
     for scale in (2 / 3, 3 / 2):
         assert not follows(scale * draws, stats.expon())
+
+
+@streams
+def test_laplace_noise_follows_its_law_and_no_other_scale(make_stream):
+    noise = laplace(make_stream(), (_N // 2, 2))
+    assert noise.shape == (_N // 2, 2)
+    assert follows(noise, stats.laplace())
+    for scale in (2 / 3, 3 / 2):
+        assert not follows(scale * noise, stats.laplace())
+    assert follows(np.abs(noise[noise > 0]), stats.expon())
+    assert follows(np.abs(noise[noise < 0]), stats.expon())
+    # The sign says nothing of the size, nor one draw of the next.
+    small = np.abs(noise[:, 0]) < np.log(2)
+    assert follows(noise[small, 1], stats.laplace()) and follows(noise[~small, 1], stats.laplace())
+
+
+@streams
+def test_the_largest_laplace_draws_are_as_large_as_they_should_be(make_stream):
+    peaks = np.abs(laplace(make_stream(), (50, 200))).max(axis=1)
+    assert follows(stats.expon.cdf(peaks)**200, stats.uniform())
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 7])

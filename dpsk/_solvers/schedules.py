@@ -1,0 +1,69 @@
+r"""Steps and their number by the theorems of Wang, Ye and Xu (2017), with explicit constants.
+
+Write L for the smoothness of the objective, G for the clip norm, p for the number of
+coefficients, ``F0`` for the public bound on the loss at 0, mu for the budget and m for the
+constant of the Polyak-Lojasiewicz inequality. T released gradients have noise of variance
+``4 G^2 T / (n mu)^2`` a coordinate. With steps of ``1 / L``:
+
+- "convex": the mean loss of the iterates is above the least by at most
+  ``L B^2 / (2 T) + p 4 G^2 T / ((n mu)^2 L)``; ``T = B L n mu / (sqrt(8 p) G)``, the average is
+  returned. B bounds the distance to the minimiser; it is taken to be 5 over the rows' radius.
+- "pl" (Theorem 6.2): the last iterate's excess is at most
+  ``F0 exp(-T m / L) + p 4 G^2 T / (2 m (n mu)^2)``;
+  ``T = (L / m) log(F0 m^2 (n mu)^2 / (2 L p G^2))``.
+- "strongly_convex": as "pl", with the curvature of the penalty for m.
+- "nonconvex" (Theorem 6.3): the squared norm of the gradient at a random iterate is at most
+  ``2 L F0 / T + p 4 G^2 T / (n mu)^2``; ``T = sqrt(L F0 / (2 p)) n mu / G``.
+"""
+
+import math
+
+import numpy as np
+
+from dpsk._privacy import gdp
+
+__all__ = ["ITERATE", "check_schedule", "scheduled_steps"]
+
+#: Which iterate each theorem is about.
+ITERATE = {"convex": "average", "nonconvex": "random", "pl": "last", "strongly_convex": "last"}
+_FEWEST, _MOST = 1, 5000
+
+
+def check_schedule(schedule, problem, pl_constant):
+    """Raise a ValueError where a schedule's theorem lacks what it rests on."""
+    if schedule in ("convex", "strongly_convex") and not problem.loss.convex:
+        raise ValueError(f"solver_options: schedule={schedule!r}: needs a convex loss, which "
+                         f"{type(problem.loss).__name__} is not; use schedule='nonconvex'.")
+    if schedule == "strongly_convex" and not problem.penalty.strong_convexity:
+        raise ValueError("solver_options: schedule='strongly_convex': needs penalty='l2' with "
+                         "alpha > 0 on all coordinates; set alpha and fit_intercept=False, or "
+                         "use schedule='pl' with a pl_constant.")
+    if schedule == "pl" and not pl_constant:
+        raise ValueError("solver_options: schedule='pl': needs the constant of the inequality; "
+                         "set pl_constant to a public number > 0.")
+    if schedule in ("nonconvex", "pl") and not problem.penalty.is_smooth:
+        raise ValueError(f"solver_options: schedule={schedule!r}: its theorem is about a smooth "
+                         "objective; use penalty='l2', or another schedule.")
+
+
+def scheduled_steps(schedule, problem, clip_norm, step, pl_constant):
+    """Return T, from public facts.
+
+    Parameters
+    ----------
+    schedule : key of ITERATE
+    problem : Problem
+    clip_norm, step, pl_constant : float
+    """
+    smoothness, risk = 1.0 / step, problem.risk_at_zero
+    # What the budget allows over what the noise of one gradient costs.
+    signal = problem.n_samples * gdp.mu(problem.epsilon, problem.delta) / (
+        clip_norm * math.sqrt(problem.model.dimension))
+    if schedule == "convex":
+        steps = 5.0 / problem.model.radius * smoothness * signal / math.sqrt(8.0)
+    elif schedule == "nonconvex":
+        steps = math.sqrt(0.5 * smoothness * risk) * signal
+    else:
+        gain = risk * (pl_constant * signal)**2 / (2.0 * smoothness)
+        steps = smoothness / pl_constant * math.log(max(gain, 1.0))
+    return int(np.clip(round(min(steps, _MOST)), _FEWEST, _MOST))
