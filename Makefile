@@ -17,6 +17,8 @@ audit: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed/fit.py --output docs/results/fit_speed.md
 	$(BIN)/python benchmarks/speed/calibration.py --output docs/results/calibration_speed.md
+	$(BIN)/python benchmarks/speed/steps.py --output docs/results/step_speed.md
+	$(BIN)/python benchmarks/paper/covertype_svrg.py --output docs/results
 	$(BIN)/python benchmarks/utility/defaults.py --output docs/results/defaults.md
 	$(BIN)/python benchmarks/paper/stable_gradient.py \
 		--output docs/results/stable_gradient.md

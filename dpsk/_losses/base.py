@@ -25,6 +25,9 @@ class Loss(ABC):
     keeps_length : bool
         Whether whitened rows keep their length up to 1, as a regression wants, or are brought
         to norm 1, as suits a score whose sign matters.
+    reversal : float
+        Largest distance between the clipped gradients of one row at two predictions, over the
+        clip norm: 2 where they can be opposite. A bound on what differences are clipped to.
     most_steps : int
         The most steps on whitened rows by default.
     """
@@ -37,6 +40,7 @@ class Loss(ABC):
     plain_gain = 2.0
     whitened_gain = 1.0
     keeps_length = False
+    reversal = 2.0
     most_steps = 40
 
     def at_zero(self, n_outputs):

@@ -16,6 +16,8 @@ class SquaredHinge(Loss):
 
     lipschitz = float("inf")
     smoothness = 2.0
+    # Given y the derivative has one sign.
+    reversal = 1.0
 
     def value(self, y, z):
         return np.square(np.maximum(1.0 - y * z, 0.0))
@@ -44,6 +46,8 @@ class HuberisedHinge(Loss):
 
     width: float = 1.0
     lipschitz = 1.0
+    # Given y the derivative has one sign.
+    reversal = 1.0
 
     @property
     def smoothness(self):

@@ -20,6 +20,8 @@ class Logistic(Loss):
     smoothness = 0.25
     # The curvature is at its supremum only where the prediction is undecided.
     plain_gain = 8.0
+    # Given y the derivative has one sign.
+    reversal = 1.0
 
     def at_zero(self, n_outputs):
         return float(np.log(2.0))
@@ -46,6 +48,8 @@ class Multinomial(Loss):
     lipschitz = float(np.sqrt(2.0))
     smoothness = 0.5
     plain_gain = 8.0
+    # Given y every entry has one sign, so no two gradients are at an obtuse angle.
+    reversal = float(np.sqrt(2.0))
     vector_output = True
 
     def at_zero(self, n_outputs):

@@ -31,6 +31,11 @@ class OneVsRest(Loss):
         return self.binary.convex
 
     @property
+    def reversal(self):
+        # Where every entry has one sign, no two gradients are at an obtuse angle.
+        return float(np.sqrt(2.0)) if self.binary.reversal == 1.0 else 2.0
+
+    @property
     def lipschitz(self):
         return self.binary.lipschitz * float(np.sqrt(self.n_classes))
 

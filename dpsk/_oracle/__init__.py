@@ -1,5 +1,6 @@
 """Oracles: the only code that touches rows during a fit. They answer with noise."""
 
+from dpsk._oracle.difference import AnchoredSums, DifferenceOracle, DifferenceSums
 from dpsk._oracle.gradient import GradientOracle
 from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.last_iterate import LastIterate, LastIterateOracle
@@ -10,6 +11,7 @@ from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.rows import Rows
 from dpsk._oracle.threshold import ThresholdOracle, ThresholdRounds
 
-__all__ = ["GradientOracle", "GridSums", "LastIterate", "LastIterateOracle", "LeastSquaresOracle",
-           "MomentOracle", "OneRelease", "OutputOracle", "RowSums", "Rows", "ThresholdOracle",
-           "ThresholdRounds", "grid_bits", "steps_to_certify", "thresholded", "whitening"]
+__all__ = ["AnchoredSums", "DifferenceOracle", "DifferenceSums", "GradientOracle", "GridSums",
+           "LastIterate", "LastIterateOracle", "LeastSquaresOracle", "MomentOracle", "OneRelease",
+           "OutputOracle", "RowSums", "Rows", "ThresholdOracle", "ThresholdRounds", "grid_bits",
+           "steps_to_certify", "thresholded", "whitening"]

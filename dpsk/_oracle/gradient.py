@@ -7,7 +7,7 @@ from dpsk._oracle.row_sums import RowSums, rounding_margin
 from dpsk._privacy import mechanisms
 from dpsk._privacy.batch_plans import FullBatch
 
-__all__ = ["GradientOracle"]
+__all__ = ["GradientOracle", "normal_blocks"]
 
 _NOISE_BLOCK = 1 << 15
 
@@ -64,7 +64,7 @@ class GradientOracle:
             self._noise_std *= rounding_margin(batches.largest_size(sums.n_samples))
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = batches.batches(stream, sums.n_samples, declared.count)
-        self._noise = _normal_blocks(stream, sums.model.shape, declared.count)
+        self._noise = normal_blocks(stream, sums.model.shape, declared.count)
 
     @property
     def arithmetic(self):
@@ -99,7 +99,7 @@ def _on_grid(noise, resolution):
     return noise if resolution is None else np.rint(noise / resolution) * resolution
 
 
-def _normal_blocks(stream, shape, count):
+def normal_blocks(stream, shape, count):
     """Yield `count` fresh standard normal arrays, drawn in blocks to save calls."""
     per_block = max(1, min(count, _NOISE_BLOCK // max(1, int(np.prod(shape)))))
     for start in range(0, count, per_block):

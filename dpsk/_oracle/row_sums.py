@@ -1,5 +1,7 @@
 """Sums of clipped per-row gradients: exact, sensitive, and for oracles only."""
 
+import math
+
 import numpy as np
 from scipy import sparse
 
@@ -108,10 +110,9 @@ class RowSums:
         """
         total = np.zeros(self.model.shape)
         theta = self._point(theta)
-        for X, y, scale, limits, weights in self._parts(rows):
-            z = self.model.predict_raw(theta, X, scale)
-            dz = self._clipped(self.loss.gradient(y, z), limits, weights)
-            self.model.gradient_sum(dz, X, scale, total)
+        for block in self._blocks(rows):
+            part = self._take(block)
+            self.model.gradient_sum(self._derivatives(theta, part), part[0], part[2], total)
         return total
 
     def _block_size(self):
@@ -136,7 +137,8 @@ class RowSums:
         """Weight derivatives and clip them so that gradients stay within the norm."""
         if weights is not None:
             dz *= weights if dz.ndim == 1 else weights[:, None]
-        if not np.isfinite(dz.sum()):
+        # Finite derivatives whose squares overflow only take the longer way.
+        if not math.isfinite(np.vdot(dz, dz)):
             dz[~np.isfinite(dz).reshape(len(dz), -1).all(axis=1)] = 0.0
         if dz.ndim == 1:
             # Twice the upper limit, as the lower one would be another vector.
@@ -153,18 +155,28 @@ class RowSums:
         dz *= factors[:, None]
         return dz
 
-    def _parts(self, rows):
-        """Yield (X, y, scale, limits, weights) by blocks, as views where all rows are read."""
+    def _derivatives(self, theta, part):
+        """Return the clipped derivatives of the rows in `part`, as `_take` returned it."""
+        X, y, scale, limits, weights = part
+        z = self.model.predict_raw(theta, X, scale)
+        return self._clipped(self.loss.gradient(y, z), limits, weights)
+
+    def _blocks(self, rows):
+        """Yield slices of the table where all rows are read, else parts of the indices."""
         if rows is None:
             for start in range(0, self.n_samples, self._block):
-                yield self._take(slice(start, start + self._block))
+                yield slice(start, start + self._block)
         else:
             for start in range(0, len(rows), self._block):
-                yield self._take(rows[start:start + self._block])
+                yield rows[start:start + self._block]
 
-    def _take(self, rows):
-        whole = isinstance(rows, slice) and rows.stop >= self.n_samples and rows.start == 0
-        X = self._X if whole else self._X[rows]
-        vectors = (None if vector is None else vector[rows]
-                   for vector in (self._y, self._scale, self._limits, self._weights))
-        return (X.astype(np.float64, copy=False), *vectors)
+    def _take(self, block):
+        """Return (X, y, scale, limits, weights) of a block, as views where it is a slice."""
+        if isinstance(block, slice):
+            X = self._X if block.stop >= self.n_samples and block.start == 0 else self._X[block]
+        else:
+            X = self._X[block] if sparse.issparse(self._X) else self._X.take(block, axis=0)
+        scale = None if self._scale is None else self._scale[block]
+        weights = None if self._weights is None else self._weights[block]
+        X = X if X.dtype == np.float64 else X.astype(np.float64)
+        return X, self._y[block], scale, self._limits[block], weights

@@ -43,7 +43,8 @@ class ElasticNet(Penalty):
 
     def gradient(self, theta):
         gradient = self.smoothness * theta
-        self._free(gradient)[...] = 0.0
+        if self.free_rows:
+            self._free(gradient)[...] = 0.0
         return gradient
 
     def prox(self, theta, step):

@@ -18,8 +18,7 @@ class Ledger:
 
     def __init__(self, plan):
         self.plan = plan
-        self._declared = tally(plan)
-        self._common = Counter()
+        self._left = tally(plan)
         self._groups = []
 
     def charge(self, event, count=1):
@@ -30,8 +29,11 @@ class Ledger:
         RuntimeError
             If the plan holds fewer of them; nothing is recorded then.
         """
-        self._require(event, count, self._paid_by_one_row(event))
-        self._common[event] += count
+        # Hashing an event takes longer than the rest, so it is looked up as seldom as can be.
+        left = self._left[event] - count
+        if left < 0 or (self._groups and left < self._most_in_a_group(event)):
+            raise _not_declared(event)
+        self._left[event] = left
 
     def groups(self, count):
         """Return a ledger for each of `count` disjoint groups of rows.
@@ -41,34 +43,43 @@ class Ledger:
         has what is left of the whole plan to itself. That groups are disjoint, and that an
         answer charged to a group reads the rows of no other, is for the oracle to see to.
         """
-        opened = [_GroupLedger(self) for _ in range(count)]
+        opened = [_GroupLedger(self._left) for _ in range(count)]
         self._groups += opened
         return opened
 
     @property
     def spent(self):
         """Event : the most that any one row has paid, release by release."""
-        events = dict.fromkeys(event for part in (self, *self._groups) for event in part._common)
-        return Composed(tuple(Repeated(event, self._paid_by_one_row(event)) for event in events))
+        charged = tally(self.plan)
+        charged.subtract(self._left)
+        for event in charged:
+            charged[event] += self._most_in_a_group(event)
+        return Composed(tuple(Repeated(event, count) for event, count in charged.items() if count))
 
-    def _paid_by_one_row(self, event):
-        return self._common[event] + max((group._common[event] for group in self._groups),
-                                         default=0)
-
-    def _require(self, event, count, paid):
-        if self._declared[event] - paid < count:
-            raise RuntimeError(f"The release {event!r} is not in the declared plan, or is used "
-                               "up; a solver may only ask for what its plan() declares.")
+    def _most_in_a_group(self, event):
+        return max((group.spent[event] for group in self._groups), default=0)
 
 
 class _GroupLedger:
-    """What one of several disjoint groups of rows has answered."""
+    """What one of several disjoint groups of rows has answered.
 
-    def __init__(self, whole):
-        self._whole = whole
-        self._common = Counter()
+    Parameters
+    ----------
+    left : Counter
+        What is left of the plan to a row of no group; shared with the whole ledger.
+    """
+
+    def __init__(self, left):
+        self._left = left
+        self.spent = Counter()
 
     def charge(self, event, count=1):
         """Record releases that read the rows of this group only; as `Ledger.charge`."""
-        self._whole._require(event, count, self._whole._common[event] + self._common[event])
-        self._common[event] += count
+        if self.spent[event] + count > self._left[event]:
+            raise _not_declared(event)
+        self.spent[event] += count
+
+
+def _not_declared(event):
+    return RuntimeError(f"The release {event!r} is not in the declared plan, or is used up; a "
+                        "solver may only ask for what its plan() declares.")

@@ -9,6 +9,8 @@ from dpsk._solvers.rrpsgd import RandomRoundDescent
 from dpsk._solvers.sgd import StochasticGradientDescent
 from dpsk._solvers.stgd import StableGradientDescent
 from dpsk._solvers.sufficient_statistics import SufficientStatistics
+from dpsk._solvers.svrg import VarianceReducedDescent
+from dpsk._solvers.svrgpp import DoublingVarianceReducedDescent
 
 SOLVERS = {
     "gd": GradientDescent,
@@ -19,6 +21,8 @@ SOLVERS = {
     "sgd": StochasticGradientDescent,
     "stgd": StableGradientDescent,
     "sufficient_statistics": SufficientStatistics,
+    "svrg": VarianceReducedDescent,
+    "svrgpp": DoublingVarianceReducedDescent,
 }
 
 __all__ = ["SOLVERS", "Problem", "Result", "Solver", "check_requirements"]

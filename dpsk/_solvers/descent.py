@@ -10,7 +10,7 @@ from dpsk._solvers.base import Result, full_clip_norm
 from dpsk._utils.parameters import check_choice
 
 __all__ = ["ITERATES", "check_iterate", "default_clip_norm", "default_step",
-           "default_steps", "descend", "draw_stop"]
+           "default_steps", "descend", "draw_stop", "slope_bound"]
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
@@ -40,7 +40,7 @@ def default_clip_norm(problem, clip_norm):
     if clip_norm is not None:
         return min(clip_norm, full_clip_norm(problem))
     share = _PLAIN_CLIP if problem.directions is None else problem.loss.clip_share
-    return share * _slope(problem) * problem.model.radius / HEADROOM
+    return share * slope_bound(problem) * problem.model.radius / HEADROOM
 
 
 def default_step(problem, clip_norm):
@@ -82,7 +82,7 @@ def _wanted_steps(problem):
     return 3.0 * np.sqrt(signal / np.sqrt(problem.model.dimension))
 
 
-def _slope(problem):
+def slope_bound(problem):
     """Return the bound on a weighted loss's slope, with 1 for what is unbounded."""
     slope = problem.loss.lipschitz * problem.weight_bound
     return slope if np.isfinite(slope) else min(problem.loss.lipschitz, 1.0)

@@ -38,7 +38,7 @@ class DPHuberRegressor(LinearRegressor):
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
         Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "rrpsgd", "stgd", "minibatch_stgd",
+    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd",
             "last_iterate", "output_perturbation"}, default="auto"
         "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
         is strong for the budget, and "gd" otherwise.
@@ -89,8 +89,9 @@ class DPHuberRegressor(LinearRegressor):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then noisy gradients ("gd", "sgd") or one noisy coefficient vector
-    ("output_perturbation"), and what follows from them. The
+    rows are whitened, then noisy gradients ("gd", "sgd"), with noisy differences of them
+    ("svrg", "svrgpp"), or one noisy coefficient vector ("output_perturbation"), and what follows
+    from them. The
     number of rows and features and all parameters are public.
 
     ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the

@@ -43,7 +43,7 @@ class DPLinearRegression(_LeastSquares):
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
         Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "rrpsgd", "stgd", "minibatch_stgd",
+    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd",
             "sufficient_statistics"}, default="auto"
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
@@ -94,8 +94,9 @@ class DPLinearRegression(_LeastSquares):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then noisy gradients ("gd", "sgd"), or noisy second moments and
-    cross products ("sufficient_statistics"), and what follows from them. The
+    rows are whitened, then noisy gradients ("gd", "sgd"), with noisy differences of them
+    ("svrg", "svrgpp"), or noisy second moments and cross products ("sufficient_statistics"), and
+    what follows from them. The
     number of rows and features and all parameters are public.
 
     ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the
@@ -167,7 +168,7 @@ class DPRidge(_LeastSquares):
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
         Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "rrpsgd", "stgd", "minibatch_stgd",
+    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd",
             "sufficient_statistics"}, default="auto"
         "auto" takes "sufficient_statistics", or "gd" where the
         penalty is not l2 or there are more than 2000 features.
@@ -218,8 +219,9 @@ class DPRidge(_LeastSquares):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then noisy gradients ("gd", "sgd"), or noisy second moments and
-    cross products ("sufficient_statistics"), and what follows from them. The
+    rows are whitened, then noisy gradients ("gd", "sgd"), with noisy differences of them
+    ("svrg", "svrgpp"), or noisy second moments and cross products ("sufficient_statistics"), and
+    what follows from them. The
     number of rows and features and all parameters are public.
 
     ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the

@@ -136,6 +136,27 @@ def multiplier(delta, steps):
     return np.sqrt(4.25 * steps) / gaussian_mu(EPSILON, delta)
 
 
+def anchored(solver, delta, lengths, share=0.9, step=1e-3):
+    """Anchors: clipped gradients that do not turn have no differences but their small noise.
+
+    An epoch moves the statistic by the average of its steps' progress (and, where the next one
+    goes on from its last iterate, by all of it), along one noisy gradient.
+    """
+    steps, epochs, rate = sum(lengths), len(lengths), 5 / N
+    params = dict(solver=solver, delta=delta, max_iter=steps, learning_rate=step, batch_size=5,
+                  precondition=False, solver_options={"epochs": epochs, "anchor_share": share})
+    skipped = epochs if solver == "svrg" else 1
+    odds = share / (1 - share)
+    ratio = np.sqrt(epochs / (odds * (steps - skipped))) / rate
+    weights = np.array([(length + 1) / 2 for length in lengths])
+    if solver == "svrgpp":
+        weights[:-1] = lengths[:-1]
+    unit, spread = step * CLIP / N * weights.sum(), step * CLIP / N * np.linalg.norm(weights)
+    return Setting(params, unit,
+                   lambda t, z, dimension: norm.sf((t - 1) * unit / (ratio * z * spread)),
+                   lambda z: ratio * z * spread, families=("hinge",))
+
+
 def last_iterate(delta, alpha=0.5, steps=6, step=1e-3):
     """Noisy steps that contract: the shift and the noise fade alike, so the price is attained."""
     params = dict(solver="last_iterate", delta=delta, alpha=alpha, max_iter=steps,
@@ -182,6 +203,8 @@ SETTINGS = {
              "pure": lambda delta: threshold(0.0, steps=1, families=("hinge",))},
     "minibatch_stgd": {"gaussian": lambda delta: threshold(
         delta, "minibatch_stgd", steps=1, batches=2, families=("logistic",))},
+    "svrg": {"anchors": lambda delta: anchored("svrg", delta, (2, 2))},
+    "svrgpp": {"anchors": lambda delta: anchored("svrgpp", delta, (2, 4))},
     "last_iterate": {"ridge": last_iterate},
     "output_perturbation": {
         "ridge": lambda delta: output_perturbation(delta, alpha=0.5, families=("huber",)),

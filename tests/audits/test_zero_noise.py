@@ -65,6 +65,9 @@ RUNS = {
                                    "solver_options": MIRRORED}, 1e-6)],
     "sgd": [(lambda n: {"max_iter": 3000, "batch_size": n}, 1e-6),
             (lambda n: {"max_iter": 1000, "batch_size": round(n / 10)}, 1e-2)],
+    "svrg": [(lambda n: {"max_iter": 6000, "batch_size": n, "solver_options": {"epochs": 20}},
+              1e-6)],
+    "svrgpp": [(lambda n: {"max_iter": 3000, "batch_size": n}, 1e-6)],
 }
 CASES = [pytest.param(kind, solver, run, id=f"{kind}-{solver}-{run}")
          for kind, (_, cls, params) in KINDS.items()

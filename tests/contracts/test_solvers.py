@@ -270,12 +270,9 @@ def test_requirements_are_checked_against_the_problem(name):
         assert test(SOLVERS[name](), problem_for(name))
 
 
-_UNMET = [("gd", {"clip_norm": math.inf}, "clip_norm=inf"),
-          ("sgd", {"clip_norm": math.inf}, "clip_norm=inf"),
+_UNMET = [*((name, {"clip_norm": math.inf}, "clip_norm=inf") for name in (
+              "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd")),
           ("output_perturbation", {}, "bounded slope"),
-          ("rrpsgd", {"clip_norm": math.inf}, "clip_norm=inf"),
-          ("stgd", {"clip_norm": math.inf}, "clip_norm=inf"),
-          ("minibatch_stgd", {"clip_norm": math.inf}, "clip_norm=inf"),
           ("last_iterate", {"alpha": 0.1}, "bounded slope"),
           ("sufficient_statistics", {"penalty": "l1"}, "penalty='l2'")]
 

@@ -221,8 +221,9 @@ def test_a_certificate_cannot_be_changed(cls):
 
 #: What every solver's sums are made of, dense rows of float64.
 _ARITHMETIC = {"gd": "grid", "stgd": "grid", "minibatch_stgd": "grid", "sgd": "float",
-               "rrpsgd": "float", "output_perturbation": "snapped",
-               "last_iterate": "snapped", "sufficient_statistics": "grid"}
+               "rrpsgd": "float", "svrg": "float", "svrgpp": "float",
+               "output_perturbation": "snapped", "last_iterate": "snapped",
+               "sufficient_statistics": "grid"}
 
 
 @every_fit

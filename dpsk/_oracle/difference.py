@@ -1,0 +1,215 @@
+r"""Noisy gradients at an anchor, and noisy differences of gradients from it.
+
+A row's difference has norm at most ``c = min(2 C, beta ||theta - anchor||)``: both gradients
+are clipped at C, and a clipped gradient is as smooth as the loss, as radial clipping brings no
+two points further apart. For losses whose derivatives keep their sign C takes the place of 2 C.
+Both points are public, hence so is c, and noise in proportion to it costs the same whatever it
+is. The bound is enforced, so that no loss has to be trusted.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._oracle.gradient import normal_blocks
+from dpsk._oracle.row_sums import RowSums, rounding_margin
+from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
+from dpsk._privacy.events import Composed, Repeated
+
+__all__ = ["AnchoredSums", "DifferenceOracle", "DifferenceSums"]
+
+_ROUNDING = 1.0 + 2.0**-40
+_LEAST_SHARE = 2.0**-30
+_LARGEST = np.finfo(np.float64).max
+
+
+@dataclass(frozen=True)
+class AnchoredSums:
+    """The declaration of noisy sums at anchors and of noisy sums of differences.
+
+    Parameters
+    ----------
+    batches : FullBatch or PoissonBatches
+        Which rows the differences are summed over; anchors read all.
+    anchors, differences : int
+        How many of each are asked for at most.
+    ratio : float
+        The noise multiplier of anchors over that of differences.
+    """
+
+    batches: FullBatch | PoissonBatches
+    anchors: int
+    differences: int
+    ratio: float
+
+    def __call__(self, noise_multiplier):
+        return Composed((
+            Repeated(self.anchor_release(noise_multiplier), self.anchors),
+            Repeated(self.batches.release(noise_multiplier), self.differences)))
+
+    def anchor_release(self, noise_multiplier):
+        """Event of one noisy sum over all rows."""
+        return FullBatch().release(self.ratio * noise_multiplier)
+
+
+class DifferenceSums(RowSums):
+    """Row sums that can also sum clipped differences of clipped gradients.
+
+    The derivatives of all rows at the latest anchor are held, so that a difference costs one
+    product with the rows of its batch.
+    """
+
+    _anchor = None
+
+    def bound(self, theta, anchor):
+        """Return the public bound on the norm of one row's difference, 0 at the anchor."""
+        if theta.tobytes() == anchor.tobytes():
+            return 0.0
+        largest = self.loss.reversal * self.clip_norm
+        move = theta - anchor
+        smooth = self.smoothness * math.sqrt(np.vdot(move, move)) * _ROUNDING
+        # Where points or products overflow, the clips of the two gradients are what holds.
+        bound = smooth if smooth < largest else largest
+        return max(bound, _LEAST_SHARE * self.clip_norm)
+
+    def anchor_gradient(self, anchor):
+        """Return the sum of clipped gradients over all rows at `anchor`, and hold on to it."""
+        total, derivatives = np.zeros(self.model.shape), []
+        for block in self._blocks(None):
+            part = self._take(block)
+            dz = self._derivatives(anchor, part)
+            derivatives.append(dz.copy())
+            self.model.gradient_sum(dz, part[0], part[2], total)
+        self._anchor, self._at_anchor = anchor.copy(), np.concatenate(derivatives)
+        return total
+
+    def difference(self, theta, anchor, bound, rows=None):
+        """Return the sum of differences ``gradient(theta) - gradient(anchor)``, float64.
+
+        Both gradients of a row are multiples of the row, so the difference of its derivatives
+        is clipped in their place.
+
+        Parameters
+        ----------
+        theta, anchor : ndarray
+            The latter that of the last `anchor_gradient`.
+        bound : float
+            Enforced on the norm of every row's difference.
+        rows : ndarray of int or None
+            Indices of the rows to sum over; None for all.
+
+        Raises
+        ------
+        ValueError
+            If the anchor is another one.
+        """
+        if self._anchor is None or anchor.tobytes() != self._anchor.tobytes():
+            raise ValueError("anchor: not the point of the last gradient that was asked for; ask "
+                             "for the gradient at an anchor before differences from it.")
+        total = np.zeros(self.model.shape)
+        share = bound / self.clip_norm
+        for block in self._blocks(rows):
+            part = self._take(block)
+            dz = self._derivatives(theta, part)
+            dz -= self._at_anchor[block]
+            # An infinite limit stands for one beyond the largest float.
+            limits = np.minimum(part[3], _LARGEST)
+            limits *= share
+            dz = self._clipped(dz, limits, None)
+            self.model.gradient_sum(dz, part[0], part[2], total)
+        return total
+
+
+class DifferenceOracle:
+    r"""Answer with noisy mean gradients at anchors and noisy mean differences from them.
+
+    An anchor is answered with ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, a
+    difference with ``(1/(q n)) [ sum over a batch of clipped differences + N(0, (z c)^2 I) ]``.
+    Clipping, summing, noising and charging are one operation, and c is worked out here from the
+    public points.
+
+    Parameters
+    ----------
+    sums : DifferenceSums
+        Holds the rows and clips at `C`.
+    declared : AnchoredSums
+        With the ratio `r`.
+    noise_multiplier : float
+        `z`.
+    stream : EntropyStream or KeyedStream
+    ledger : Ledger
+    """
+
+    arithmetic = "float"
+
+    @classmethod
+    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
+        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
+        sums = DifferenceSums(problem.model, problem.loss, rows, clip_norm)
+        return cls(sums, declared, noise_multiplier, stream, ledger)
+
+    def __init__(self, sums, declared, noise_multiplier, stream, ledger):
+        batches, n_samples = declared.batches, sums.n_samples
+        self._sums = sums
+        self._ledger = ledger
+        self._anchor_event = declared.anchor_release(noise_multiplier)
+        self._anchor_std = (declared.ratio * noise_multiplier * sums.clip_norm
+                            * rounding_margin(n_samples))
+        self._event = batches.release(noise_multiplier)
+        self._scale = noise_multiplier * rounding_margin(batches.largest_size(n_samples))
+        self._divisor = batches.expected_size(n_samples)
+        self._batches = batches.batches(stream, n_samples, declared.differences)
+        self._noise = normal_blocks(stream, sums.model.shape,
+                                    declared.anchors + declared.differences)
+
+    def gradient(self, anchor):
+        """Return the noisy mean gradient over all rows at the public point `anchor`.
+
+        Parameters
+        ----------
+        anchor : ndarray
+
+        Returns
+        -------
+        gradient : ndarray of float64, like anchor
+
+        Raises
+        ------
+        RuntimeError
+            If more answers are asked for than were declared.
+        """
+        self._ledger.charge(self._anchor_event)
+        answer = self._sums.anchor_gradient(anchor)
+        answer += self._anchor_std * next(self._noise)
+        answer /= self._sums.n_samples
+        return answer
+
+    def difference(self, theta, anchor):
+        """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch.
+
+        Parameters
+        ----------
+        theta, anchor : ndarray
+            Public points, the latter that of the last `gradient`. Where they are the same
+            nothing is asked, drawn or charged.
+
+        Returns
+        -------
+        difference : ndarray of float64, like theta
+
+        Raises
+        ------
+        RuntimeError
+            If more answers are asked for than were declared.
+        ValueError
+            If the anchor is another one.
+        """
+        bound = self._sums.bound(theta, anchor)
+        if not bound:
+            return np.zeros(self._sums.model.shape)
+        self._ledger.charge(self._event)
+        answer = self._sums.difference(theta, anchor, bound, next(self._batches))
+        answer += (self._scale * bound) * next(self._noise)
+        answer /= self._divisor
+        return answer
