@@ -5,6 +5,7 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._version import __version__
 from dpsk.linear_model import (
     DPHuberRegressor,
+    DPLasso,
     DPLinearRegression,
     DPLinearSVC,
     DPLogisticRegression,
@@ -12,5 +13,5 @@ from dpsk.linear_model import (
     DPRidge,
 )
 
-__all__ = ["Certificate", "DPHuberRegressor", "DPLinearRegression", "DPLinearSVC",
+__all__ = ["Certificate", "DPHuberRegressor", "DPLasso", "DPLinearRegression", "DPLinearSVC",
            "DPLogisticRegression", "DPPoissonRegressor", "DPRidge", "__version__", "noise_scale"]

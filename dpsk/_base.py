@@ -172,7 +172,7 @@ class DPEstimator(BaseEstimator):
         # A clip norm above what loss and rows imply is not the bound that holds.
         origin = "declared" if solver.clip_norm == self.clip_norm else "derived"
         yield Enforced("clip_norm", solver.clip_norm, origin,
-                       f"l{solver.clip_order} norm of one row's gradient; longer ones are scaled "
+                       f"{solver.clip_measure} of one row's gradient; longer ones are scaled "
                        "down, non-finite ones become zero")
 
     def _public_context(self, problem, solver):

@@ -27,7 +27,8 @@ N_OUTPUTS = 3
 LOSS_ARGUMENTS = {"huber": (0.3,), "huberised_hinge": (0.7,),
                   "one_vs_rest": (HuberisedHinge(0.7), N_OUTPUTS)}
 #: Parameters without which a solver refuses the default problem.
-SOLVER_PARAMS = {"last_iterate": {"alpha": 0.1}}
+_L1_BALL = {"penalty": "l1_ball", "radius": 1.5}
+SOLVER_PARAMS = {"accmd": _L1_BALL, "frank_wolfe": _L1_BALL, "last_iterate": {"alpha": 0.1}}
 #: A clip norm that leaves most rows alone, for losses that bound no gradient.
 WIDE_CLIP = 10.0
 
@@ -82,6 +83,7 @@ def make_problem(loss="logistic", penalty="l2", *, n_samples=200, n_features=3, 
 
 def problem_for(name, **changes):
     """Return an ordinary problem that the solver `name` takes."""
+    changes = {"penalty": SOLVER_PARAMS.get(name, {}).get("penalty", "l2"), **changes}
     return make_problem("squared" if "squared loss" in SOLVERS[name].requires else "logistic",
                         **changes)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from dpsk._models.coordinates import clipped_entries, row_maxima
 from dpsk._utils.blocks import csr_blocks, row_blocks
 
 __all__ = ["HEADROOM", "LinearModel", "absolute_sums", "row_norms"]
@@ -18,9 +19,10 @@ HEADROOM = 1.0 - 2.0**-24
 class LinearModel:
     """A linear map of rows scaled into a ball.
 
-    A row ``x`` enters as ``x min(1, data_norm / ||x||)``, followed by a 1 if there is an
-    intercept. `theta` holds the coefficients, then the intercept, as its rows; it has a
-    second axis exactly if the raw prediction is a vector. Rows are dense, or CSR.
+    A row ``x`` enters as ``x min(1, data_norm / ||x||)``, its entries then clipped to
+    ``+-data_norm_inf`` where that is given, followed by a 1 if there is an intercept. `theta`
+    holds the coefficients, then the intercept, as its rows; it has a second axis exactly if the
+    raw prediction is a vector. Rows are dense, or CSR.
 
     Parameters
     ----------
@@ -29,12 +31,14 @@ class LinearModel:
         None for a scalar raw prediction.
     fit_intercept : bool
     data_norm : float
+    data_norm_inf : float or None
     """
 
     n_features: int
     n_outputs: int | None
     fit_intercept: bool
     data_norm: float
+    data_norm_inf: float | None = None
 
     @property
     def shape(self):
@@ -51,6 +55,29 @@ class LinearModel:
     def radius(self):
         """float : norm bound of a row as it enters, the intercept's 1 included."""
         return math.hypot(self.data_norm, 1.0) if self.fit_intercept else self.data_norm
+
+    @property
+    def coordinate_bound(self):
+        """float : bound on the entries of a row as it enters, the intercept's 1 included."""
+        bound = self.data_norm
+        if self.data_norm_inf is not None:
+            bound = min(bound, self.data_norm_inf)
+        return max(bound, 1.0) if self.fit_intercept else bound
+
+    def bounded(self, X):
+        """Return X with its entries clipped, or X itself where norms are all that is bounded.
+
+        What comes back is to be scaled by its own `row_scales`, which change it no more than
+        rounding does.
+        """
+        if self.data_norm_inf is None or self.data_norm_inf >= self.data_norm:
+            return X
+        return clipped_entries(X, self.row_scales(X)[0], self.data_norm_inf * HEADROOM)
+
+    def row_maxima(self, X, scale):
+        """Return the largest absolute entry of every row as it enters, float64, shape (n,)."""
+        maxima = row_maxima(X, scale)
+        return np.maximum(maxima, 1.0) if self.fit_intercept else maxima
 
     def row_scales(self, X):
         """Return the factor by which every row is scaled, and the norm it then has.

@@ -75,6 +75,7 @@ def entering_rows(model, X, units=1.0):
 
     `units`, a power of two, multiplies all of it without another rounding.
     """
+    X = model.bounded(X)
     scale, _ = model.row_scales(X)
     scale *= units
     rows = np.empty((X.shape[0], model.shape[0]))

@@ -9,9 +9,11 @@ from dpsk._oracle.moments import MomentOracle, thresholded, whitening
 from dpsk._oracle.output import OneRelease, OutputOracle, steps_to_certify
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.rows import Rows
+from dpsk._oracle.selection import MaxNormSums, SelectionOracle, Selections
 from dpsk._oracle.threshold import ThresholdOracle, ThresholdRounds
 
 __all__ = ["AnchoredSums", "DifferenceOracle", "DifferenceSums", "GradientOracle", "GridSums",
-           "LastIterate", "LastIterateOracle", "LeastSquaresOracle", "MomentOracle", "OneRelease",
-           "OutputOracle", "RowSums", "Rows", "ThresholdOracle", "ThresholdRounds", "grid_bits",
-           "steps_to_certify", "thresholded", "whitening"]
+           "LastIterate", "LastIterateOracle", "LeastSquaresOracle", "MaxNormSums",
+           "MomentOracle", "OneRelease", "OutputOracle", "RowSums", "Rows", "SelectionOracle",
+           "Selections", "ThresholdOracle", "ThresholdRounds", "grid_bits", "steps_to_certify",
+           "thresholded", "whitening"]

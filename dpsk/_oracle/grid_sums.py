@@ -65,7 +65,7 @@ class GridSums(RowSums):
     def _enter(self, rows):
         measure = row_norms if self._order == 2 else absolute_sums
         self._X, norms = _truncated_rows(rows, self.model, self._row_unit, measure)
-        return None, norms
+        return None, self.model.entering_norms(norms, self._order)
 
     def _point(self, theta):
         """Truncate theta so that products with rows are exact as well."""

@@ -56,11 +56,11 @@ class RowSums:
         self.loss = loss
         self.n_samples = len(rows)
         self._clip_norm, self._order = clip_norm, order
+        rows = rows.clipped_by(model)
         self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
         self._weight_bound = rows.weight_bound
         self._scale, norms = self._enter(rows)
         # The squares of shorter rows underflow: their norms may be off, and are no larger.
-        norms = model.entering_norms(norms, order)
         np.maximum(norms, _SHORTEST, out=norms)
         with np.errstate(over="ignore"):
             self._limits = np.divide(clip_norm * HEADROOM, norms, out=norms)
@@ -125,9 +125,16 @@ class RowSums:
         return max(_CSR_ROWS, X.shape[1]) if copied else self.n_samples
 
     def _enter(self, rows):
-        """Return the scale of every row and its norm with that scale."""
+        """Return the scale of every row and the norm with which it then enters."""
         scale, norms = self.model.row_scales(rows.X)
-        return scale, norms if self._order == 2 else absolute_sums(rows.X, scale)
+        if self._order == 1:
+            norms = absolute_sums(rows.X, scale)
+        return scale, self.model.entering_norms(norms, self._order)
+
+    def _lengths(self, dz):
+        """Return the norms of vectors of derivatives, shape (n,)."""
+        return (np.sqrt(np.einsum("ij,ij->i", dz, dz)) if self._order == 2
+                else np.abs(dz).sum(axis=1))
 
     def _point(self, theta):
         """Return the public point at which gradients are taken."""
@@ -146,8 +153,7 @@ class RowSums:
                 np.minimum(dz, limits, out=dz)
                 np.negative(dz, out=dz)
             return dz
-        lengths = (np.sqrt(np.einsum("ij,ij->i", dz, dz)) if self._order == 2
-                   else np.abs(dz).sum(axis=1))
+        lengths = self._lengths(dz)
         # The squares of shorter derivatives underflow: those are not longer than this.
         np.maximum(lengths, _SHORTEST, out=lengths)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,8 +1,9 @@
 """The rows of one fit, on their way from an estimator to an oracle."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 __all__ = ["Rows"]
 
@@ -49,3 +50,10 @@ class Rows:
             return None
         # In single precision the bound itself could be rounded up.
         return np.minimum(self.weights, self.weight_bound, dtype=np.float64)
+
+    def clipped_by(self, model):
+        """Return the rows with entries within the model's bound on coordinates."""
+        X = model.bounded(self.X)
+        if X is self.X:
+            return self
+        return replace(self, X=X, owned=not sparse.issparse(X) and X.dtype == np.float64)

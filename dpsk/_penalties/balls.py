@@ -1,71 +1,52 @@
-"""Constraints to a ball: the proximal map is the projection."""
+"""Balls around zero."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpsk._penalties.base import Penalty
+from dpsk._penalties.constraint import ConstraintSet, simplex_projection
 
 
 @dataclass(frozen=True)
-class _Ball(Penalty):
-    """A ball around zero; the last `free_rows` rows of theta are not constrained.
-
-    Parameters
-    ----------
-    radius : float
-    free_rows : int
-    """
-
-    radius: float
-    free_rows: int = 0
-    strong_convexity = 0.0
-    smoothness = 0.0
-    is_smooth = False
-
-    def value(self, theta):
-        inside = self._norm(self._constrained(theta)) <= self.radius * (1 + 1e-9)
-        return 0.0 if inside else float("inf")
-
-    def gradient(self, theta):
-        return np.zeros_like(theta)
-
-    def prox(self, theta, step):
-        w = self._constrained(theta)
-        if self._norm(w) <= self.radius:
-            return theta
-        projected = theta.copy()
-        self._constrained(projected)[...] = self._project(w)
-        return projected
-
-    def _constrained(self, theta):
-        return theta[:len(theta) - self.free_rows]
-
-
-@dataclass(frozen=True)
-class L2Ball(_Ball):
+class L2Ball(ConstraintSet):
     """``||w||_2 <= radius``, over all classes together."""
+
+    def longest(self, dimension):
+        return self.radius
 
     def _norm(self, w):
         return float(np.sqrt(np.square(w).sum()))
+
+    def _excess(self, w):
+        return self._norm(w) - self.radius
 
     def _project(self, w):
         return w * (self.radius / self._norm(w))
 
 
 @dataclass(frozen=True)
-class L1Ball(_Ball):
+class L1Ball(ConstraintSet):
     """``||w||_1 <= radius``, over all classes together."""
 
-    def _norm(self, w):
-        return float(np.abs(w).sum())
+    def longest(self, dimension):
+        return self.radius
+
+    def _excess(self, w):
+        return float(np.abs(w).sum()) - self.radius
 
     def _project(self, w):
-        # Sort and threshold (Duchi et al. 2008), relative to the largest entry: what is kept is
-        # within a radius of it, so that nothing cancels.
-        below = np.abs(w)
-        below -= below.max()
-        ordered = np.sort(below, axis=None)[::-1]
-        excess = (np.cumsum(ordered) - self.radius) / np.arange(1, ordered.size + 1)
-        threshold = excess[np.count_nonzero(ordered > excess) - 1]
-        return np.sign(w) * np.maximum(below - threshold, 0.0)
+        return np.sign(w) * simplex_projection(np.abs(w), self.radius)
+
+
+@dataclass(frozen=True)
+class Box(ConstraintSet):
+    """``-radius <= w_j <= radius`` for every coordinate."""
+
+    def longest(self, dimension):
+        return self.radius * float(np.sqrt(dimension))
+
+    def _excess(self, w):
+        return float(np.abs(w).max(initial=0.0)) - self.radius
+
+    def _project(self, w):
+        return np.clip(w, -self.radius, self.radius)

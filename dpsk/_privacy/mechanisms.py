@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from dpsk._privacy.sampling import exponentials, signed_uniforms
 
-__all__ = ["gamma_norm_noise", "laplace", "standard_normal"]
+__all__ = ["gamma_norm_noise", "gumbel_noise", "laplace", "standard_normal"]
 
 
 def standard_normal(stream, shape):
@@ -75,3 +75,25 @@ def gamma_norm_noise(stream, shape, scale):
     radius = scale * exponentials(stream, direction.size).sum()
     # A zero direction has probability zero; the zero vector is then as good as any.
     return direction * (radius / length) if length else direction
+
+
+def gumbel_noise(stream, shape, scale):
+    """Draw independent Gumbel variables, ``-scale log(-log u)`` with u uniform.
+
+    ``-log u`` is a standard exponential whose two tails are resolved alike, so u has 53
+    significant bits near 0 and near 1.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+    scale : float
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    noise = exponentials(stream, int(np.prod(shape)))
+    np.log(noise, out=noise)
+    noise *= -scale
+    return noise.reshape(shape)

@@ -1,6 +1,8 @@
 """Algorithms by name. A new solver is one file and one line here."""
 
+from dpsk._solvers.accmd import AcceleratedMirrorDescent
 from dpsk._solvers.base import Problem, Result, Solver, check_requirements
+from dpsk._solvers.frank_wolfe import FrankWolfe
 from dpsk._solvers.gd import GradientDescent
 from dpsk._solvers.last_iterate import LastIterateDescent
 from dpsk._solvers.minibatch_stgd import MiniBatchStableGradientDescent
@@ -13,6 +15,8 @@ from dpsk._solvers.svrg import VarianceReducedDescent
 from dpsk._solvers.svrgpp import DoublingVarianceReducedDescent
 
 SOLVERS = {
+    "accmd": AcceleratedMirrorDescent,
+    "frank_wolfe": FrankWolfe,
     "gd": GradientDescent,
     "last_iterate": LastIterateDescent,
     "minibatch_stgd": MiniBatchStableGradientDescent,

@@ -9,10 +9,10 @@ import numpy as np
 from dpsk._losses import Loss, Squared
 from dpsk._models import LinearModel
 from dpsk._models.linear import HEADROOM
-from dpsk._penalties import Penalty
+from dpsk._penalties import ConstraintSet, L1Ball, Penalty
 
 __all__ = ["Problem", "Result", "Solver", "bounded_step", "check_monotone",
-           "check_requirements", "full_clip_norm"]
+           "check_requirements", "full_clip_norm", "usual_weight"]
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Solver(ABC):
     whitens: ClassVar[bool] = True
     #: Whether it has a `clip_norm` for gradients.
     clips: ClassVar[bool] = True
+    #: What of one row's gradient is at most `clip_norm`.
+    clip_measure = "l2 norm"
     #: Parameters that estimators offer by name but this solver has no use for.
     ignores: ClassVar[tuple] = ()
-    #: The norm that `clip_norm` bounds.
-    clip_order = 2
     #: Whether it takes public rows, which no guarantee covers.
     wants_holdout = False
 
@@ -158,6 +158,14 @@ REQUIREMENTS = {
         lambda solver, problem: problem.loss.convex,
         "solver={solver!r} rests on steps that bring neighbouring runs no further apart, which "
         "needs a convex loss, and {loss} is none; use solver='gd'."),
+    "constraint set": (
+        lambda solver, problem: isinstance(problem.penalty, ConstraintSet),
+        "solver={solver!r} moves inside a set, so it needs penalty='l1_ball', 'l2_ball', 'box' or "
+        "'simplex' with a radius; use solver='gd' for another penalty."),
+    "l1 ball": (
+        lambda solver, problem: isinstance(problem.penalty, L1Ball),
+        "solver={solver!r} goes from vertex to vertex of an l1 ball, so it needs "
+        "penalty='l1_ball' with a radius; use solver='gd' for another penalty."),
     "squared loss": (
         lambda solver, problem: isinstance(problem.loss, Squared),
         "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'."),
@@ -216,3 +224,8 @@ def bounded_step(step, curvature, rule):
 def full_clip_norm(problem):
     """Return the smallest clip norm that clips nothing, head-room included."""
     return problem.lipschitz / HEADROOM
+
+
+def usual_weight(problem):
+    """Return the bound on weights, 1 where there is none: for defaults that need a number."""
+    return problem.weight_bound if np.isfinite(problem.weight_bound) else 1.0

@@ -71,8 +71,8 @@ class StableGradientDescent(Solver):
     ignores: ClassVar[tuple] = ("batch_size",)
 
     @property
-    def clip_order(self):
-        return 1 if self.noise == "laplace" else 2
+    def clip_measure(self):
+        return "l1 norm" if self.noise == "laplace" else "l2 norm"
 
     @property
     def wants_holdout(self):

@@ -1,10 +1,11 @@
 """Linear models."""
 
 from dpsk.linear_model._huber import DPHuberRegressor
+from dpsk.linear_model._lasso import DPLasso
 from dpsk.linear_model._least_squares import DPLinearRegression, DPRidge
 from dpsk.linear_model._logistic import DPLogisticRegression
 from dpsk.linear_model._poisson import DPPoissonRegressor
 from dpsk.linear_model._svc import DPLinearSVC
 
-__all__ = ["DPHuberRegressor", "DPLinearRegression", "DPLinearSVC", "DPLogisticRegression",
-           "DPPoissonRegressor", "DPRidge"]
+__all__ = ["DPHuberRegressor", "DPLasso", "DPLinearRegression", "DPLinearSVC",
+           "DPLogisticRegression", "DPPoissonRegressor", "DPRidge"]

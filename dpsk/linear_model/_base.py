@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from dpsk._base import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
-from dpsk._penalties import PENALTIES
+from dpsk._penalties import CONSTRAINTS, PENALTIES
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import SOLVERS, Problem
 from dpsk._solvers.choice import auto_solver
@@ -36,7 +36,10 @@ class LinearEstimator(DPEstimator):
         check_flag("fit_intercept", self.fit_intercept)
         if self.precondition != "auto":
             check_flag("precondition", self.precondition)
-        if self.penalty.endswith("_ball"):
+        if self.data_norm_inf is not None:
+            check_real("data_norm_inf", self.data_norm_inf, low=1e-10, high=1e10,
+                       remedy="None, or a number in [1e-10, 1e10], a bound on entries of rows")
+        if self.penalty in CONSTRAINTS:
             check_real("radius", self.radius, low=0, open_low=True,
                        remedy=f"a finite number > 0, as penalty={self.penalty!r} needs one")
 
@@ -97,8 +100,7 @@ class LinearEstimator(DPEstimator):
         """
         n_samples, n_features = X.shape
         epsilon, delta = self._budget(n_samples)
-        rows = LinearModel(n_features, n_outputs, bool(self.fit_intercept),
-                           float(self.data_norm))
+        rows = self._row_model(n_features, n_outputs, bool(self.fit_intercept))
         facts = Problem(n_samples=n_samples, model=rows, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta,
                         weight_bound=np.inf if free_weights else weight_bound)
@@ -118,7 +120,7 @@ class LinearEstimator(DPEstimator):
         theta, matrix = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,
             whiten=rows if whitened else None,
-            enforced=[self._row_bound(whitened), *enforced],
+            enforced=[*self._row_bounds(whitened), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *(["preconditioner_"] if whitened else [])])
@@ -146,8 +148,9 @@ class LinearEstimator(DPEstimator):
         if not self.precondition:
             return False
         if not solver.whitens:
-            raise ValueError("precondition=True: a solver that releases moments has no use for "
-                             "it; leave precondition='auto', or use solver='gd'.")
+            raise ValueError("precondition=True: a solver that releases moments or moves inside a "
+                             "set has no use for it; leave precondition='auto', or use "
+                             "solver='gd'.")
         if sparse.issparse(X):
             raise ValueError("precondition=True: a preconditioner makes rows dense; pass a dense "
                              "X, or leave precondition='auto'.")
@@ -156,7 +159,12 @@ class LinearEstimator(DPEstimator):
                              "needs delta > 0; leave precondition='auto'.")
         return True
 
-    def _row_bound(self, whitened):
+    def _row_model(self, n_features, n_outputs, fit_intercept):
+        bound = None if self.data_norm_inf is None else float(self.data_norm_inf)
+        return LinearModel(n_features, n_outputs, fit_intercept, float(self.data_norm), bound)
+
+    def _row_bounds(self, whitened):
+        """Yield what is enforced on every row of features."""
         origin = "default" if self.data_norm == 1.0 else "declared"
         how = ("l2 norm of one row of features; longer rows are scaled down, in training and in "
                "prediction")
@@ -164,7 +172,11 @@ class LinearEstimator(DPEstimator):
             how += ", then a constant 1 is appended"
         if whitened:
             how += "; then rows are mapped by the released preconditioner to norm at most 1"
-        return Enforced("data_norm", float(self.data_norm), origin, how)
+        yield Enforced("data_norm", float(self.data_norm), origin, how)
+        if self.data_norm_inf is not None:
+            yield Enforced("data_norm_inf", float(self.data_norm_inf), "declared",
+                           "entries of a scaled row of features; larger ones are clipped, in "
+                           "training and in prediction")
 
     def _predict_raw(self, X):
         """Return raw predictions of bounded rows, shape (n,) or (n, n_outputs)."""
@@ -175,14 +187,15 @@ class LinearEstimator(DPEstimator):
         X = _without_duplicates(X)
         coef = self.coef_.T
         columns = coef if coef.ndim == 2 and coef.shape[1] > 1 else coef.reshape(-1)
-        model = LinearModel(X.shape[1], None, False, float(self.data_norm))
+        model = self._row_model(X.shape[1], None, False)
         with np.errstate(all="ignore"):
             # The same map as in training, where float64 makes it.
-            scale = model.row_scales(X)[0].astype(X.dtype, copy=False)
-            raw = model.predict_raw(columns, X, scale) + self.intercept_
+            bounded = model.bounded(X)
+            scale = model.row_scales(bounded)[0].astype(X.dtype, copy=False)
+            raw = model.predict_raw(columns, bounded, scale) + self.intercept_
             if self.preconditioner_ is None:
                 return raw
-            rows = LinearModel(X.shape[1], None, bool(self.fit_intercept), float(self.data_norm))
+            rows = self._row_model(X.shape[1], None, bool(self.fit_intercept))
             mapping = Preconditioner(rows, self.preconditioner_, self._keeps_length)
             factors = mapping.factors(X).astype(X.dtype)
         return raw * (factors if raw.ndim == 1 else factors[:, None])

@@ -1,25 +1,29 @@
 """Least squares with differential privacy, with and without a ridge."""
 
 from dpsk._losses import Squared
+from dpsk._penalties import ConstraintSet
+from dpsk._solvers.choice import solver_in_set
 from dpsk._solvers.whitening import MOST_COLUMNS
 from dpsk.linear_model._regressor import LinearRegressor
 
-__all__ = ["DPLinearRegression", "DPRidge"]
+__all__ = ["DPLinearRegression", "DPRidge", "LeastSquares"]
 
 
-class _LeastSquares(LinearRegressor):
+class LeastSquares(LinearRegressor):
     """Base of the regressors with the squared loss."""
 
     def _loss(self):
         return Squared()
 
     def _auto_solver(self, problem):
+        if isinstance(problem.penalty, ConstraintSet):
+            return solver_in_set(problem)
         # Beyond that many columns the moments cost more than a descent.
         narrow = problem.model.n_features <= MOST_COLUMNS
         return "sufficient_statistics" if narrow and problem.penalty.is_smooth else "gd"
 
 
-class DPLinearRegression(_LeastSquares):
+class DPLinearRegression(LeastSquares):
     r"""Linear regression trained with differential privacy.
 
     Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises half
@@ -37,26 +41,32 @@ class DPLinearRegression(_LeastSquares):
         never read from the data.
     alpha : float, default=0.0
         Strength of the penalty beside the **mean** loss, on the scale of [-1, 1].
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
-        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
+        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
+        `radius`, or are not negative and sum to it.
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd",
-            "sufficient_statistics"}, default="auto"
+        Size of a set; needed exactly there.
+    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
+            "minibatch_stgd", "sufficient_statistics"}, default="auto"
         "auto" takes "sufficient_statistics", or "gd" where the
-        penalty is not l2 or there are more than 2000 features.
+        penalty is not l2 or there are more than 2000 features, or inside a set whichever of
+        "accmd", "frank_wolfe" and "gd" has the least predicted risk. The former two keep the
+        intercept in the set.
     precondition : {"auto", True, False}, default="auto"
         Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-        penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
+        penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
     data_norm : float, default=1.0
         Rows of greater l2 norm are scaled down to it, in training and in prediction.
+    data_norm_inf : float or None, default=None
+        Entries of the scaled rows beyond +- it are clipped, in training and in prediction.
+        Solvers "accmd" and "frank_wolfe" gain from a small bound. None: `data_norm`.
     fit_intercept : bool, default=True
     solver_options : dict or None, default=None
         Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
@@ -94,9 +104,8 @@ class DPLinearRegression(_LeastSquares):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then noisy gradients ("gd", "sgd"), with noisy differences of them
-    ("svrg", "svrgpp"), or noisy second moments and cross products ("sufficient_statistics"), and
-    what follows from them. The
+    rows are whitened, then what the solver's plan holds: noisy gradients, differences or moments,
+    noisy coefficients, or choices made under noise; and what follows from them. The
     number of rows and features and all parameters are public.
 
     ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the
@@ -121,8 +130,8 @@ class DPLinearRegression(_LeastSquares):
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=1.0, fit_intercept=True, solver_options=None,
-                 random_state=None, verbose=0):
+                 clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
+                 solver_options=None, random_state=None, verbose=0):
         self.epsilon = epsilon
         self.delta = delta
         self.target_bounds = target_bounds
@@ -137,13 +146,14 @@ class DPLinearRegression(_LeastSquares):
         self.batch_size = batch_size
         self.clip_norm = clip_norm
         self.data_norm = data_norm
+        self.data_norm_inf = data_norm_inf
         self.fit_intercept = fit_intercept
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
 
 
-class DPRidge(_LeastSquares):
+class DPRidge(LeastSquares):
     r"""Ridge regression trained with differential privacy.
 
     Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises half
@@ -162,26 +172,32 @@ class DPRidge(_LeastSquares):
         never read from the data.
     alpha : float, default=1e-3
         Strength of the penalty beside the **mean** loss, on the scale of [-1, 1].
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
-        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
+        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
+        `radius`, or are not negative and sum to it.
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd",
-            "sufficient_statistics"}, default="auto"
+        Size of a set; needed exactly there.
+    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
+            "minibatch_stgd", "sufficient_statistics"}, default="auto"
         "auto" takes "sufficient_statistics", or "gd" where the
-        penalty is not l2 or there are more than 2000 features.
+        penalty is not l2 or there are more than 2000 features, or inside a set whichever of
+        "accmd", "frank_wolfe" and "gd" has the least predicted risk. The former two keep the
+        intercept in the set.
     precondition : {"auto", True, False}, default="auto"
         Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-        penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
+        penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
     data_norm : float, default=1.0
         Rows of greater l2 norm are scaled down to it, in training and in prediction.
+    data_norm_inf : float or None, default=None
+        Entries of the scaled rows beyond +- it are clipped, in training and in prediction.
+        Solvers "accmd" and "frank_wolfe" gain from a small bound. None: `data_norm`.
     fit_intercept : bool, default=True
     solver_options : dict or None, default=None
         Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
@@ -219,9 +235,8 @@ class DPRidge(_LeastSquares):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then noisy gradients ("gd", "sgd"), with noisy differences of them
-    ("svrg", "svrgpp"), or noisy second moments and cross products ("sufficient_statistics"), and
-    what follows from them. The
+    rows are whitened, then what the solver's plan holds: noisy gradients, differences or moments,
+    noisy coefficients, or choices made under noise; and what follows from them. The
     number of rows and features and all parameters are public.
 
     ``predict(X)`` is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the
@@ -246,8 +261,8 @@ class DPRidge(_LeastSquares):
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
                  alpha=1e-3, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=1.0, fit_intercept=True, solver_options=None,
-                 random_state=None, verbose=0):
+                 clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
+                 solver_options=None, random_state=None, verbose=0):
         self.epsilon = epsilon
         self.delta = delta
         self.target_bounds = target_bounds
@@ -262,6 +277,7 @@ class DPRidge(_LeastSquares):
         self.batch_size = batch_size
         self.clip_norm = clip_norm
         self.data_norm = data_norm
+        self.data_norm_inf = data_norm_inf
         self.fit_intercept = fit_intercept
         self.solver_options = solver_options
         self.random_state = random_state

@@ -28,26 +28,31 @@ class DPLogisticRegression(LinearClassifier):
         Probability in the guarantee. None: ``1 / n**2``. 0 asks for pure epsilon.
     alpha : float, default=0.0
         Strength of the penalty beside the **mean** loss.
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
-        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
+        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
+        `radius`, or are not negative and sum to it.
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd",
-            "last_iterate", "output_perturbation"}, default="auto"
+        Size of a set; needed exactly there.
+    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
+            "minibatch_stgd", "last_iterate", "output_perturbation"}, default="auto"
         "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
-        is strong for the budget, and "gd" otherwise.
+        is strong for the budget, one of "accmd", "frank_wolfe" and "gd" inside a set, by their
+        predicted risks, and "gd" otherwise. The former two keep the intercept in the set.
     precondition : {"auto", True, False}, default="auto"
         Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-        penalty, as `alpha` and balls speak of the coefficients of the rows as they are; and
+        penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     data_norm : float, default=1.0
         Rows of greater l2 norm are scaled down to it, in training and in prediction.
+    data_norm_inf : float or None, default=None
+        Entries of the scaled rows beyond +- it are clipped, in training and in prediction.
+        Solvers "accmd" and "frank_wolfe" gain from a small bound. None: `data_norm`.
     fit_intercept : bool, default=True
     class_weight : dict or None, default=None
         Public weights of the classes' losses. "balanced" is refused: class counts are data.
@@ -88,9 +93,8 @@ class DPLogisticRegression(LinearClassifier):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then noisy gradients ("gd", "sgd"), with noisy differences of them
-    ("svrg", "svrgpp"), or one noisy coefficient vector ("output_perturbation"), and what follows
-    from them. The
+    rows are whitened, then what the solver's plan holds: noisy gradients, differences or moments,
+    noisy coefficients, or choices made under noise; and what follows from them. The
     number of rows and features, the labels and all parameters are public.
 
     ``decision_function(X)`` is linear in the rows *after* they are scaled to `data_norm`: with
@@ -116,8 +120,8 @@ class DPLogisticRegression(LinearClassifier):
     def __init__(self, epsilon=1.0, *, delta=None, alpha=0.0, penalty="l2", l1_ratio=0.5,
                  radius=None, solver="auto", precondition="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
-                 fit_intercept=True, class_weight=None, classes=None, solver_options=None,
-                 random_state=None, verbose=0):
+                 data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
+                 solver_options=None, random_state=None, verbose=0):
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha
@@ -131,6 +135,7 @@ class DPLogisticRegression(LinearClassifier):
         self.batch_size = batch_size
         self.clip_norm = clip_norm
         self.data_norm = data_norm
+        self.data_norm_inf = data_norm_inf
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.classes = classes

@@ -157,6 +157,20 @@ def anchored(solver, delta, lengths, share=0.9, step=1e-3):
                    lambda z: ratio * z * spread, families=("hinge",))
 
 
+def accmd(delta, steps=3, step=1e-3):
+    """Mirror steps well inside a wide ball: a weighted sum of the answers."""
+    params = dict(solver="accmd", delta=delta, max_iter=steps, penalty="l2_ball", radius=10.0,
+                  learning_rate=step / 100.0)
+    # How far each answer of unit size has moved the result at the end.
+    mirrored, point = np.zeros(steps), np.zeros(steps)
+    for k in range(steps):
+        mirrored[k] = step * (k + 2) / 4
+        point += 2 / (k + 2) * (mirrored - point)
+    unit, spread = CLIP / N * point.sum(), CLIP / N * np.linalg.norm(point)
+    return Setting(params, unit, lambda t, z, dimension: norm.sf((t - 1) * unit / (z * spread)),
+                   lambda z: z * spread, is_gaussian=True, families=("logistic",))
+
+
 def last_iterate(delta, alpha=0.5, steps=6, step=1e-3):
     """Noisy steps that contract: the shift and the noise fade alike, so the price is attained."""
     params = dict(solver="last_iterate", delta=delta, alpha=alpha, max_iter=steps,
@@ -194,6 +208,7 @@ def certified(delta, alpha=0.5, tolerance=1e-3):
 
 #: For every solver, its settings as functions of delta. A new solver needs an entry.
 SETTINGS = {
+    "accmd": {"ball": accmd},
     "gd": {"plain": gd},
     "sgd": {"poisson": sgd},
     # A number of rounds that is given stands for one that was drawn.
@@ -215,6 +230,8 @@ SETTINGS = {
 
 #: Solvers whose releases are audited as they leave the oracle, in test_releases.
 RELEASES = {"sufficient_statistics"}
+#: Solvers whose choices are audited as they leave the oracle, in test_choices.
+CHOICES = {"frank_wolfe"}
 
 
 def audits(solver):

@@ -13,7 +13,7 @@ def noise_times(monkeypatch):
     noise, and the tests that expect weaker noise then fail.
     """
     normal, gamma_norm = mechanisms.standard_normal, mechanisms.gamma_norm_noise
-    laplace = mechanisms.laplace
+    laplace, gumbel = mechanisms.laplace, mechanisms.gumbel_noise
 
     def set_factor(factor):
         monkeypatch.setattr(mechanisms, "standard_normal",
@@ -22,5 +22,7 @@ def noise_times(monkeypatch):
                             lambda stream, shape: factor * laplace(stream, shape))
         monkeypatch.setattr(mechanisms, "gamma_norm_noise",
                             lambda stream, shape, scale: gamma_norm(stream, shape, factor * scale))
+        monkeypatch.setattr(mechanisms, "gumbel_noise",
+                            lambda stream, shape, scale: gumbel(stream, shape, factor * scale))
 
     return set_factor

@@ -121,6 +121,8 @@ HOSTILE = [0.0, 1e-300, 1e-30, 1.0, 3.0, 1e10, 1e30, 1e300]
 @pytest.mark.parametrize("intercept", [True, False])
 def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_times, monkeypatch):
     """One step from zero, or one release: the distance to a neighbour is what is accounted."""
+    if solver == "frank_wolfe":
+        pytest.skip("releases vertices; test_coordinates bounds how far their scores move")
     noise_times(0.0)
     rng = np.random.default_rng(0)
     n, step, clip_norm = 14, 0.3, 0.2

@@ -16,7 +16,16 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from audit_settings import EPSILON, FAMILIES, LEVEL, RELEASES, SETTINGS, audits, gaussian_mu
+from audit_settings import (
+    CHOICES,
+    EPSILON,
+    FAMILIES,
+    LEVEL,
+    RELEASES,
+    SETTINGS,
+    audits,
+    gaussian_mu,
+)
 from scipy.special import betaincinv
 from scipy.stats import binom, norm
 
@@ -33,7 +42,7 @@ OTHERS = [case for case, always in ALL if not always]
 
 
 def test_every_solver_and_every_family_is_audited():
-    assert set(SOLVERS) == set(SETTINGS) | RELEASES
+    assert set(SOLVERS) == set(SETTINGS) | RELEASES | CHOICES
     cases = [case.values for case in CASES]
     assert {(solver, name) for solver, name, _ in cases} == {
         (solver, name) for solver in SETTINGS for name in SETTINGS[solver]}

@@ -115,12 +115,14 @@ def test_the_curve_meets_the_declared_budget_and_is_monotone(cls, solver):
 
 @every_estimator
 def test_pure_epsilon_is_stated_as_such(cls):
-    if not bounds_gradients(cls):
+    in_ball = cls().get_params()["penalty"] == "l1_ball"
+    if not bounds_gradients(cls) and not in_ball:
         with pytest.raises(ValueError, match=r"delta=0\.0"):
             _certificate(cls, delta=0)
         return
     certificate = _certificate(cls, delta=0)
-    assert certificate.delta == 0 and certificate.solver == "output_perturbation"
+    assert certificate.delta == 0 and certificate.solver == (
+        "frank_wolfe" if in_ball else "output_perturbation")
     assert certificate.delta_at(1.0) == 0.0
     assert certificate.epsilon_at(0.0) <= 1.0 * (1 + 1e-9)
 
@@ -146,6 +148,9 @@ def test_bounds_say_where_they_come_from(cls):
         # A clip norm that clips nothing gives way to the bound that loss and rows imply.
         assert _bound(_certificate(cls, "gd", clip_norm=np.inf), "clip_norm") == replace(
             _bound(_certificate(cls, "gd", clip_norm=1e9), "clip_norm"), origin="derived")
+    assert "data_norm_inf" not in [one.name for one in default.enforced]
+    clipped = _bound(_certificate(cls, "gd", data_norm_inf=0.5), "data_norm_inf")
+    assert (clipped.value, clipped.origin) == (0.5, "declared")
     assert "constant 1" in _bound(default, "data_norm").how
     assert "constant 1" not in _bound(_certificate(cls, fit_intercept=False), "data_norm").how
 
@@ -220,7 +225,8 @@ def test_a_certificate_cannot_be_changed(cls):
 
 
 #: What every solver's sums are made of, dense rows of float64.
-_ARITHMETIC = {"gd": "grid", "stgd": "grid", "minibatch_stgd": "grid", "sgd": "float",
+_ARITHMETIC = {"gd": "grid", "accmd": "grid", "stgd": "grid", "minibatch_stgd": "grid",
+               "sgd": "float", "frank_wolfe": "float",
                "rrpsgd": "float", "svrg": "float", "svrgpp": "float",
                "output_perturbation": "snapped", "last_iterate": "snapped",
                "sufficient_statistics": "grid"}

@@ -102,7 +102,9 @@ def _patience(solver):
 
 
 def _weak_ridge(solver):
-    return {"alpha": 1e-3} if "alpha" in SOLVER_PARAMS.get(solver, {}) else {}
+    """Return a penalty that hardly binds, or a set that holds the signal."""
+    ridge = {"alpha": 1e-3} if "alpha" in SOLVER_PARAMS.get(solver, {}) else {}
+    return {"radius": 5.0, **ridge}
 
 
 @every_regressor_fit

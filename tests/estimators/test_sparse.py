@@ -41,7 +41,7 @@ def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
     X, y = _rows(cls)
     dense, sparse = _fit(cls, solver, X, y), _fit(cls, solver, container(X), y)
     assert (dense.privacy_.arithmetic == "grid") == (solver in (
-        "gd", "stgd", "minibatch_stgd", "sufficient_statistics"))
+        "accmd", "gd", "stgd", "minibatch_stgd", "sufficient_statistics"))
     _agree(solver, dense, sparse)
     for method in ("predict", "decision_function", "predict_proba"):
         if hasattr(dense, method):

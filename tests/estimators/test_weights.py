@@ -35,7 +35,9 @@ def test_other_weights_draw_other_noise_under_a_seed(cls, solver):
     weights = np.ones(len(y))
     first = model.fit(X, y, sample_weight=weights).coef_.copy()
     weights[0] = 0.5
-    assert np.all(first != model.fit(X, y, sample_weight=weights).coef_)
+    differs = first != model.fit(X, y, sample_weight=weights).coef_
+    # Of few vertices some may be the same.
+    assert np.any(differs) if solver == "frank_wolfe" else np.all(differs)
 
 
 def _two_halves(cls):

@@ -116,7 +116,7 @@ def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon,
 @every_estimator
 def test_it_is_on_by_default_where_the_public_rule_says_so(cls):
     X, y = training_rows(cls())
-    plain = {"alpha": 0.0, "solver": "gd"}
+    plain = {"alpha": 0.0, "solver": "gd", "penalty": "l2"}
     assert cls(**plain).fit(X, y).preconditioner_ is not None
     for params in ({"alpha": 0.1}, {"penalty": "l1_ball", "radius": 1.0},
                    {"penalty": "l2_ball", "radius": 1.0}, {"precondition": False}):

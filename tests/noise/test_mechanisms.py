@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._privacy.mechanisms import gamma_norm_noise, laplace, standard_normal
+from dpsk._privacy.mechanisms import (
+    gamma_norm_noise,
+    gumbel_noise,
+    laplace,
+    standard_normal,
+)
 from dpsk._privacy.sampling import EntropyStream, KeyedStream, exponentials
 from tests.noise.levels import follows
 
@@ -101,3 +106,26 @@ def test_gamma_norm_noise_is_one_vector_whatever_its_shape():
     flat = gamma_norm_noise(KeyedStream(key), (6,), 2.0)
     np.testing.assert_array_equal(gamma_norm_noise(KeyedStream(key), (3, 2), 2.0),
                                   flat.reshape(3, 2))
+
+
+@streams
+def test_gumbel_noise_follows_the_gumbel_law_of_its_scale(make_stream):
+    noise = gumbel_noise(make_stream(), (_N // 2, 2), 0.3)
+    assert noise.shape == (_N // 2, 2)
+    assert follows(noise, stats.gumbel_r(scale=0.3))
+    for wrong in (2 / 3, 3 / 2):
+        assert not follows(wrong * noise, stats.gumbel_r(scale=0.3))
+
+
+@pytest.mark.parametrize("word, uniform", [(0, 0.0), (1, 1.0)])
+def test_gumbel_noise_is_finite_at_both_ends_of_its_uniform(word, uniform):
+    class Extreme:
+        """The lowest magnitude of either sign."""
+
+        def words(self, count):
+            return np.full(count, word, dtype=np.uint64)
+
+    noise = gumbel_noise(Extreme(), (3,), 1.0)
+    assert np.all(np.isfinite(noise))
+    # A uniform within 2^-127 of its end, where a double near 1 would have stopped at 2^-53.
+    assert np.all(noise > 80.0 if uniform else noise < -4.0)

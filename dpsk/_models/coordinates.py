@@ -1,0 +1,66 @@
+"""Entries of rows: clipped to a bound, and the largest of each row."""
+
+import numpy as np
+from scipy import sparse
+
+from dpsk._utils.blocks import row_blocks
+
+__all__ = ["clipped_entries", "row_maxima"]
+
+_BLOCK_ROWS = 1 << 14
+
+
+def clipped_entries(X, scale, bound):
+    """Return scaled rows with entries clipped to ``[-bound, bound]``, a new array like X.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, n_features)
+    scale : ndarray of float64, shape (n,)
+    bound : float
+
+    Returns
+    -------
+    rows : ndarray or CSR matrix, with the dtype and the places of the entries of X
+    """
+    if not sparse.issparse(X):
+        out = np.empty(X.shape, X.dtype)
+        for part in row_blocks(len(X), X.shape[1]):
+            scaled = np.multiply(X[part], scale[part, None], dtype=np.float64)
+            out[part] = np.clip(scaled, -bound, bound, out=scaled)
+        return out
+    data = np.empty(len(X.data), X.data.dtype)
+    for entries, factors in _csr_blocks(X, scale):
+        scaled = X.data[entries] * factors
+        data[entries] = np.clip(scaled, -bound, bound, out=scaled)
+    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
+
+
+def row_maxima(X, scale):
+    """Return the largest absolute entry of every row times its scale, float64, shape (n,).
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, n_features)
+    scale : ndarray of float64, shape (n,), or None for 1
+    """
+    scale = np.ones(X.shape[0]) if scale is None else scale
+    maxima = np.zeros(X.shape[0])
+    if not sparse.issparse(X):
+        for part in row_blocks(len(X), X.shape[1]):
+            maxima[part] = np.abs(X[part]).max(axis=1, initial=0.0)
+        return maxima * scale
+    filled = np.flatnonzero(np.diff(X.indptr))
+    if filled.size:
+        # Absolute values would be a copy of all entries.
+        maxima[filled] = np.maximum(np.maximum.reduceat(X.data, X.indptr[filled]),
+                                    -np.minimum.reduceat(X.data, X.indptr[filled]))
+    return maxima * scale
+
+
+def _csr_blocks(X, scale):
+    """Yield slices of the entries of a CSR matrix and the scale of each entry's row."""
+    for start in range(0, X.shape[0], _BLOCK_ROWS):
+        pointers = X.indptr[start:start + _BLOCK_ROWS + 1]
+        factors = np.repeat(scale[start:start + _BLOCK_ROWS], np.diff(pointers))
+        yield slice(pointers[0], pointers[-1]), factors

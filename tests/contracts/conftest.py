@@ -1,0 +1,20 @@
+"""Fixtures of the contract tests."""
+
+import pytest
+
+from dpsk import _base
+from dpsk._privacy.ledger import Ledger
+
+
+@pytest.fixture
+def ledgers(monkeypatch):
+    """Collect the ledgers that fits open."""
+    opened = []
+
+    class Kept(Ledger):
+        def __init__(self, plan):
+            super().__init__(plan)
+            opened.append(self)
+
+    monkeypatch.setattr(_base, "Ledger", Kept)
+    return opened
