@@ -22,6 +22,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/utility/defaults.py --output docs/results/defaults.md
 	$(BIN)/python benchmarks/paper/stable_gradient.py \
 		--output docs/results/stable_gradient.md
+	$(BIN)/python benchmarks/paper/output_perturbation_table.py \
+		--output docs/results/output_perturbation_table.md
 
 lint: $(VENV)/.test
 	$(BIN)/python -m pip install -q ruff

@@ -158,7 +158,7 @@ class DPEstimator(BaseEstimator):
         self.privacy_ = Certificate(
             epsilon=problem.epsilon, delta=problem.delta, event=event,
             noise_multiplier=noise_multiplier, estimator=type(self).__name__, solver=name,
-            enforced=(*enforced, *self._gradient_bounds(solver)),
+            enforced=(*enforced, *self._gradient_bounds(solver), *solver.stated()),
             public=(*public, *solver.public_facts(problem)),
             released=tuple(released), noise_source=stream.description,
             reproducible=stream.reproducible, arithmetic=oracle.arithmetic,

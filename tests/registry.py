@@ -129,6 +129,11 @@ def make_estimator(cls, solver, **params):
     return cls(**{"solver": solver, **SOLVER_PARAMS.get(solver, {}), **params})
 
 
+def takes_several_classes(solver):
+    """Whether the solver `solver` takes the loss of several classes."""
+    return "scalar prediction" not in SOLVERS[solver].requires
+
+
 def training_rows(estimator, n=80, n_features=4, seed=0):
     """Return rows and targets that `estimator` can be fitted on."""
     rng = np.random.default_rng(seed)

@@ -140,6 +140,33 @@ class LinearModel:
             dz *= scale if dz.ndim == 1 else scale[:, None]
         out[:self.n_features] += X.T @ dz
 
+    def outer_sum(self, curvatures, X, scale, out):
+        """Add the sum of outer products of entering rows to `out`, overwriting `curvatures`.
+
+        Parameters
+        ----------
+        curvatures : ndarray of shape (n,)
+            Weights of the rows.
+        X : ndarray or CSR matrix of shape (n, n_features)
+        scale : ndarray of shape (n,), or None
+        out : ndarray of float64, shape (len(theta), len(theta))
+        """
+        p = self.n_features
+        if self.fit_intercept:
+            out[-1, -1] += curvatures.sum()
+        if scale is not None:
+            curvatures *= scale
+        if self.fit_intercept:
+            cross = X.T @ curvatures
+            out[:p, -1] += cross
+            out[-1, :p] += cross
+        if scale is not None:
+            curvatures *= scale
+        if sparse.issparse(X):
+            out[:p, :p] += (X.T @ sparse.diags_array(curvatures) @ X).toarray()
+        else:
+            out[:p, :p] += X.T @ (X * curvatures[:, None])
+
 
 def row_norms(X):
     """Return l2 norms of rows in float64, right for entries whose squares overflow too."""

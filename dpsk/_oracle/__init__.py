@@ -6,6 +6,7 @@ from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.last_iterate import LastIterate, LastIterateOracle
 from dpsk._oracle.least_squares import LeastSquaresOracle
 from dpsk._oracle.moments import MomentOracle, thresholded, whitening
+from dpsk._oracle.objective import ObjectiveOracle, PerturbedObjective, determinant_loss
 from dpsk._oracle.output import OneRelease, OutputOracle, steps_to_certify
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.rows import Rows
@@ -14,6 +15,7 @@ from dpsk._oracle.threshold import ThresholdOracle, ThresholdRounds
 
 __all__ = ["AnchoredSums", "DifferenceOracle", "DifferenceSums", "GradientOracle", "GridSums",
            "LastIterate", "LastIterateOracle", "LeastSquaresOracle", "MaxNormSums",
-           "MomentOracle", "OneRelease", "OutputOracle", "RowSums", "Rows", "SelectionOracle",
-           "Selections", "ThresholdOracle", "ThresholdRounds", "grid_bits", "steps_to_certify",
-           "thresholded", "whitening"]
+           "MomentOracle", "ObjectiveOracle", "OneRelease", "OutputOracle", "PerturbedObjective",
+           "RowSums", "Rows", "SelectionOracle", "Selections", "ThresholdOracle",
+           "ThresholdRounds", "determinant_loss", "grid_bits", "steps_to_certify", "thresholded",
+           "whitening"]

@@ -14,7 +14,7 @@ from dpsk._privacy.sensitivity import (
     minimiser_sensitivity,
 )
 
-__all__ = ["OneRelease", "OutputOracle", "steps_to_certify"]
+__all__ = ["OneRelease", "OutputOracle", "noised", "steps_to_certify"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class OutputOracle:
         self._ledger.charge(self._event)
         for _ in range(n_steps):
             theta = penalty.prox(theta - step * self._gradient(theta, penalty), step)
-        return self._released(np.where(np.isfinite(theta), theta, 0.0), sensitivity)
+        return self._released(theta, sensitivity)
 
     def minimise(self, theta, penalty, step, tolerance, n_steps):
         """Return the noisy minimiser, to a certified gradient norm.
@@ -148,7 +148,7 @@ class OutputOracle:
             for _ in range(n_steps):
                 theta = theta - step * self._gradient(theta, penalty)
             found = theta
-        return self._released(np.where(np.isfinite(found), found, 0.0), sensitivity)
+        return self._released(found, sensitivity)
 
     def _accelerated(self, theta, penalty, tolerance, n_steps):
         """Return a point whose gradient norm is certified, or None after too many steps."""
@@ -187,13 +187,30 @@ class OutputOracle:
         return exact * self._sums.rounding
 
     def _released(self, theta, sensitivity):
-        """Return theta plus noise, both on a grid far finer than the noise."""
-        unit = 2.0 ** (math.floor(math.log2(self._noise_multiplier * sensitivity)) - 30)
-        # Rounding theta moves each of two neighbouring ones by up to half a unit a coordinate.
-        scale = self._noise_multiplier * (sensitivity + unit * math.sqrt(theta.size))
-        if self._pure:
-            noise = mechanisms.gamma_norm_noise(self._stream, theta.shape, scale)
-        else:
-            noise = scale * mechanisms.standard_normal(self._stream, theta.shape)
-        # Both are whole multiples of the unit, so their sum shows no finer bits.
-        return (np.rint(theta / unit) + np.rint(noise / unit)) * unit
+        return noised(theta, sensitivity, self._noise_multiplier, self._pure, self._stream)
+
+
+def noised(theta, sensitivity, noise_multiplier, pure, stream):
+    """Return theta plus noise, both on a grid far finer than the noise.
+
+    Parameters
+    ----------
+    theta : ndarray of float64
+        A coordinate that is not finite counts as 0.
+    sensitivity : float
+    noise_multiplier : float
+        Scale of the noise over the sensitivity.
+    pure : bool
+        Whether the noise has a density proportional to ``exp(-||z|| / scale)``; else normal.
+    stream : EntropyStream or KeyedStream
+    """
+    theta = np.where(np.isfinite(theta), theta, 0.0)
+    unit = 2.0 ** (math.floor(math.log2(noise_multiplier * sensitivity)) - 30)
+    # Rounding theta moves each of two neighbouring ones by up to half a unit a coordinate.
+    scale = noise_multiplier * (sensitivity + unit * math.sqrt(theta.size))
+    if pure:
+        noise = mechanisms.gamma_norm_noise(stream, theta.shape, scale)
+    else:
+        noise = scale * mechanisms.standard_normal(stream, theta.shape)
+    # Both are whole multiples of the unit, so their sum shows no finer bits.
+    return (np.rint(theta / unit) + np.rint(noise / unit)) * unit

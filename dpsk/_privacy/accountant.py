@@ -8,9 +8,9 @@ Every answer is an upper bound.
 import math
 from dataclasses import dataclass
 
-from dpsk._privacy import gdp, pure
+from dpsk._privacy import dominated, gdp, pure
 from dpsk._privacy.bracket import smallest_passing
-from dpsk._privacy.events import Gaussian, Pure, SampledGaussian, tally
+from dpsk._privacy.events import Dominated, Gaussian, Pure, SampledGaussian, tally
 from dpsk._privacy.pld import loss_bound
 
 __all__ = ["Account", "Releases", "account", "delta", "epsilon", "merge"]
@@ -55,16 +55,25 @@ class Releases:
         Sampling rates strictly between 0 and 1.
     bounded : tuple of (Pure, int)
         Losses strictly above 0.
+    dominated : tuple of (Dominated, int)
+        Slopes strictly above 0.
     """
 
     mu: float
     sampled: tuple
     bounded: tuple
+    dominated: tuple = ()
 
     @property
     def pure_epsilon(self):
         """Loss that is never exceeded; infinite with Gaussian noise."""
-        return math.inf if self.mu > 0 or self.sampled else pure.basic_epsilon(self.bounded)
+        endless = self.mu > 0 or self.sampled or self.dominated
+        return math.inf if endless else pure.basic_epsilon(self.bounded)
+
+    @property
+    def is_gaussian(self):
+        """Whether nothing but full-batch Gaussian noise is released."""
+        return not (self.sampled or self.bounded or self.dominated)
 
 
 def merge(event):
@@ -80,13 +89,13 @@ def merge(event):
     Releases
         With one Gaussian for all full-batch releases.
     """
-    parts = {Gaussian: [], SampledGaussian: [], Pure: []}
+    parts = {Gaussian: [], SampledGaussian: [], Pure: [], Dominated: []}
     for part, count in tally(event).items():
         simple = _SIMPLEST[type(part)](part)
         if simple is not None:
             parts[type(simple)].append((simple, count))
     mu = math.hypot(*(part.mu * math.sqrt(count) for part, count in parts[Gaussian]))
-    return Releases(mu, tuple(parts[SampledGaussian]), tuple(parts[Pure]))
+    return Releases(mu, *(tuple(parts[kind]) for kind in (SampledGaussian, Pure, Dominated)))
 
 
 def _simplest_sampled(event):
@@ -95,10 +104,16 @@ def _simplest_sampled(event):
     return event if event.sampling_rate > 0 else None
 
 
+def _simplest_bounded(event):
+    return event if event.epsilon > 0 else None
+
+
 _SIMPLEST = {
     Gaussian: lambda event: event,
     SampledGaussian: _simplest_sampled,
-    Pure: lambda event: event if event.epsilon > 0 else None,
+    Pure: _simplest_bounded,
+    Dominated: lambda event: event if event.slope > 0 else _simplest_bounded(
+        Pure(event.offset)),
 }
 
 
@@ -129,10 +144,14 @@ def account_merged(releases, epsilon, coarsen=1.0):
     epsilon = float(epsilon)
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon={epsilon!r}: must be a finite number >= 0.")
-    if not releases.sampled and not releases.bounded:
+    if releases.is_gaussian:
         bound = min(1.0, gdp.delta(releases.mu, epsilon) * _CLOSED_FORM_ROUNDING)
         return Account(epsilon, bound, "closed form")
-    if releases.mu == 0 and not releases.sampled and len(releases.bounded) == 1:
+    if _counts(releases) == releases.dominated and sum(n for _, n in releases.dominated) == 1:
+        (event, _), = releases.dominated
+        bound = dominated.delta(event.offset, event.slope, epsilon)
+        return Account(epsilon, bound, "closed form")
+    if _counts(releases) == releases.bounded and len(releases.bounded) == 1:
         (event, count), = releases.bounded
         bound = pure.optimal_delta(event.epsilon, count, epsilon)
         return Account(epsilon, bound, "optimal composition")
@@ -152,7 +171,7 @@ def _account_loss(releases, epsilon, coarsen):
 
 def _counts(releases):
     gaussian = ((Gaussian(releases.mu), 1),) if releases.mu > 0 else ()
-    return (*gaussian, *releases.sampled, *releases.bounded)
+    return (*gaussian, *releases.sampled, *releases.bounded, *releases.dominated)
 
 
 def delta(event, epsilon):
@@ -220,7 +239,7 @@ def epsilon(event, delta):
         return releases.pure_epsilon
     if delta == 1:
         return 0.0
-    if not releases.sampled and not releases.bounded:
+    if releases.is_gaussian:
         # twice the margin, so that evaluating delta there stays below despite rounding
         return gdp.epsilon(releases.mu, delta / _CLOSED_FORM_ROUNDING**2)
     return _solve_epsilon(releases, delta)
@@ -234,7 +253,7 @@ def _solve_epsilon(releases, delta):
         return 0.0
     most = releases.pure_epsilon
     guess, slope = min(most, 1.0), -5.0
-    if releases.mu > 0 or releases.sampled or len(releases.bounded) > 1:
+    if len(_counts(releases)) > 1 or releases.sampled:
         guess, slope = smallest_passing(lambda e: excess(e, 8.0), guess, slope=slope,
                                         rtol=1e-3, low=1e-9, high=1e9)
     result, _ = smallest_passing(excess, guess, slope=slope, rtol=1e-6, low=1e-9, high=1e9)

@@ -66,7 +66,7 @@ def calibrate(make_event, epsilon, delta):
 def _calibrate(make_event, epsilon, delta):
     releases = accountant.merge(make_event(1.0))
     _check_solvable(make_event, releases, delta)
-    if releases.sampled or (releases.bounded and delta > 0):
+    if releases.sampled or releases.dominated or (releases.bounded and delta > 0):
         scale, spent = _search(make_event, epsilon, delta)
     elif delta == 0:
         scale, spent = _solve(lambda r: r.pure_epsilon, epsilon, make_event), None
@@ -84,10 +84,10 @@ _cached = lru_cache(maxsize=256)(_calibrate)
 
 
 def _check_solvable(make_event, releases, delta):
-    if releases.mu == 0 and not releases.sampled and not releases.bounded:
+    if releases.mu == 0 and releases.is_gaussian:
         raise ValueError("make_event: the event releases nothing, so any scale is private; "
                          "release something or skip the calibration.")
-    if delta == 0 and (releases.mu > 0 or releases.sampled):
+    if delta == 0 and math.isinf(releases.pure_epsilon):
         raise ValueError("delta=0.0: Gaussian noise needs delta > 0; use 1/n**2 for n rows, "
                          "or a mechanism with Laplace or gamma noise.")
     seen = -math.expm1(sum(count * math.log1p(-event.sampling_rate)
@@ -150,7 +150,8 @@ def _variance(releases):
                   * math.sinh(min(600.0, event.noise_multiplier**-2))
                   for event, count in releases.sampled)
     bounded = sum(count * event.epsilon**2 for event, count in releases.bounded)
-    return releases.mu**2 + sampled + bounded
+    dominated = sum(count * event.slope**2 for event, count in releases.dominated)
+    return releases.mu**2 + sampled + bounded + dominated
 
 
 def _verified(make_event, scale, epsilon, delta, spent):

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, fields
 
-__all__ = ["Composed", "Event", "Gaussian", "Pure", "Repeated", "SampledGaussian",
+__all__ = ["Composed", "Dominated", "Event", "Gaussian", "Pure", "Repeated", "SampledGaussian",
            "event_from_dict", "tally"]
 
 
@@ -67,6 +67,24 @@ class Pure(Event):
 
 
 @dataclass(frozen=True)
+class Dominated(Event):
+    """A release whose privacy loss is at most ``offset + slope Rho``, in both directions.
+
+    `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
+    data set that the loss is taken of. Bounds the minimiser of an objective with a random
+    linear term, which is not a Gaussian mechanism.
+    """
+
+    offset: float
+    slope: float
+
+    def __post_init__(self):
+        for name in ("offset", "slope"):
+            value = getattr(self, name)
+            _require(_finite(value) and value >= 0, name, value, "a finite number >= 0")
+
+
+@dataclass(frozen=True)
 class Repeated(Event):
     """The same kind of release, `count` times, each free to depend on the earlier ones."""
 
@@ -90,7 +108,7 @@ class Composed(Event):
         _require(ok, "events", self.events, "a tuple of Event")
 
 
-_ELEMENTARY = (Gaussian, SampledGaussian, Pure)
+_ELEMENTARY = (Gaussian, SampledGaussian, Pure, Dominated)
 _EVENTS = {cls.__name__: cls for cls in (*_ELEMENTARY, Repeated, Composed)}
 
 

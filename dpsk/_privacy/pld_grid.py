@@ -7,8 +7,8 @@ For a pair :math:`(P, Q)` the loss is :math:`L = \log(P/Q)`. In a grid cell
 
 moves to the upper end and the rest of :math:`p` to the lower. This keeps both masses and
 replaces the convex curve :math:`a \mapsto H_a(P \| Q)` by its chords, which lie above it.
-Every pair here is its own mirror image, so the cells below zero are those above it with P
-and Q exchanged.
+`NormalMixture` and `TwoPoint` are their own mirror images, so their cells below zero are those
+above it with P and Q exchanged. `RayleighBound` bounds both directions by one law.
 
 References
 ----------
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
+from dpsk._privacy.events import Dominated, Gaussian, Pure, SampledGaussian
 
-__all__ = ["LossGrid", "NormalMixture", "TwoPoint", "loss_law"]
+__all__ = ["LossGrid", "NormalMixture", "RayleighBound", "TwoPoint", "loss_law"]
 
 # Gauss-Legendre rules (widest cell in noise units, nodes); beyond: differences of ndtr
 _RULES = ((0.02, np.polynomial.legendre.leggauss(4)),
@@ -229,10 +229,65 @@ class TwoPoint:
         masses[index + 1] += mass * share
 
 
+@dataclass(frozen=True)
+class RayleighBound:
+    """The loss ``offset + slope Rho`` with density ``r exp(-r^2 / 2)`` of Rho.
+
+    The law of a bound on the loss under P, in either direction. Together with a Q of density
+    ``exp(-loss)``, the rest of whose mass is where P has none, it is a pair that dominates.
+
+    Parameters
+    ----------
+    offset : float
+        >= 0.
+    slope : float
+        > 0.
+    """
+
+    offset: float
+    slope: float
+
+    def largest_loss(self, tail):
+        """Loss above which a mass of at most `tail` lies."""
+        return self.offset + self.slope * math.sqrt(-2 * math.log(tail))
+
+    def nodes(self, tail):
+        """Masses and losses of a trapezoidal rule that leaves out at most `tail`."""
+        r = np.linspace(0.0, math.sqrt(-2 * math.log(tail)), 400)
+        return r * np.exp(-0.5 * r**2) * (r[1] - r[0]), self.offset + self.slope * r
+
+    def grid(self, step, tail):
+        """Discretise on multiples of `step`; see `NormalMixture.grid`."""
+        size = max(1, math.ceil(self.largest_loss(tail) / step))
+        edges = np.maximum(step * np.arange(size + 1) - self.offset, 0.0) / self.slope
+        survival = np.exp(-0.5 * edges**2)
+        # Differences of the exponents lose no relative accuracy far out.
+        mass = survival[:-1] * -np.expm1(-0.5 * np.diff(edges) * (edges[:-1] + edges[1:]))
+        rise = self._rise(edges, mass, step)
+        masses = np.zeros(2 * size + 1)
+        masses[size + 1:] += rise
+        masses[size:-1] += mass - rise
+        return LossGrid(step, masses, float(survival[-1]))
+
+    def _rise(self, edges, mass, step):
+        # the chord where a cell is narrow for the quadrature, all terms positive; else all of it
+        widest, rule = _RULES[-1]
+        left, half = edges[:-1], np.diff(edges) / 2
+        low = step * np.arange(len(mass))
+        rise = np.zeros(len(mass))
+        for node, weight in zip(*rule, strict=True):
+            r = left + half * (1 + node)
+            above = self.offset + self.slope * r - low
+            rise += weight * half * r * np.exp(-0.5 * r**2) * -np.expm1(-above)
+        rise = np.minimum(rise / -math.expm1(-step), mass)
+        return np.where(2 * half <= widest, rise, mass)
+
+
 _LAWS = {
     Gaussian: lambda event: NormalMixture(1.0, 2 / event.mu),
     SampledGaussian: lambda event: NormalMixture(event.sampling_rate, event.noise_multiplier),
     Pure: lambda event: TwoPoint(event.epsilon),
+    Dominated: lambda event: RayleighBound(event.offset, event.slope),
 }
 
 

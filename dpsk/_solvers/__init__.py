@@ -6,6 +6,7 @@ from dpsk._solvers.frank_wolfe import FrankWolfe
 from dpsk._solvers.gd import GradientDescent
 from dpsk._solvers.last_iterate import LastIterateDescent
 from dpsk._solvers.minibatch_stgd import MiniBatchStableGradientDescent
+from dpsk._solvers.objective_perturbation import ObjectivePerturbation
 from dpsk._solvers.output_perturbation import OutputPerturbation
 from dpsk._solvers.rrpsgd import RandomRoundDescent
 from dpsk._solvers.sgd import StochasticGradientDescent
@@ -20,6 +21,7 @@ SOLVERS = {
     "gd": GradientDescent,
     "last_iterate": LastIterateDescent,
     "minibatch_stgd": MiniBatchStableGradientDescent,
+    "objective_perturbation": ObjectivePerturbation,
     "output_perturbation": OutputPerturbation,
     "rrpsgd": RandomRoundDescent,
     "sgd": StochasticGradientDescent,

@@ -128,6 +128,10 @@ class Solver(ABC):
     def minimize(self, oracle, penalty, theta):
         """Run from the public start `theta` and return a Result."""
 
+    def stated(self):
+        """Return what the certificate states besides the clip norm, a list of Enforced."""
+        return []
+
     @classmethod
     def options(cls):
         """Return the names of the fields, sorted."""
@@ -166,6 +170,11 @@ REQUIREMENTS = {
         lambda solver, problem: isinstance(problem.penalty, L1Ball),
         "solver={solver!r} goes from vertex to vertex of an l1 ball, so it needs "
         "penalty='l1_ball' with a radius; use solver='gd' for another penalty."),
+    "scalar prediction": (
+        lambda solver, problem: not problem.loss.vector_output,
+        "solver={solver!r} needs a scalar prediction, and {loss} has several, in which one row "
+        "moves several directions of the Hessian. Only binary classification is supported. For "
+        "more classes use solver='gd', or solver='output_perturbation' at delta=0."),
     "squared loss": (
         lambda solver, problem: isinstance(problem.loss, Squared),
         "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'."),
@@ -176,8 +185,9 @@ REQUIREMENTS = {
     "delta > 0": (
         lambda solver, problem: problem.delta > 0,
         "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
-        "delta=None for 1/n**2, or use solver='output_perturbation' for pure epsilon where the "
-        "loss is convex with a bounded slope, and solver='stgd' elsewhere."),
+        "delta=None for 1/n**2, or use solver='objective_perturbation' for pure epsilon, "
+        "solver='output_perturbation' for that with several classes, or solver='stgd' for a loss "
+        "that is not convex."),
 }
 
 

@@ -5,8 +5,9 @@ import numpy as np
 from dpsk._penalties import ConstraintSet, L1Ball
 from dpsk._privacy import gdp
 from dpsk._solvers.descent import default_steps
+from dpsk._solvers.risks import RISKS
 
-__all__ = ["auto_solver", "ridge_outweighs_noise", "signal", "solver_in_set"]
+__all__ = ["auto_solver", "solver_in_set"]
 
 #: What the two predicted risks inside an l1 ball are multiplied with; measured.
 _DESCENT_RISK, _VERTEX_RISK = 0.016, 0.23
@@ -26,31 +27,16 @@ def auto_solver(problem):
 
     Notes
     -----
-    Write ``S = n mu / sqrt(d)``, L for the bound on a row's gradient. The last of many noisy
-    iterates has noise risk ``2 L^2 / (alpha S^2)``: the stationary variance of T_eff-priced
-    steps. Releasing every gradient of an accelerated descent that stops early costs about
-    ``2 L / S``, bias included (measured). The former is less where ``alpha S > L``.
+    Predictions follow from public facts. L bounds a row's gradient, beta its curvature, S is
+    ``n mu / sqrt(d)``, or ``n epsilon / d`` for pure epsilon, and ``2 L / S`` is the length of
+    the noise in a mean gradient that is released once. Constants are measured.
     """
-    penalty = problem.penalty
-    if isinstance(penalty, ConstraintSet):
+    if isinstance(problem.penalty, ConstraintSet):
         return solver_in_set(problem)
-    if problem.delta == 0:
-        return "output_perturbation" if problem.loss.convex else "stgd"
-    ridge = penalty.is_smooth and penalty.strong_convexity > 0
-    if not ridge or not problem.loss.convex or not np.isfinite(problem.lipschitz):
-        return "gd"
-    return "last_iterate" if ridge_outweighs_noise(problem) else "gd"
-
-
-def ridge_outweighs_noise(problem):
-    """Return whether ``alpha S > L``, with which the last iterate alone is the better release."""
-    return problem.penalty.strong_convexity * signal(problem) > problem.lipschitz
-
-
-def signal(problem):
-    """Return ``S = n mu / sqrt(d)``, the size of a mean over that of its noise."""
-    mu = gdp.mu(problem.epsilon, problem.delta)
-    return problem.n_samples * mu / np.sqrt(problem.model.dimension)
+    if not problem.loss.convex:
+        return "gd" if problem.delta > 0 else "stgd"
+    risks = {name: risk(problem) for name, risk in RISKS.items()}
+    return min(risks, key=risks.get)
 
 
 def solver_in_set(problem):

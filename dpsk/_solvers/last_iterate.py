@@ -13,7 +13,7 @@ from dpsk._solvers.base import (
     check_monotone,
     full_clip_norm,
 )
-from dpsk._solvers.choice import ridge_outweighs_noise, signal
+from dpsk._solvers.risks import ridge_outweighs_noise, signal
 
 __all__ = ["LastIterateDescent"]
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from dpsk._solvers import SOLVERS
 from dpsk._utils.labels import encode_labels
 from dpsk._utils.parameters import check_real
 from dpsk.linear_model._base import LinearEstimator
@@ -22,6 +23,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         tags = super().__sklearn_tags__()
         # At epsilon=1 with 50 rows half of the fits miss what heavy class weights should give.
         tags.classifier_tags.poor_score = True
+        solver = SOLVERS.get(self.solver) if isinstance(self.solver, str) else None
+        if solver is not None and "scalar prediction" in solver.requires:
+            tags.classifier_tags.multi_class = False
         return tags
 
     @abstractmethod

@@ -38,10 +38,10 @@ class DPLasso(LeastSquares):
         Share of l1 in ``penalty="elasticnet"``.
     solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
             "minibatch_stgd"}, default="auto"
-        "auto" takes whichever of "accmd", "frank_wolfe" and "gd" has the least predicted risk;
-        outside of sets what DPRidge takes.
+        "auto" takes whichever of "frank_wolfe" and "gd" has the least predicted risk; outside
+        of sets what DPRidge takes.
     precondition : {"auto", True, False}, default="auto"
-        Whether a quarter of the budget goes to a noisy second moment of the rows, which then
+        Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
         penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.

@@ -20,6 +20,8 @@ class LeastSquares(LinearRegressor):
             return solver_in_set(problem)
         # Beyond that many columns the moments cost more than a descent.
         narrow = problem.model.n_features <= MOST_COLUMNS
+        if problem.delta == 0:
+            return "objective_perturbation"
         return "sufficient_statistics" if narrow and problem.penalty.is_smooth else "gd"
 
 
@@ -34,8 +36,7 @@ class DPLinearRegression(LeastSquares):
     epsilon : float, default=1.0
         Privacy budget; smaller is more private.
     delta : float or None, default=None
-        Probability in the guarantee. None: ``1 / n**2``. Above 0: the noise is
-        Gaussian.
+        Probability in the guarantee. None: ``1 / n**2``. 0 asks for pure epsilon.
     target_bounds : (float, float), default=(-1.0, 1.0)
         Public bounds of the targets, which are clipped to them. A constant by default,
         never read from the data.
@@ -47,13 +48,13 @@ class DPLinearRegression(LeastSquares):
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Size of a set; needed exactly there.
+        Radius of a ball; needed exactly there.
     solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
-            "minibatch_stgd", "sufficient_statistics"}, default="auto"
-        "auto" takes "sufficient_statistics", or "gd" where the
-        penalty is not l2 or there are more than 2000 features, or inside a set whichever of
-        "accmd", "frank_wolfe" and "gd" has the least predicted risk. The former two keep the
-        intercept in the set.
+            "minibatch_stgd", "objective_perturbation", "sufficient_statistics"},
+            default="auto"
+        "auto" takes "sufficient_statistics", or "gd" where the penalty is not l2 or there are
+        more than 2000 features; at ``delta=0``, "objective_perturbation". Inside a set it
+        takes "gd", or "frank_wolfe" where its predicted risk is less.
     precondition : {"auto", True, False}, default="auto"
         Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
@@ -165,8 +166,7 @@ class DPRidge(LeastSquares):
     epsilon : float, default=1.0
         Privacy budget; smaller is more private.
     delta : float or None, default=None
-        Probability in the guarantee. None: ``1 / n**2``. Above 0: the noise is
-        Gaussian.
+        Probability in the guarantee. None: ``1 / n**2``. 0 asks for pure epsilon.
     target_bounds : (float, float), default=(-1.0, 1.0)
         Public bounds of the targets, which are clipped to them. A constant by default,
         never read from the data.
@@ -178,13 +178,13 @@ class DPRidge(LeastSquares):
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Size of a set; needed exactly there.
+        Radius of a ball; needed exactly there.
     solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
-            "minibatch_stgd", "sufficient_statistics"}, default="auto"
-        "auto" takes "sufficient_statistics", or "gd" where the
-        penalty is not l2 or there are more than 2000 features, or inside a set whichever of
-        "accmd", "frank_wolfe" and "gd" has the least predicted risk. The former two keep the
-        intercept in the set.
+            "minibatch_stgd", "objective_perturbation", "sufficient_statistics"},
+            default="auto"
+        "auto" takes "sufficient_statistics", or "gd" where the penalty is not l2 or there are
+        more than 2000 features; at ``delta=0``, "objective_perturbation". Inside a set it
+        takes "gd", or "frank_wolfe" where its predicted risk is less.
     precondition : {"auto", True, False}, default="auto"
         Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no

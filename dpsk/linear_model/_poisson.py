@@ -32,12 +32,14 @@ class DPPoissonRegressor(LinearRegressor):
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Size of a set; needed exactly there.
+        Radius of a ball; needed exactly there.
     solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
-            "minibatch_stgd", "last_iterate", "output_perturbation"}, default="auto"
-        "auto" takes "output_perturbation" at ``delta=0``, "last_iterate" where an l2 penalty
-        is strong for the budget, one of "accmd", "frank_wolfe" and "gd" inside a set, by their
-        predicted risks, and "gd" otherwise. The former two keep the intercept in the set.
+            "minibatch_stgd", "last_iterate", "output_perturbation", "objective_perturbation"},
+            default="auto"
+        "auto" takes the one whose excess risk, predicted from public numbers, is least: "gd"
+        without a penalty; with an l2 penalty one of "last_iterate" and the perturbations, or
+        "gd" under heavy noise; inside a set "gd", or "frank_wolfe" on an l1 ball; and at
+        ``delta=0`` outside of sets "objective_perturbation".
     precondition : {"auto", True, False}, default="auto"
         Whether a fifth of the budget goes to a noisy second moment of the rows, which then
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no

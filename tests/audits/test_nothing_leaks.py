@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from tests.estimators.pairs import build
-from tests.registry import ESTIMATORS, documented_solvers
+from tests.registry import ESTIMATORS, documented_solvers, takes_several_classes
 
 # Sizes that no public number of the fits below equals.
 N, D = 37, 3
@@ -47,6 +47,13 @@ def neighbours(X, y):
 
 def make(cls, solver, **params):
     return build(cls, solver, delta=1e-3, random_state=3, batch_size=9, max_iter=20, **params)
+
+
+def class_counts(cls, solver):
+    """Return the numbers of classes to fit, 0 for a regression."""
+    if not is_classifier(cls()):
+        return (0,)
+    return (2, 3) if takes_several_classes(solver) else (2,)
 
 
 PAIRS = [(cls, solver) for _, cls in sorted(ESTIMATORS.items())

@@ -24,7 +24,7 @@ from dpsk import (
 )
 from dpsk._models.linear import HEADROOM
 from dpsk._solvers import SOLVERS
-from tests.registry import documented_solvers
+from tests.registry import documented_solvers, takes_several_classes
 
 L1_RATIOS = {"l2": 0.0, "elasticnet": 0.5, "l1": 1.0}
 THRESHOLD = 0.1
@@ -54,6 +54,7 @@ RUNS = {
     "last_iterate": [(lambda n: {"epsilon": 1e4}, 1e-6), (lambda n: {"max_iter": 2000}, 1e-6)],
     "output_perturbation": [(lambda n: {}, 1e-6), (lambda n: {"max_iter": 1000}, 1e-6)],
     # The ridge covers the noise that is declared, and is alpha where that is little.
+    "objective_perturbation": [(lambda n: {"epsilon": 1e4}, 1e-6)],
     "sufficient_statistics": [(lambda n: {"epsilon": 1e4}, 1e-6)],
     # The step follows the noise that is declared.
     "rrpsgd": [(lambda n: {"max_iter": 3000, "batch_size": n, "epsilon": 1e6,
@@ -74,7 +75,8 @@ CASES = [pytest.param(kind, solver, run, id=f"{kind}-{solver}-{run}")
          for solver in sorted(set(RUNS) & documented_solvers(cls))
          for run in range(len(RUNS[solver]))
          # The squared hinge bounds no slope.
-         if params.get("loss") is None or "loss.lipschitz" not in SOLVERS[solver].requires]
+         if (params.get("loss") is None or "loss.lipschitz" not in SOLVERS[solver].requires)
+         and (kind not in SEVERAL or takes_several_classes(solver))]
 #: Solvers inside sets, run in test_zero_noise_in_sets.
 IN_SETS = {"accmd", "frank_wolfe"}
 WHITENED = [case for case in CASES if SOLVERS[case.values[1]].whitens]
@@ -106,7 +108,8 @@ def test_the_optimum_of_the_whitened_problem_is_reached(kind, solver, run, alpha
 
 
 #: Options under which the average that a solver may return has converged as well.
-LAST = {"gd": {"iterate": "last"}, "sgd": {"iterate": "tail"}}
+LAST = {"gd": {"iterate": "last"}, "sgd": {"iterate": "tail"}, "output_perturbation": None,
+        "objective_perturbation": None}
 
 
 @pytest.mark.parametrize("penalty", ["elasticnet", "l1"])

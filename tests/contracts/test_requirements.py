@@ -31,7 +31,7 @@ class _Rough:
     lipschitz = math.inf
     smoothness = math.inf
     convex = False
-    vector_output = False
+    vector_output = True
 
 
 @pytest.mark.parametrize("requirement", sorted(REQUIREMENTS))
@@ -61,6 +61,7 @@ _UNMET = [*((name, {"clip_norm": math.inf}, "clip_norm=inf") for name in (
           ("frank_wolfe", {"penalty": "l2_ball"}, "needs penalty='l1_ball'"),
           ("output_perturbation", {}, "bounded slope"),
           ("last_iterate", {"alpha": 0.1}, "bounded slope"),
+          ("objective_perturbation", {"penalty": "l1"}, "penalty='l2'"),
           ("sufficient_statistics", {"penalty": "l1"}, "penalty='l2'")]
 
 

@@ -222,7 +222,7 @@ def test_a_parameter_the_solver_has_no_use_for_is_refused(cls, solver):
 
 @every_estimator
 def test_auto_is_a_registered_solver_chosen_by_public_facts(cls):
-    pure = "output_perturbation" in documented_solvers(cls)
+    pure = "objective_perturbation" in documented_solvers(cls)
     for delta in (None, 1e-6, *([0.0] if pure else [])):
         chosen = []
         for seed in range(2):

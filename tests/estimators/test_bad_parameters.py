@@ -61,9 +61,8 @@ _CASES = [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}-{i}")
           for i, case in enumerate(_SOMEWHERE)]
 _GAUSSIAN = [pytest.param(cls, solver, id=f"{name}-{solver}")
              for name, cls in sorted(ESTIMATORS.items())
-             for solver in ["auto", *sorted(documented_solvers(cls))]
-             if ("delta > 0" in SOLVERS[solver].requires if solver != "auto"
-                 else not bounds_gradients(cls) and cls().penalty != "l1_ball")]
+             for solver in sorted(documented_solvers(cls))
+             if "delta > 0" in SOLVERS[solver].requires]
 
 
 @pytest.fixture(autouse=True)
@@ -184,9 +183,8 @@ def test_a_generator_is_refused_as_copies_would_repeat_noise(cls, value):
 
 @pytest.mark.parametrize("cls, solver", _GAUSSIAN)
 def test_delta_zero_is_refused_by_a_solver_with_gaussian_noise(cls, solver):
-    text = refusal(cls(delta=0) if solver == "auto" else build(cls, solver, delta=0))
-    assert "delta=0.0" in text and "output_perturbation" in text
-    assert repr(solver) in text or solver == "auto"
+    text = refusal(build(cls, solver, delta=0))
+    assert "delta=0.0" in text and "objective_perturbation" in text and repr(solver) in text
 
 
 @every_estimator

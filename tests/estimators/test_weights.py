@@ -5,7 +5,13 @@ import pytest
 from sklearn.base import is_classifier
 
 from tests.estimators.pairs import build
-from tests.registry import ESTIMATORS, documented_solvers, every_fit, training_rows
+from tests.registry import (
+    ESTIMATORS,
+    documented_solvers,
+    every_fit,
+    takes_several_classes,
+    training_rows,
+)
 
 CLASSIFIER_FITS = [pytest.param(cls, solver, id=f"{name}-{solver}")
                    for name, cls in sorted(ESTIMATORS.items()) if is_classifier(cls())
@@ -88,6 +94,10 @@ def test_class_weights_that_are_all_one_change_nothing_but_the_noise(cls, solver
 def test_class_weights_work_for_several_classes(cls, solver):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 3)), np.arange(90) % 3
+    if not takes_several_classes(solver):
+        with pytest.raises(ValueError, match="scalar prediction"):
+            build(cls, solver, class_weight={2: 5.0}).fit(X, y)
+        return
     model = build(cls, solver, class_weight={2: 5.0}).fit(X, y)
     assert model.coef_.shape == (3, 3)
     model.set_params(class_weight={2: 0.1}).fit(X, y, sample_weight=10 * rng.random(90))

@@ -16,7 +16,13 @@ from dpsk._privacy.events import Gaussian, tally
 from dpsk._solvers import SOLVERS
 from dpsk._solvers.whitening import moment_budget
 from tests.estimators.pairs import build
-from tests.registry import ESTIMATORS, documented_solvers, every_estimator, training_rows
+from tests.registry import (
+    ESTIMATORS,
+    documented_solvers,
+    every_estimator,
+    takes_several_classes,
+    training_rows,
+)
 
 WHITENING = [pytest.param(cls, solver, id=f"{name}-{solver}")
              for name, cls in sorted(ESTIMATORS.items())
@@ -63,7 +69,8 @@ def test_prediction_follows_from_the_released_attributes(cls, solver, params):
 
 
 @pytest.mark.parametrize("cls, solver", [case for case in WHITENING
-                                         if is_classifier(case.values[0]())])
+                                         if is_classifier(case.values[0]())
+                                         and takes_several_classes(case.values[1])])
 def test_prediction_follows_from_the_released_attributes_for_three_classes(cls, solver):
     X, y = load_iris(return_X_y=True)
     model = build(cls, solver, precondition=True, data_norm=5.0).fit(X, y)

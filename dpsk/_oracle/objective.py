@@ -1,0 +1,242 @@
+r"""The minimiser of an objective with a random linear term, released to a certified tolerance.
+
+Over the sum of clipped losses the objective is
+``J(theta) = sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``. Its exact minimiser is a
+bijection of the noise b, whose density under two neighbouring data sets differs by a shift of
+b by at most ``2 C`` and by a determinant ratio of at most ``1 + beta / lam``. Nobody has the
+exact minimiser: what leaves is a point of certified gradient norm with a second, far smaller
+noise, which hides how the exact one was missed.
+
+References
+----------
+Chaudhuri, Monteleoni and Sarwate, "Differentially private empirical risk minimization", JMLR
+2011. Iyengar, Near, Song, Thakkar, Thakurta and Wang, "Towards practical differentially
+private convex optimization", S&P 2019 (approximate minima). Nesterov, "Introductory lectures
+on convex optimization", 2004, Theorem 2.2.3 (the steps that suffice).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from dpsk._oracle.output import noised
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy import mechanisms
+from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure
+
+__all__ = ["ObjectiveOracle", "PerturbedObjective", "determinant_loss", "steps_that_suffice"]
+
+#: Beyond so many coordinates a factorisation costs more than the steps that it saves.
+_MOST_COORDINATES = 500
+_MOST_FACTORISATIONS = 40
+_MOST_CHEAP_STEPS = 400
+
+
+@dataclass(frozen=True)
+class PerturbedObjective:
+    """The declaration of one minimiser: that of the noisy objective, and its tolerance's.
+
+    The noise multiplier is the scale of b over the clip norm, so that b moves by at most
+    ``2 / noise_multiplier`` of its scale.
+
+    Parameters
+    ----------
+    pure : bool
+    ridge : float
+        Curvature of the l2 term beside the mean loss, on every coordinate; ``lam / n``.
+    determinant : float
+        Bound on what the determinants can add to the loss.
+    tail : float
+        Price of the second noise: an epsilon if `pure`, else a mu.
+    tolerance : float
+        Norm of the gradient of ``J / n`` to certify.
+    """
+
+    pure: bool
+    ridge: float
+    determinant: float
+    tail: float
+    tolerance: float
+
+    def __call__(self, noise_multiplier):
+        return Composed(self.releases(noise_multiplier))
+
+    def releases(self, noise_multiplier):
+        """Return the event of the exact minimiser and that of the second noise."""
+        shift = 2.0 / noise_multiplier
+        if self.pure:
+            return Pure(self.determinant + shift), Pure(self.tail)
+        return Dominated(self.determinant + 0.5 * shift**2, shift), Gaussian(self.tail)
+
+
+def determinant_loss(smoothness, ridge, n_samples):
+    """Return ``log(1 + beta / lam)`` with ``lam = n ridge``.
+
+    Replacing a row takes a matrix of rank one and norm at most beta from the Hessian and adds
+    another: either alone changes its determinant by that factor at most.
+    """
+    return math.log1p(smoothness / (n_samples * ridge))
+
+
+def steps_that_suffice(smoothness, ridge, start, tolerance):
+    """Return how many accelerated steps reach a gradient of norm `tolerance` on any data.
+
+    The excess falls by ``1 - 1 / sqrt(kappa)`` a step from at most ``start^2 / ridge``,
+    `start` being the gradient's norm at the start, and half the squared norm of a gradient is
+    at most the curvature times the excess.
+    """
+    kappa = (smoothness + ridge) / ridge
+    needed = math.sqrt(kappa) * math.log(2.0 * kappa * (start / tolerance) ** 2)
+    return max(1, math.ceil(needed))
+
+
+class ObjectiveOracle:
+    """Minimise a noisy objective and release the result once.
+
+    b, the exact minimiser, the residual, and which algorithm got there never leave. Everything
+    runs in float64, and a coordinate that is not finite becomes 0 before the second noise.
+
+    Parameters
+    ----------
+    sums : RowSums
+        Holds the rows and clips their gradients.
+    declared : PerturbedObjective
+    noise_multiplier : float
+    stream : EntropyStream or KeyedStream
+    ledger : Ledger
+    """
+
+    arithmetic = "snapped"
+
+    @classmethod
+    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
+        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
+        sums = RowSums(problem.model, problem.loss, rows, clip_norm)
+        return cls(sums, declared, noise_multiplier, stream, ledger)
+
+    def __init__(self, sums, declared, noise_multiplier, stream, ledger):
+        self._sums, self._declared = sums, declared
+        self._events = declared.releases(noise_multiplier)
+        self._noise_multiplier = noise_multiplier
+        self._stream, self._ledger = stream, ledger
+
+    def minimise(self, theta, penalty):
+        """Return the noisy minimiser of the mean loss and the declared ridge.
+
+        Parameters
+        ----------
+        theta : ndarray of float64
+            Public start.
+        penalty : Penalty
+            An l2 penalty no stronger than the declared ridge, which takes its place.
+
+        Returns
+        -------
+        theta : ndarray of float64
+
+        Raises
+        ------
+        ValueError
+            If the declared bounds do not hold; nothing has been drawn then.
+        """
+        self._check(penalty)
+        declared, sums = self._declared, self._sums
+        for event in self._events:
+            self._ledger.charge(event)
+        found = self._minimiser(theta, self._linear_term(theta.shape))
+        # In the mean's units the rounding of n-term sums is n u C.
+        missed = declared.tolerance + sums.n_samples * 2.0**-53 * sums.clip_norm
+        return noised(found, 2.0 * missed / declared.ridge, 1.0 / declared.tail, declared.pure,
+                      self._stream)
+
+    def _check(self, penalty):
+        sums, declared = self._sums, self._declared
+        plain = penalty.is_smooth and penalty.smoothness == penalty.strong_convexity
+        if sums.loss.vector_output or not plain or penalty.smoothness > declared.ridge:
+            raise ValueError("solver='objective_perturbation' needs a scalar prediction and an "
+                             "l2 penalty on all coordinates; use solver='gd'.")
+        determinant = determinant_loss(sums.smoothness, declared.ridge, sums.n_samples)
+        if not determinant <= declared.determinant:
+            raise ValueError("solver_options: ridge: the declared ridge is too weak for the "
+                             "curvature of a row's loss; leave it out.")
+
+    def _linear_term(self, shape):
+        """Draw ``b / n``."""
+        scale = self._noise_multiplier * self._sums.clip_norm
+        if self._declared.pure:
+            noise = mechanisms.gamma_norm_noise(self._stream, shape, scale)
+        else:
+            noise = scale * mechanisms.standard_normal(self._stream, shape)
+        return noise / self._sums.n_samples
+
+    def _minimiser(self, theta, linear):
+        """Return a point at which the gradient's norm is at most the tolerance."""
+        found = None
+        if theta.size <= _MOST_COORDINATES:
+            found = self._newton(theta, linear)
+        # What Newton's method cannot certify, accelerated steps reach for every data set.
+        return self._accelerated(theta, linear) if found is None else found
+
+    def _gradient(self, theta, linear):
+        mean = self._sums.gradient(theta) / self._sums.n_samples
+        return mean + self._declared.ridge * theta + linear
+
+    def _newton(self, theta, linear):
+        """Return a certified point, or None where damped Newton steps stall."""
+        gradient = self._gradient(theta, linear)
+        for _ in range(_MOST_FACTORISATIONS):
+            if np.linalg.norm(gradient) <= self._declared.tolerance:
+                return theta
+            hessian = self._sums.hessian(theta) / self._sums.n_samples
+            hessian[np.diag_indices_from(hessian)] += self._declared.ridge
+            try:
+                factor = cho_factor(hessian, check_finite=False)
+            except LinAlgError:
+                return None
+            stepped = self._with_factor(theta, gradient, factor, linear)
+            if stepped is None:
+                return None
+            theta, gradient = stepped
+        return None
+
+    def _with_factor(self, theta, gradient, factor, linear):
+        """Step with one factorisation while it shrinks the gradient quickly; None if never."""
+        moved = None
+        for _ in range(_MOST_CHEAP_STEPS):
+            norm = np.linalg.norm(gradient)
+            if norm <= self._declared.tolerance:
+                return theta, gradient
+            direction = cho_solve(factor, gradient, check_finite=False)
+            for halvings in range(1 if moved else 30):
+                following = theta - 0.5**halvings * direction
+                next_gradient = self._gradient(following, linear)
+                next_norm = np.linalg.norm(next_gradient)
+                if next_norm <= (1.0 - 1e-4 * 0.5**halvings) * norm:
+                    break
+            else:
+                return moved
+            theta, gradient = following, next_gradient
+            moved = theta, gradient
+            if next_norm > 0.3 * norm:
+                break
+        return moved
+
+    def _accelerated(self, theta, linear):
+        """Take accelerated steps until certified, at most so many as always suffice."""
+        sums, ridge, tolerance = self._sums, self._declared.ridge, self._declared.tolerance
+        # At the public start, zero, no row's gradient is longer than the clip norm.
+        start = sums.clip_norm + np.linalg.norm(linear)
+        step = 1.0 / (sums.smoothness + ridge)
+        root = math.sqrt(step * ridge)
+        momentum = (1.0 - root) / (1.0 + root)
+        point = theta
+        for _ in range(steps_that_suffice(sums.smoothness, ridge, start, tolerance)):
+            gradient = self._gradient(point, linear)
+            if np.linalg.norm(gradient) <= tolerance:
+                return point
+            following = point - step * gradient
+            point = following + momentum * (following - theta)
+            theta = following
+        return theta
