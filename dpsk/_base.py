@@ -7,14 +7,14 @@ import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator
 
-from dpsk._models import Preconditioner
-from dpsk._oracle import MomentOracle, Rows, thresholded, whitening
+from dpsk._oracle import Rows
 from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.mechanisms import standard_normal
 from dpsk._privacy.sampling import open_stream, random_index
 from dpsk._solvers import SOLVERS, check_requirements
-from dpsk._solvers.whitening import WithMoments, moment_budget, whitening_floor
+from dpsk._stages import Preceded
 from dpsk._utils.content import content_digest
 from dpsk._utils.parameters import check_choice, check_integer, check_random_state, check_real
 from dpsk._version import __version__
@@ -84,7 +84,7 @@ class DPEstimator(BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, whiten=None, enforced,
+    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), enforced,
                public, released):
         """Run the private part of the fit on validated rows; set `n_iter_` and `privacy_`.
 
@@ -98,17 +98,14 @@ class DPEstimator(BaseEstimator):
         weights : ndarray of shape (n,) or None
         holdout : (X, y) or None
             Public rows, if the solver wants some.
-        whiten : LinearModel or None
-            The model of the rows as they are, if a share of the budget goes to their second
-            moment and `problem` speaks of whitened rows.
+        stages : sequence of Whitening or Counting
+            Releases that come first; what they released stays on them.
         enforced : list of Enforced
         public, released : list of str
 
         Returns
         -------
-        theta : ndarray of float64, shape of the problem's model
-        matrix : ndarray of float64 or None
-            The preconditioner.
+        theta : ndarray of float64, like the problem's start
         """
         given = self._build_solver(name)
         check_requirements(name, given, problem)
@@ -122,38 +119,24 @@ class DPEstimator(BaseEstimator):
         apart = open_stream(self.random_state, partial(self._public_context, problem, solver))
         given = given.drawn(problem, partial(random_index, apart))
         solver = given.configured(problem)
-        plan = declared = solver.plan(problem)
-        if whiten is not None:
-            plan = WithMoments(moment_budget(problem), declared)
+        declared = solver.plan(problem)
+        first = tuple(stage.event(problem) for stage in stages)
+        plan = Preceded(first, declared) if first else declared
         noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
         event = plan(noise_multiplier)
         if self.verbose:
             print(f"{type(self).__name__}: {solver}, noise multiplier {noise_multiplier:.6g}")
         ledger = Ledger(event)
-        matrix = None
         # Overflow and the like would otherwise warn depending on the rows.
         with np.errstate(all="ignore"):
-            if whiten is not None:
-                moments = MomentOracle(whiten, X, plan.mu, stream, ledger)
-                released_moment = moments.second_moment()
-                moment, entries = thresholded(released_moment, moments.noise_std,
-                                              whiten.fit_intercept)
-                floor = whitening_floor(moments.noise_std, entries, problem.loss,
-                                        whiten.data_norm)
-                matrix, directions = whitening(moment, floor)
-                # A step fitted to the released moment; the plan does not depend on it.
-                left = np.linalg.eigvalsh(matrix @ released_moment @ matrix)[-1]
-                solver = given.configured(replace(problem, directions=directions,
-                                                  unevenness=max(1.0, float(left))))
-                if problem.loss.keeps_length:
-                    # The usual whitened row then has about norm 1.
-                    matrix = matrix / np.sqrt(directions)
-                mapped = Preconditioner(whiten, matrix, problem.loss.keeps_length).transform(X)
-                rows = replace(rows, X=mapped, owned=True)
-            clip_norm = solver.clip_norm if solver.clips else None
-            oracle = solver.oracle.open(problem, declared, clip_norm, rows, noise_multiplier,
-                                        stream, ledger)
-            result = solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
+            for stage in stages:
+                problem, rows = stage.release(problem, rows, stream, ledger)
+                # Steps may be fitted to what was released; the plan does not depend on it.
+                solver = given.configured(problem)
+            oracle = solver.oracle.open(problem, declared, solver.clip_bounds, rows,
+                                        noise_multiplier, stream, ledger)
+            start = problem.start(partial(standard_normal, apart))
+            result = solver.minimize(oracle, problem.penalty, start)
         self.n_iter_ = result.n_iter
         self.privacy_ = Certificate(
             epsilon=problem.epsilon, delta=problem.delta, event=event,
@@ -163,7 +146,7 @@ class DPEstimator(BaseEstimator):
             released=tuple(released), noise_source=stream.description,
             reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
-        return result.theta, matrix
+        return result.theta
 
     def _gradient_bounds(self, solver):
         """Yield the bound on a row's gradient, where the solver has one."""

@@ -24,8 +24,8 @@ every_file = pytest.mark.parametrize("path", [
     pytest.param(path, id=str(path.relative_to(_ROOT))) for path in _MODULES + _TESTS])
 
 #: Layers from the top; a module imports from its own layer's package or from lower ones.
-_LAYERS = {"_solvers": 2, "_oracle": 3, "_losses": 4, "_penalties": 4, "_models": 4,
-           "_privacy": 4, "_utils": 5, "_version": 6}
+_LAYERS = {"_stages": 2, "_solvers": 3, "_oracle": 4, "_losses": 5, "_penalties": 5, "_models": 5,
+           "_privacy": 5, "_utils": 6, "_version": 7}
 _ESTIMATORS = 1
 
 _DRAWING = {"dpsk/_privacy/mechanisms.py", "dpsk/_privacy/sampling.py"}

@@ -28,6 +28,10 @@ class Loss(ABC):
     reversal : float
         Largest distance between the clipped gradients of one row at two predictions, over the
         clip norm: 2 where they can be opposite. A bound on what differences are clipped to.
+    minimax : bool
+        Whether it has a dual variable.
+    n_extra : int
+        Number of trained numbers beside the model's.
     most_steps : int
         The most steps on whitened rows by default.
     """
@@ -36,6 +40,8 @@ class Loss(ABC):
     smoothness: float
     convex = True
     vector_output = False
+    minimax = False
+    n_extra = 0
     clip_share = 0.3
     plain_gain = 2.0
     whitened_gain = 1.0

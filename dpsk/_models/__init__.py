@@ -1,6 +1,7 @@
 """Maps from rows to raw predictions, and of rows to rows."""
 
 from dpsk._models.linear import LinearModel
+from dpsk._models.mlp import MLP
 from dpsk._models.preconditioner import Preconditioner
 
-__all__ = ["LinearModel", "Preconditioner"]
+__all__ = ["MLP", "LinearModel", "Preconditioner"]

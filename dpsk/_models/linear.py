@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._models.coordinates import clipped_entries, row_maxima
+from dpsk._models.linear_pass import LinearPass
 from dpsk._utils.blocks import csr_blocks, row_blocks
 
 __all__ = ["HEADROOM", "LinearModel", "absolute_sums", "row_norms"]
@@ -39,6 +40,8 @@ class LinearModel:
     fit_intercept: bool
     data_norm: float
     data_norm_inf: float | None = None
+
+    is_linear = True
 
     @property
     def shape(self):
@@ -122,6 +125,14 @@ class LinearModel:
         if self.fit_intercept:
             z += theta[-1]
         return z
+
+    def initial(self, normals):
+        """Return the public start, zero; `normals` is not asked for any."""
+        return np.zeros(self.shape)
+
+    def forward(self, theta, X):
+        """Return a `LinearPass` over dense rows that are bounded already."""
+        return LinearPass(self, theta, X)
 
     def gradient_sum(self, dz, X, scale, out):
         """Add the gradient's sum over rows to `out`, overwriting `dz`.

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dpsk._oracle.grid_sums import GridSums, grid_bits
+from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.row_sums import RowSums, rounding_margin
 from dpsk._privacy import mechanisms
 from dpsk._privacy.batch_plans import FullBatch
@@ -44,14 +45,8 @@ class GradientOracle:
         stream : EntropyStream or KeyedStream
         ledger : Ledger
         """
-        bits = None
-        if isinstance(declared.batches, FullBatch):
-            bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
-        if bits is None:
-            sums = RowSums(problem.model, problem.loss, rows, clip_norm)
-        else:
-            sums = GridSums(problem.model, problem.loss, rows, clip_norm, bits)
-        return cls(sums, declared, noise_multiplier, stream, ledger)
+        return cls(_open_sums(problem, declared, clip_norm, rows, noise_multiplier), declared,
+                   noise_multiplier, stream, ledger)
 
     def __init__(self, sums, declared, noise_multiplier, stream, ledger):
         batches = declared.batches
@@ -92,6 +87,18 @@ class GradientOracle:
         answer += _on_grid(self._noise_std * next(self._noise), self._sums.resolution)
         answer /= self._divisor
         return answer
+
+
+def _open_sums(problem, declared, clip_norm, rows, noise_multiplier):
+    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
+    if not problem.model.is_linear:
+        return NetworkSums(problem.model, problem.loss, rows, clip_norm)
+    bits = None
+    if isinstance(declared.batches, FullBatch):
+        bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
+    if bits is None:
+        return RowSums(problem.model, problem.loss, rows, clip_norm)
+    return GridSums(problem.model, problem.loss, rows, clip_norm, bits)
 
 
 def _on_grid(noise, resolution):

@@ -56,6 +56,17 @@ class Problem:
         """float : smoothness of one row's loss in theta."""
         return self.weight_bound * self.loss.smoothness * self.model.radius**2
 
+    def start(self, normals):
+        """Return where a solver starts: the model's own start, then zeros for what a loss adds.
+
+        Parameters
+        ----------
+        normals : callable
+            From a shape to public standard normals.
+        """
+        theta = self.model.initial(normals)
+        return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
+
     @property
     def risk_at_zero(self):
         """float : public bound on the mean loss at theta = 0; unbounded weights count as 1."""
@@ -100,6 +111,10 @@ class Solver(ABC):
     clip_measure = "l2 norm"
     #: Parameters that estimators offer by name but this solver has no use for.
     ignores: ClassVar[tuple] = ()
+    #: Whether it solves saddle problems, and then only these.
+    minimax: ClassVar[bool] = False
+    #: Whether it trains networks, whose gradients have no bound but the clip.
+    takes_networks: ClassVar[bool] = False
     #: Whether it takes public rows, which no guarantee covers.
     wants_holdout = False
 
@@ -115,6 +130,11 @@ class Solver(ABC):
         outcome may be published.
         """
         return self
+
+    @property
+    def clip_bounds(self):
+        """float, tuple of float or None : what its oracle clips at, None where it does not."""
+        return self.clip_norm if self.clips else None
 
     @abstractmethod
     def plan(self, problem):
@@ -196,6 +216,14 @@ def check_requirements(name, solver, problem):
 
     To be called before the solver is configured, which may rely on them.
     """
+    if problem.loss.minimax != solver.minimax:
+        kind = "is not" if solver.minimax else "is"
+        instead = "gd" if solver.minimax else "sgda"
+        raise ValueError(f"solver={name!r}: the loss {kind} one of a saddle problem; use "
+                         f"solver={instead!r}.".replace("is not one", "is none"))
+    if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
+        raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
+                         "network do not; use solver='sgd'.")
     for requirement in solver.requires:
         met, message = REQUIREMENTS[requirement]
         if not met(solver, problem):

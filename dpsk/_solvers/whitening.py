@@ -1,13 +1,10 @@
 """When and how rows are whitened: public rules for the share of the budget and the floor."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpsk._privacy import gdp
-from dpsk._privacy.events import Composed, Gaussian
 
-__all__ = ["MOST_COLUMNS", "WithMoments", "moment_budget", "pays", "whitening_floor"]
+__all__ = ["MOST_COLUMNS", "moment_budget", "pays", "whitening_floor"]
 
 #: Share of mu^2 spent on the second moment.
 _SHARE = 0.2
@@ -17,17 +14,6 @@ _NOISE_FLOOR = 0.5
 _LEAST_FLOOR = 0.0026
 #: Beyond this many columns the matrix is too large to be worth its time.
 MOST_COLUMNS = 2000
-
-
-@dataclass(frozen=True)
-class WithMoments:
-    """The declaration of one noisy second moment, then of `rest`."""
-
-    mu: float
-    rest: object
-
-    def __call__(self, noise_multiplier):
-        return Composed((Gaussian(self.mu), self.rest(noise_multiplier)))
 
 
 def moment_budget(problem):

@@ -14,6 +14,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import SOLVERS, Problem
 from dpsk._solvers.choice import auto_solver
 from dpsk._solvers.whitening import pays
+from dpsk._stages import Whitening
 from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_choice, check_flag, check_real
 
@@ -117,17 +118,17 @@ class LinearEstimator(DPEstimator):
         free_rows = int(model.fit_intercept and not solver.penalizes_intercept)
         problem = replace(facts, model=model, penalty=self._penalty(free_rows),
                           directions=float(rows.shape[0]) if whitened else None)
-        theta, matrix = self._solve(
+        stages = [Whitening(rows)] if whitened else []
+        theta = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,
-            whiten=rows if whitened else None,
-            enforced=[*self._row_bounds(whitened), *enforced],
+            stages=stages, enforced=[*self._row_bounds(whitened), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *(["preconditioner_"] if whitened else [])])
+        self.preconditioner_ = None
         if whitened:
-            theta = matrix @ theta
-            matrix = matrix.astype(X.dtype)
-        self.preconditioner_ = matrix
+            theta = stages[0].matrix @ theta
+            self.preconditioner_ = stages[0].matrix.astype(X.dtype)
         theta = theta.astype(X.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()]

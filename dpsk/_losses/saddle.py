@@ -1,0 +1,101 @@
+"""Losses with a dual variable: minimised in the model, maximised in a few numbers."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Interval", "SaddleLoss", "Simplex"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One dual number in an interval around 0, with the public term ``-curvature y^2 / 2``."""
+
+    bound: float
+    curvature: float
+
+    size = 1
+
+    @property
+    def start(self):
+        """ndarray of shape (1,) : public."""
+        return np.zeros(1)
+
+    def gradient(self, y):
+        """Return the gradient of the public term."""
+        return -self.curvature * y
+
+    def project(self, y):
+        """Return the nearest point of the set."""
+        return np.clip(y, -self.bound, self.bound)
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``."""
+
+    size: int
+    curvature: float
+
+    @property
+    def start(self):
+        """ndarray of shape (size,) : public."""
+        return np.full(self.size, 1.0 / self.size)
+
+    def gradient(self, y):
+        """Return the gradient of the public term."""
+        return -self.curvature * (y - 1.0 / self.size)
+
+    def project(self, y):
+        """Return the nearest point of the set (Held, Wolfe, Crowder, 1974)."""
+        descending = np.sort(y)[::-1]
+        excess = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
+        return np.maximum(y - excess[np.flatnonzero(descending > excess)[-1]], 0.0)
+
+
+class SaddleLoss(ABC):
+    r"""A loss that is pointwise in the raw prediction and linear in a dual variable.
+
+    The problem is ``min over (theta, extra) of max over dual of
+    (1/n) sum_i loss(y_i, z_i, extra, dual) + the dual set's public term``.
+
+    Attributes
+    ----------
+    n_extra : int
+        Number of primal numbers beside the model's.
+    dual_set : Interval or Simplex
+    """
+
+    minimax = True
+    vector_output = False
+    #: The clip on a row's gradient is what bounds it.
+    lipschitz = np.inf
+    smoothness = np.inf
+    n_extra = 0
+    #: Whitened rows are brought to norm 1, as suits a score whose order matters.
+    keeps_length = False
+    clip_share = 1.0
+    convex = False
+
+    @abstractmethod
+    def value(self, y, z, extra, dual):
+        """Return the loss of every row, shape (n,), without the public term."""
+
+    @abstractmethod
+    def gradients(self, y, z, extra, dual):
+        """Return every row's derivatives.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,) or (n, 2)
+        z : ndarray of shape (n,)
+        extra : ndarray of shape (n_extra,)
+        dual : ndarray of shape (dual_set.size,)
+
+        Returns
+        -------
+        dz : ndarray of shape (n,)
+        d_extra : ndarray of shape (n, n_extra)
+        d_dual : ndarray of shape (n, dual_set.size)
+        """

@@ -1,0 +1,219 @@
+"""A multilayer perceptron: the only code that knows its layers."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+__all__ = ["ACTIVATIONS", "MLP"]
+
+
+#: Rows up to this length are summed in single precision: 2^12 roundings of 2^-24.
+_LONGEST_SINGLE = 1 << 12
+
+
+def _relu(a):
+    return np.maximum(a, 0, out=a)
+
+
+def _relu_slope(h):
+    return h > 0
+
+
+def _tanh(a):
+    return np.tanh(a, out=a)
+
+
+def _tanh_slope(h):
+    return 1.0 - np.square(h)
+
+
+#: name -> (activation in place, slope from the activation's value, factor of initial weights)
+ACTIVATIONS = {"relu": (_relu, _relu_slope, math.sqrt(2.0)), "tanh": (_tanh, _tanh_slope, 1.0)}
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Fully connected layers between rows and raw predictions.
+
+    `theta` is one vector: for each layer the weights, of shape (inputs, outputs) in row order,
+    then the biases. Everything is computed in single precision.
+
+    Parameters
+    ----------
+    n_features : int
+    hidden_layer_sizes : tuple of int
+    n_outputs : int or None
+        None for a scalar raw prediction.
+    activation : one of ACTIVATIONS
+    """
+
+    n_features: int
+    hidden_layer_sizes: tuple
+    n_outputs: int | None
+    activation: str = "relu"
+
+    #: A row's gradient has no bound but the clip's, and no curvature bound.
+    radius = math.inf
+    is_linear = False
+
+    @property
+    def sizes(self):
+        """tuple of int : widths from the rows to the raw prediction."""
+        return (self.n_features, *self.hidden_layer_sizes, self.n_outputs or 1)
+
+    @property
+    def dimension(self):
+        """int : number of coordinates of `theta`."""
+        return sum((inputs + 1) * outputs for inputs, outputs in pairwise(self.sizes))
+
+    @property
+    def shape(self):
+        """tuple of int : shape of `theta`."""
+        return (self.dimension,)
+
+    def initial(self, normals):
+        """Return public starting weights, zero in the last layer (He et al., 2015, eq. 10).
+
+        Parameters
+        ----------
+        normals : callable
+            From a shape to independent standard normals that no row has touched.
+        """
+        theta = np.zeros(self.shape)
+        gain = ACTIVATIONS[self.activation][2]
+        # A zero last layer starts every prediction at 0, whatever the scale of the rows.
+        for weights, _ in self.layers(theta)[:-1]:
+            weights[:] = normals(weights.shape) * (gain / math.sqrt(len(weights)))
+        return theta
+
+    def layers(self, theta):
+        """Return views (weights, biases) of every layer."""
+        views, start = [], 0
+        for inputs, outputs in pairwise(self.sizes):
+            end = start + inputs * outputs
+            views.append((theta[start:end].reshape(inputs, outputs), theta[end:end + outputs]))
+            start = end + outputs
+        return views
+
+    def forward(self, theta, X):
+        """Return a pass over rows at `theta`.
+
+        Parameters
+        ----------
+        theta : ndarray of shape `shape`
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        result : Pass
+        """
+        activate = ACTIVATIONS[self.activation][0]
+        layers = self.layers(theta.astype(np.float32, copy=False))
+        inputs = [X.astype(np.float32, copy=False)]
+        for weights, biases in layers[:-1]:
+            hidden = inputs[-1] @ weights
+            hidden += biases
+            inputs.append(activate(hidden))
+        weights, biases = layers[-1]
+        raw = inputs[-1] @ weights + biases
+        return Pass(self, layers, inputs, raw[:, 0] if self.n_outputs is None else raw)
+
+
+class Pass:
+    """One evaluation of a network on some rows, and the way back.
+
+    Attributes
+    ----------
+    raw : ndarray of float32, shape (n,) or (n, n_outputs)
+    """
+
+    def __init__(self, model, layers, inputs, raw):
+        self._model, self._layers, self.inputs, self.raw = model, layers, inputs, raw
+        self.errors = None
+
+    def backward(self, dz):
+        """Carry derivatives in the raw predictions back to every layer's output.
+
+        Parameters
+        ----------
+        dz : ndarray of shape (n,) or (n, n_outputs)
+        """
+        slope = ACTIVATIONS[self._model.activation][1]
+        errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
+        for hidden, (weights, _) in zip(self.inputs[:0:-1], self._layers[:0:-1], strict=True):
+            error = errors[-1] @ weights.T
+            error *= slope(hidden)
+            errors.append(error)
+        self.errors = errors[::-1]
+
+    def square_norms(self):
+        """Return the squared norm of every row's gradient, float64, shape (n,).
+
+        A layer's gradient is the outer product of its input, with a 1 for the biases, and the
+        error at its output, so its norm is the product of theirs (Goodfellow, 2015).
+        """
+        total = np.zeros(len(self.raw))
+        for inputs, errors in zip(self.inputs, self.errors, strict=True):
+            total += (row_dots(inputs, inputs) + 1.0) * row_dots(errors, errors)
+        return total
+
+    def add_gradient(self, factors, out):
+        """Add the sum over rows of `factors` times their gradients to `out`.
+
+        Rows of factor 0 add nothing, even where their gradients are not finite.
+
+        Parameters
+        ----------
+        factors : ndarray of shape (n,)
+        out : ndarray of float64, shape of theta
+        """
+        for inputs, errors, (weights, biases) in zip(self.inputs, self.errors,
+                                                     self._model.layers(out), strict=True):
+            weighted = errors * factors[:, None].astype(np.float32)
+            weights += inputs.T @ weighted
+            biases += weighted.sum(axis=0, dtype=np.float64)
+
+    def square_differences(self, other, own_factors, other_factors):
+        """Return bounds on the squared norms of ``factor gradient`` of self less of `other`.
+
+        With ``h, e`` a layer's input and weighted error, ``h e' - h2 e2'`` is
+        ``(h - h2) e' + h2 (e - e2)'``: the sum of the two norms bounds it without the
+        cancellation that the exact expression suffers where the passes are close.
+
+        Parameters
+        ----------
+        other : Pass
+            On the same rows.
+        own_factors, other_factors : ndarray of shape (n,)
+
+        Returns
+        -------
+        square_norms : ndarray of float64, shape (n,)
+        """
+        total = np.zeros(len(self.raw))
+        own, others = (f[:, None].astype(np.float32) for f in (own_factors, other_factors))
+        for h, e, h2, e2 in zip(self.inputs, self.errors, other.inputs, other.errors,
+                                strict=True):
+            e, e2 = own * e, others * e2
+            moved, turned = h - h2, e - e2
+            norm = (np.sqrt(row_dots(moved, moved) * row_dots(e, e))
+                    + np.sqrt((row_dots(h2, h2) + 1.0) * row_dots(turned, turned)))
+            total += np.square(norm)
+        return total
+
+    def drop(self, rows):
+        """Set everything about some rows to zero, so that nothing infinite meets a factor 0."""
+        for array in (*self.inputs[1:], *self.errors):
+            array[rows] = 0.0
+
+
+def row_dots(a, b):
+    """Return the inner products of the rows of two arrays, shape (n,), float64.
+
+    Their relative error is at most 2^-12, which the head-room of clipping covers: long rows
+    are summed in double precision.
+    """
+    dtype = np.float64 if a.shape[1] > _LONGEST_SINGLE else None
+    return np.einsum("ij,ij->i", a, b, dtype=dtype).astype(np.float64, copy=False)

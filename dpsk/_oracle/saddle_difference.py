@@ -1,0 +1,129 @@
+"""Noisy dual gradients, primal gradients and differences of primal gradients."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._oracle.saddle_sums import SaddleSums
+from dpsk._privacy import mechanisms, sampling
+from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
+from dpsk._privacy.events import Composed, Repeated
+
+__all__ = ["NoisyKind", "SaddleDifferenceOracle", "SaddleKinds"]
+
+#: Clips of differences are at least this share of the gradients' own clip.
+_LEAST_SHARE = 2.0**-30
+#: More than the rounding of a distance between two points.
+_MARGIN = 1.0 + 2.0**-40
+
+
+@dataclass(frozen=True)
+class NoisyKind:
+    """`count` noisy sums of one kind, at `ratio` times the common noise multiplier."""
+
+    batches: FullBatch | PoissonBatches
+    count: int
+    ratio: float = 1.0
+
+
+@dataclass(frozen=True)
+class SaddleKinds:
+    """The declaration of dual sums, primal sums and primal differences, on separate batches."""
+
+    dual: NoisyKind
+    base: NoisyKind
+    difference: NoisyKind
+
+    def __call__(self, noise_multiplier):
+        kinds = (self.dual, self.base, self.difference)
+        return Composed(tuple(
+            Repeated(kind.batches.release(kind.ratio * noise_multiplier), kind.count)
+            for kind in kinds if kind.count))
+
+
+class SaddleDifferenceOracle:
+    """Answer with noisy sums of three kinds, each charged on its own.
+
+    A difference is taken between two public points on one batch, between gradients that are
+    clipped already, and clipped again at a bound that follows from the public distance of the
+    points: ``min(2 C, C2 ||x - x'|| + C3 ||y - y'||)``. Its noise is proportional to that.
+
+    Parameters
+    ----------
+    sums : SaddleSums
+    declared : SaddleKinds
+    slopes : (float, float)
+        C2 and C3.
+    noise_multiplier : float
+    stream : EntropyStream or KeyedStream
+    ledger : Ledger
+    """
+
+    arithmetic = "float"
+
+    @classmethod
+    def open(cls, problem, declared, clips, rows, noise_multiplier, stream, ledger):
+        """Return an oracle over `rows`; `clips` is (primal, dual, C2, C3)."""
+        sums = SaddleSums(problem.model, problem.loss, rows, *clips[:2])
+        return cls(sums, declared, clips[2:], noise_multiplier, stream, ledger)
+
+    def __init__(self, sums, declared, slopes, noise_multiplier, stream, ledger):
+        self._sums, self._slopes = sums, slopes
+        self._stream, self._ledger = stream, ledger
+        self._open = {}
+        for name in ("dual", "base", "difference"):
+            kind = getattr(declared, name)
+            multiplier = kind.ratio * noise_multiplier
+            self._open[name] = (
+                kind.batches.release(multiplier), multiplier,
+                kind.batches.expected_size(sums.n_samples),
+                kind.batches.batches(stream, sums.n_samples, kind.count))
+
+    def dual_gradient(self, primal, dual):
+        """Return a noisy mean dual gradient at public points, like `dual`."""
+        return self._answer("dual", self._sums.dual_clip,
+                            lambda rows: self._sums.dual_gradient(primal, dual, rows))
+
+    def gradient(self, primal, dual):
+        """Return a noisy mean primal gradient at public points, like `primal`."""
+        return self._answer("base", self._sums.primal_clip,
+                            lambda rows: self._sums.gradients(primal, dual, rows)[0])
+
+    def difference(self, new, old):
+        """Return a noisy mean of the primal gradients at `new` less those at `old`.
+
+        Parameters
+        ----------
+        new, old : pair of ndarray
+            Public (primal, dual) points.
+
+        Returns
+        -------
+        difference : ndarray of float64
+            Zero where the points are the same: nothing is then released.
+        """
+        moved = [np.linalg.norm(a - b) for a, b in zip(new, old, strict=True)]
+        if not any(moved):
+            return np.zeros(self._sums.primal_size)
+        clip = self._sums.primal_clip
+        bound = _MARGIN * (self._slopes[0] * moved[0] + self._slopes[1] * moved[1])
+        bound = max(min(2.0 * clip, bound), _LEAST_SHARE * clip)
+        return self._answer("difference", bound,
+                            lambda rows: self._sums.differences(new, old, bound, rows))
+
+    def _answer(self, name, clip, summed):
+        event, multiplier, divisor, batches = self._open[name]
+        self._ledger.charge(event)
+        answer = summed(next(batches))
+        answer += multiplier * clip * mechanisms.standard_normal(self._stream, answer.shape)
+        answer /= divisor
+        return answer
+
+    @property
+    def dual_set(self):
+        """Interval or Simplex : where the dual variable lives; public."""
+        return self._sums.loss.dual_set
+
+    def public_index(self, stop):
+        """Draw an index below `stop` that has nothing to do with the rows."""
+        return sampling.random_index(self._stream, stop)

@@ -1,0 +1,144 @@
+"""Sums of clipped gradients of both blocks of a saddle loss: sensitive, for oracles only."""
+
+import numpy as np
+
+from dpsk._oracle.network_sums import clip_factors
+
+__all__ = ["SaddleSums"]
+
+_BLOCK = 512
+
+
+class SaddleSums:
+    """Rows and the sums of their clipped gradients in the primal and in the dual block.
+
+    The primal vector holds the model's coordinates, then the loss's extra ones; its gradient
+    is clipped as one vector, and the dual one as another.
+
+    Parameters
+    ----------
+    model : MLP or LinearModel
+    loss : SaddleLoss
+    rows : Rows
+        Dense.
+    primal_clip, dual_clip : float
+    """
+
+    arithmetic = "float"
+
+    def __init__(self, model, loss, rows, primal_clip, dual_clip):
+        self.model, self.loss = model, loss
+        self.n_samples = len(rows)
+        self.primal_size = model.dimension + loss.n_extra
+        self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
+        self.primal_clip, self.dual_clip = primal_clip, dual_clip
+
+    def gradients(self, primal, dual, rows=None):
+        """Return the sums of clipped primal and dual gradients.
+
+        Parameters
+        ----------
+        primal : ndarray of shape (primal_size,)
+        dual : ndarray of shape (loss.dual_set.size,)
+        rows : ndarray of int or None
+            None for all.
+
+        Returns
+        -------
+        primal_sum, dual_sum : ndarray of float64
+        """
+        sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
+        for part in self._parts(rows):
+            forward, d_extra, d_dual = self._differentiated(primal, dual, part)
+            factors = self._primal_factors(forward, d_extra)
+            self._add(forward, d_extra, factors, sums[0])
+            sums[1][:] += _clipped_sum(d_dual, self.dual_clip)
+        return sums
+
+    def dual_gradient(self, primal, dual, rows=None):
+        """Return the sum of clipped dual gradients, like `dual`."""
+        total = np.zeros(self.loss.dual_set.size)
+        for part in self._parts(rows):
+            raw = self._forward(primal, part).raw.astype(np.float64)
+            d_dual = self._weighted(self._loss_gradients(primal, dual, raw, part)[2], part)
+            total += _clipped_sum(d_dual, self.dual_clip)
+        return total
+
+    def differences(self, new, old, clip, rows=None):
+        """Return the sum of clipped differences of clipped primal gradients on the same rows.
+
+        Parameters
+        ----------
+        new, old : pair of ndarray
+            (primal, dual) points.
+        clip : float
+        rows : ndarray of int or None
+
+        Returns
+        -------
+        primal_sum : ndarray of float64, shape (primal_size,)
+        """
+        total = np.zeros(self.primal_size)
+        for part in self._parts(rows):
+            there, there_extra, _ = self._differentiated(*new, part)
+            here, here_extra, _ = self._differentiated(*old, part)
+            there_factors = self._primal_factors(there, there_extra)
+            here_factors = self._primal_factors(here, here_extra)
+            squares = there.square_differences(here, there_factors, here_factors)
+            change = (there_factors[:, None] * there_extra - here_factors[:, None] * here_extra)
+            squares += np.einsum("ij,ij->i", change, change)
+            shrink = clip_factors(squares, clip)
+            self._add(there, there_extra, shrink * there_factors, total)
+            self._add(here, here_extra, -shrink * here_factors, total)
+        return total
+
+    def _parts(self, rows):
+        """Yield indices of rows in blocks that single-precision sums can bear."""
+        count = self.n_samples if rows is None else len(rows)
+        for start in range(0, count, _BLOCK):
+            part = slice(start, min(count, start + _BLOCK))
+            yield part if rows is None else rows[part]
+
+    def _forward(self, primal, part):
+        return self.model.forward(primal[:self.model.dimension], self._X[part])
+
+    def _loss_gradients(self, primal, dual, raw, part):
+        extra = primal[self.model.dimension:]
+        return self.loss.gradients(self._y[part], raw, extra, dual)
+
+    def _weighted(self, derivative, part):
+        if self._weights is None:
+            return derivative
+        weights = self._weights[part]
+        return derivative * (weights if derivative.ndim == 1 else weights[:, None])
+
+    def _differentiated(self, primal, dual, part):
+        """Return a pass carried back, and the rows' derivatives in extra and dual numbers."""
+        forward = self._forward(primal, part)
+        raw = forward.raw.astype(np.float64)
+        dz, d_extra, d_dual = (self._weighted(derivative, part) for derivative in
+                               self._loss_gradients(primal, dual, raw, part))
+        forward.backward(dz)
+        return forward, d_extra, d_dual
+
+    def _primal_factors(self, forward, d_extra):
+        """Return the clip's factor of every row, and drop what is not finite."""
+        squares = forward.square_norms() + np.einsum("ij,ij->i", d_extra, d_extra)
+        factors = clip_factors(squares, self.primal_clip)
+        lost = factors == 0.0
+        if lost.any():
+            forward.drop(lost)
+            d_extra[lost] = 0.0
+        return factors
+
+    def _add(self, forward, d_extra, factors, total):
+        forward.add_gradient(factors, total[:self.model.dimension])
+        total[self.model.dimension:] += factors @ d_extra
+
+
+def _clipped_sum(vectors, clip_norm):
+    """Return the sum of rows clipped to a norm; rows that are not finite are left out."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    factors = clip_factors(squares, clip_norm)
+    vectors[factors == 0.0] = 0.0
+    return factors @ vectors

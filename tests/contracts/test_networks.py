@@ -1,0 +1,131 @@
+"""The multilayer perceptron: derivatives, norms without per-row gradients, and enforced clips."""
+
+import numpy as np
+import pytest
+
+from dpsk._losses import Multinomial, Squared
+from dpsk._models import MLP
+from dpsk._models.mlp import ACTIVATIONS
+from dpsk._oracle import NetworkSums, Rows
+
+every_activation = pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+every_output = pytest.mark.parametrize("outputs", [None, 3])
+
+
+def make(activation="tanh", outputs=None, hidden=(5, 4), n=7, scale=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    model = MLP(3, hidden, outputs, activation)
+    theta = 0.7 * rng.normal(size=model.shape)
+    X = (scale * rng.normal(size=(n, 3))).astype(np.float32)
+    y = rng.integers(3, size=n) if outputs else rng.normal(size=n)
+    return model, theta, X, y, Multinomial() if outputs else Squared()
+
+
+def row_gradients(model, theta, X, y, loss):
+    """Per-row gradients, one row at a time."""
+    gradients = []
+    for i in range(len(X)):
+        forward = model.forward(theta, X[i:i + 1])
+        forward.backward(loss.gradient(y[i:i + 1], forward.raw.copy()))
+        out = np.zeros(model.shape)
+        forward.add_gradient(np.ones(1), out)
+        gradients.append(out)
+    return np.array(gradients)
+
+
+@every_output
+@pytest.mark.parametrize("hidden", [(), (5,), (5, 4)])
+@every_activation
+def test_gradients_are_those_of_the_loss(activation, hidden, outputs):
+    model, theta, X, y, loss = make(activation, outputs, hidden)
+    found = row_gradients(model, theta, X, y, loss).sum(axis=0)
+    rng = np.random.default_rng(1)
+
+    def total(point):
+        # The layers in double precision, as differences of float32 values would be rough.
+        h = X.astype(float)
+        layers = model.layers(point)
+        for W, b in layers[:-1]:
+            h = ACTIVATIONS[activation][0](h @ W + b)
+        z = h @ layers[-1][0] + layers[-1][1]
+        return loss.value(y, z[:, 0] if outputs is None else z).sum()
+
+    for _ in range(8):
+        direction = rng.normal(size=theta.shape)
+        slope = (total(theta + 1e-6 * direction) - total(theta - 1e-6 * direction)) / 2e-6
+        assert found @ direction == pytest.approx(slope, rel=2e-3, abs=2e-3)
+
+
+@every_output
+@every_activation
+def test_norms_are_those_of_the_rows_gradients(activation, outputs):
+    model, theta, X, y, loss = make(activation, outputs)
+    forward = model.forward(theta, X)
+    forward.backward(loss.gradient(y, forward.raw.copy()))
+    expected = np.square(row_gradients(model, theta, X, y, loss)).sum(axis=1)
+    np.testing.assert_allclose(forward.square_norms(), expected, rtol=1e-4)
+
+
+@every_activation
+def test_norms_of_differences_are_bounded_from_above_and_closely(activation):
+    model, theta, X, y, loss = make(activation, n=40)
+    rng = np.random.default_rng(2)
+    for distance in (1e-6, 1e-2, 1.0):
+        passes, explicit = [], []
+        for point in (theta, theta + distance * rng.normal(size=theta.shape)):
+            forward = model.forward(point, X)
+            forward.backward(loss.gradient(y, forward.raw.copy()))
+            passes.append(forward)
+            explicit.append(row_gradients(model, point, X, y, loss))
+        factors = rng.random(len(X)), rng.random(len(X))
+        change = factors[0][:, None] * explicit[0] - factors[1][:, None] * explicit[1]
+        bound = np.sqrt(passes[0].square_differences(passes[1], *factors))
+        norms = np.linalg.norm(change, axis=1)
+        assert np.all(bound >= norms * (1 - 1e-4) - 1e-6)
+        assert np.median(bound / norms) < 1.5
+
+
+@pytest.mark.parametrize("clip_norm", [1e-3, 0.5, 100.0])
+@every_output
+@every_activation
+def test_no_row_contributes_more_than_the_clip(activation, outputs, clip_norm):
+    model, theta, X, y, loss = make(activation, outputs, n=30)
+    X[:10] *= np.logspace(0, 38, 10, dtype=np.float64).astype(np.float32)[:, None] / 10
+    with np.errstate(all="ignore"):
+        for i in range(len(X)):
+            alone = NetworkSums(model, loss, Rows(X[i:i + 1], y[i:i + 1]), clip_norm)
+            assert np.linalg.norm(alone.gradient(theta)) <= clip_norm
+
+
+@every_output
+def test_a_row_that_is_not_finite_adds_nothing(outputs):
+    model, theta, X, y, loss = make("relu", outputs, n=8)
+    hostile = X.copy()
+    hostile[3] = 3e38
+    others = np.arange(8) != 3
+    with np.errstate(all="ignore"):
+        found = NetworkSums(model, loss, Rows(hostile, y), 1.0).gradient(theta * 1e30)
+        expected = NetworkSums(model, loss, Rows(X[others], y[others]), 1.0).gradient(theta * 1e30)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_sums_do_not_depend_on_blocks_and_take_batches_and_weights():
+    model, theta, X, y, loss = make(n=1300)
+    weights = np.linspace(0.0, 2.0, 1300)
+    sums = NetworkSums(model, loss, Rows(X, y, weights, 1.5), 0.3)
+    rows = np.arange(100, 1250)
+    explicit = row_gradients(model, theta, X, y, loss) * np.minimum(weights, 1.5)[:, None]
+    norms = np.linalg.norm(explicit, axis=1)
+    explicit *= np.minimum(1.0, 0.3 / np.maximum(norms, 1e-30))[:, None]
+    np.testing.assert_allclose(sums.gradient(theta), explicit.sum(axis=0), rtol=5e-3, atol=0.05)
+    np.testing.assert_allclose(sums.gradient(theta, rows), explicit[rows].sum(axis=0),
+                               rtol=5e-3, atol=0.05)
+
+
+def test_starting_weights_follow_the_draws_and_predict_zero():
+    model = MLP(3, (4, 4), None, "relu")
+    theta = model.initial(lambda shape: np.ones(shape))
+    first = model.layers(theta)[0][0]
+    assert first[0, 0] == pytest.approx(np.sqrt(2 / 3))
+    assert not model.forward(theta, np.ones((2, 3), np.float32)).raw.any()

@@ -1,0 +1,143 @@
+"""Saddle losses and the clipped sums over them: derivatives, sets, and enforced clips."""
+
+import numpy as np
+import pytest
+
+from dpsk._losses import Logistic
+from dpsk._losses.auc_square import AUCSquare
+from dpsk._losses.group_risk import GroupRisk
+from dpsk._losses.saddle import Interval, Simplex
+from dpsk._models import MLP, LinearModel
+from dpsk._oracle import Rows, SaddleSums
+
+LOSSES = {"auc": AUCSquare(0.3), "groups": GroupRisk(Logistic(), (0.5, 0.3, 0.2), 0.1, 10.0)}
+MODELS = {"linear": LinearModel(3, None, True, 2.0), "mlp": MLP(3, (5,), None, "tanh"),
+          "relu": MLP(3, (5,), None, "relu")}
+every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
+every_model = pytest.mark.parametrize("kind", sorted(MODELS))
+
+
+def make(name, kind="linear", n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    loss, model = LOSSES[name], MODELS[kind]
+    X = rng.normal(size=(n, 3))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1) / 2)[:, None]
+    y = rng.integers(2, size=n).astype(float)
+    if name == "groups":
+        y = np.column_stack([y, rng.integers(3, size=n)])
+    primal = rng.normal(size=model.dimension + loss.n_extra)
+    return loss, model, Rows(X.astype(np.float32) if kind != "linear" else X, y), primal, \
+        loss.dual_set.project(rng.random(loss.dual_set.size))
+
+
+@every_loss
+def test_derivatives_are_those_of_the_value(name):
+    loss, _, rows, primal, dual = make(name)
+    rng = np.random.default_rng(3)
+    z, extra = rng.normal(size=len(rows)), primal[len(primal) - loss.n_extra:]
+    dz, d_extra, d_dual = loss.gradients(rows.y, z, extra, dual)
+    h = 1e-6
+    slope = (loss.value(rows.y, z + h, extra, dual) - loss.value(rows.y, z - h, extra, dual))
+    np.testing.assert_allclose(dz, slope / (2 * h), atol=1e-6)
+    for derivative, place in ((d_extra, "extra"), (d_dual, "dual")):
+        for j in range(derivative.shape[1]):
+            ends = []
+            for sign in (1, -1):
+                point = {"extra": extra.copy(), "dual": dual.copy()}
+                point[place][j] += sign * h
+                ends.append(loss.value(rows.y, z, point["extra"], point["dual"]))
+            np.testing.assert_allclose(derivative[:, j], (ends[0] - ends[1]) / (2 * h), atol=1e-6)
+
+
+def test_the_surrogate_is_the_mean_square_over_pairs():
+    rng = np.random.default_rng(0)
+    y = (np.arange(50) < 15).astype(float)
+    z = rng.normal(size=50)
+    positive, negative = z[y == 1], z[y == 0]
+    loss = AUCSquare(0.3)
+    extra = np.array([positive.mean(), negative.mean()])
+    dual = np.array([negative.mean() - positive.mean()])
+    saddle = loss.value(y, z, extra, dual).mean() - dual[0]**2
+    pairs = np.square(1 - positive[:, None] + negative).mean()
+    assert saddle + 1 == pytest.approx(pairs)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_simplex_projection_is_the_nearest_point(seed):
+    rng = np.random.default_rng(seed)
+    y = 3 * rng.normal(size=6)
+    found = Simplex(6, 0.0).project(y)
+    assert found.sum() == pytest.approx(1) and found.min() >= 0
+    others = rng.dirichlet(np.ones(6), size=500)
+    # The variational inequality of a projection.
+    assert np.all((others - found) @ (y - found) <= 1e-12)
+
+
+def test_the_interval_projection_clips():
+    np.testing.assert_array_equal(Interval(2.0, 1.0).project(np.array([-5.0])), [-2.0])
+
+
+@every_model
+@every_loss
+def test_blocks_of_one_row_stay_within_their_clips(name, kind):
+    loss, model, rows, primal, dual = make(name, kind)
+    rows.X[:5] *= 1e15
+    for i in range(len(rows)):
+        one = Rows(rows.X[i:i + 1], rows.y[i:i + 1])
+        with np.errstate(all="ignore"):
+            first, second = SaddleSums(model, loss, one, 0.2, 0.1).gradients(primal, dual)
+        assert np.linalg.norm(first) <= 0.2
+        assert np.linalg.norm(second) <= 0.1
+
+
+@every_model
+@every_loss
+def test_wide_clips_leave_the_plain_sums(name, kind):
+    loss, model, rows, primal, dual = make(name, kind)
+    first, second = SaddleSums(model, loss, rows, 1e6, 1e6).gradients(primal, dual)
+    direction = np.random.default_rng(4).normal(size=primal.shape)
+    h = 1e-5 if kind == "linear" else 1e-3
+
+    def total(point, y):
+        raw = model.forward(point[:model.dimension], rows.X).raw.astype(float)
+        return loss.value(rows.y, raw, point[model.dimension:], y).sum()
+
+    slope = (total(primal + h * direction, dual) - total(primal - h * direction, dual)) / (2 * h)
+    assert first @ direction == pytest.approx(slope, rel=1e-2, abs=0.3)
+    for j in range(len(dual)):
+        step = h * np.eye(len(dual))[j]
+        slope = (total(primal, dual + step) - total(primal, dual - step)) / (2 * h)
+        assert second[j] == pytest.approx(slope, rel=1e-2, abs=0.05)
+    alone = SaddleSums(model, loss, rows, 1e6, 1e6).dual_gradient(primal, dual)
+    np.testing.assert_allclose(alone, second, rtol=1e-12)
+
+
+@pytest.mark.parametrize("clip", [1e-3, 0.05, 10.0])
+@every_model
+@every_loss
+def test_differences_are_clipped_and_else_the_difference_of_clipped_sums(name, kind, clip):
+    loss, model, rows, primal, dual = make(name, kind)
+    moved = primal + 0.01
+    for i in range(len(rows)):
+        sums = SaddleSums(model, loss, Rows(rows.X[i:i + 1], rows.y[i:i + 1]), 0.5, 0.1)
+        found = sums.differences((moved, dual), (primal, dual), clip)
+        assert np.linalg.norm(found) <= clip
+        whole = sums.gradients(moved, dual)[0] - sums.gradients(primal, dual)[0]
+        if 2 * np.linalg.norm(whole) < clip:
+            np.testing.assert_allclose(found, whole, rtol=2e-3, atol=1e-5)
+
+
+def test_a_row_that_is_not_finite_is_left_out_of_every_sum():
+    loss, model, rows, primal, dual = make("auc", "relu")
+    hostile = rows.X.copy()
+    hostile[7] = 3e38
+    rest = np.arange(len(rows)) != 7
+    with np.errstate(all="ignore"):
+        for ask in (lambda s: s.gradients(primal * 1e20, dual)[0],
+                    lambda s: s.gradients(primal * 1e20, dual)[1],
+                    lambda s: s.dual_gradient(primal * 1e20, dual),
+                    lambda s: s.differences((primal * 1e20, dual), (primal, dual), 0.1)):
+            found = ask(SaddleSums(model, loss, Rows(hostile, rows.y), 0.5, 0.1))
+            without = ask(SaddleSums(model, loss, Rows(rows.X[rest], rows.y[rest]), 0.5, 0.1))
+            assert np.isfinite(found).all()
+            np.testing.assert_allclose(found, without, rtol=1e-4, atol=1e-4)
