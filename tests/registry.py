@@ -145,6 +145,19 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
     return X, np.clip(signal, low, high)
 
 
+def pair_marks(cls, solver):
+    """Return the marks of a pair: every run tries a part of them, `make audit` all.
+
+    That part has every estimator, with "gd" where it takes it, and every solver, with the first
+    classifier and the first regressor that take it.
+    """
+    alike = [other for _, other in sorted(ESTIMATORS.items(), reverse=True)
+             if is_classifier(other()) == is_classifier(cls())
+             and solver in documented_solvers(other)]
+    core = solver == "gd" or alike[0] is cls or "gd" not in documented_solvers(cls)
+    return () if core else (pytest.mark.audit,)
+
+
 def _cases(names):
     return [pytest.param(name, id=name) for name in sorted(names)]
 
@@ -152,7 +165,7 @@ def _cases(names):
 every_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())])
 every_fit = pytest.mark.parametrize("cls, solver", [
-    pytest.param(cls, solver, id=f"{name}-{solver}")
+    pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
     for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))])
 every_loss = pytest.mark.parametrize("name", _cases(LOSSES))
 every_penalty = pytest.mark.parametrize("name", _cases(PENALTIES))

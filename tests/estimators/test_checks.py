@@ -16,6 +16,7 @@ from tests.registry import (
     documented_solvers,
     every_estimator,
     every_fit,
+    pair_marks,
     training_rows,
 )
 
@@ -40,8 +41,16 @@ _CHECKS = parametrize_with_checks(
     expected_failed_checks=_expected)
 
 
-# scikit-learn 1.6 gives the cases as a generator, which newer versions of pytest deprecate.
-@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), **_CHECKS.kwargs)
+def _marked(case):
+    """Return a case of scikit-learn's, marked as the pair of estimator and solver is."""
+    # scikit-learn 1.6 gives plain tuples, newer versions parameters with marks.
+    values, marks = getattr(case, "values", case), getattr(case, "marks", ())
+    solver = values[0].solver
+    more = () if solver == "auto" else pair_marks(type(values[0]), solver)
+    return pytest.param(*values, marks=(*marks, *more))
+
+
+@pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])), **_CHECKS.kwargs)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
