@@ -14,6 +14,7 @@ __all__ = ["RowSums", "rounding_margin"]
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
 _SHORTEST = 1e-150
+_LEAST_FACTOR = np.finfo(np.float64).tiny
 # Distance of the predictions that a second derivative is taken between.
 _APART = 1e-5
 
@@ -175,6 +176,8 @@ class RowSums:
         np.maximum(lengths, _SHORTEST, out=lengths)
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(lengths > limits, limits / lengths, 1.0)
+        # One with too few bits to keep the bound: drop the row.
+        factors[factors < _LEAST_FACTOR] = 0.0
         dz *= factors[:, None]
         return dz
 

@@ -87,7 +87,8 @@ class AnchoredDescent(Solver):
             move += theta
             theta = penalty.prox(move, step)
             total += theta
-        return total / length, theta
+        # One iterate is its own average, down to the signs of zeros that a sum would lose.
+        return theta if length == 1 else total / length, theta
 
 
 def balanced_steps(problem, clip_norm):

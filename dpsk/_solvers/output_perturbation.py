@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._oracle import OneRelease, OutputOracle, steps_to_certify
+from dpsk._penalties import ConstraintSet
 from dpsk._privacy import gdp
 from dpsk._solvers.base import (
     Result,
@@ -32,7 +33,8 @@ class OutputPerturbation(Solver):
 
     Privacy: one release. ``delta > 0``: ``Gaussian(mu)``, noise ``N(0, (Delta / mu)^2 I)``.
     ``delta = 0``: ``Pure(epsilon)``, density proportional to ``exp(-epsilon ||z|| / Delta)``.
-    The penalty includes the intercept: with a free one alpha is 0.
+    The penalty includes the intercept: with a free one alpha is 0. Where the penalty is a set,
+    what is released is projected onto it.
 
     With an l2 penalty and no number of steps given, it goes on to a point where the
     gradient's norm is certified to be at most a thousandth of ``C / n``, and the distance is
@@ -122,6 +124,9 @@ class OutputPerturbation(Solver):
                                     self.max_iter)
         else:
             theta = oracle.descend(theta, penalty, self.learning_rate, self.max_iter)
+        if isinstance(penalty, ConstraintSet):
+            # The noise has left the set.
+            theta = penalty.prox(theta, self.learning_rate)
         return Result(theta, self.max_iter)
 
 

@@ -51,6 +51,16 @@ def test_the_plan_holds_one_anchor_an_epoch_and_a_difference_off_it(name):
     assert counts == {Gaussian: 2, SampledGaussian: 58 if name == "svrg" else 59}
 
 
+@every_anchored
+@pytest.mark.parametrize("total, epochs", [(2, 2), (4, 3)])
+def test_a_proximal_map_to_minus_zero_is_no_move_after_an_epoch_of_one_step(name, total, epochs):
+    # The plan counts on it: a difference too many would end the fit.
+    for seed in range(5):
+        model = DPLogisticRegression(solver=name, penalty="l1", alpha=0.5, max_iter=total,
+                                     solver_options={"epochs": epochs}, random_state=seed)
+        assert model.fit(*training_rows(model)).n_iter_ == total
+
+
 @pytest.mark.parametrize("move, change, expected", [
     (1.0, 4.0, 1 / 40), (1.0, 1e9, 0.01), (1.0, 1e-9, 0.3), (1.0, -1.0, 0.3),
     (1.0, np.nan, 0.3), (0.0, 0.0, 0.3)])

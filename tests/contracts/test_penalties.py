@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.registry import every_penalty, make_penalty
+from dpsk import DPLogisticRegression
+from dpsk._penalties import CONSTRAINTS
+from tests.registry import every_penalty, make_penalty, training_rows
 
 free_rows = pytest.mark.parametrize("free_rows", [0, 1])
 shapes = pytest.mark.parametrize("shape", [(5,), (5, 3)])
@@ -209,3 +211,16 @@ def test_outside_of_a_ball_the_value_is_infinite(name, order):
 def test_projection_on_the_l1_ball_has_zeros():
     p = make_penalty("l1_ball", radius=1.0).prox(np.array([3.0, -2.5, 0.4, -0.1]), 1.0)
     np.testing.assert_allclose(p, [0.75, -0.25, 0.0, 0.0], atol=1e-15)
+
+
+@pytest.mark.parametrize("name", sorted(CONSTRAINTS))
+@pytest.mark.parametrize("solver", ["gd", "sgd", "svrg", "svrgpp", "accmd", "rrpsgd", "stgd",
+                                    "minibatch_stgd", "output_perturbation"])
+def test_coefficients_lie_in_the_set_that_was_asked_for(name, solver):
+    for delta in (None, 0.0) if solver == "output_perturbation" else (None,):
+        # Noise far greater than the set.
+        model = DPLogisticRegression(0.1, delta=delta, solver=solver, penalty=name, radius=0.3,
+                                     max_iter=5, fit_intercept=False)
+        model.fit(*training_rows(model))
+        ball = make_penalty(name, radius=0.3)
+        assert ball.value(model.coef_.ravel()) == 0.0

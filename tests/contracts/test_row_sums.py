@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk._losses import Squared
+from dpsk._losses import OneVsRest, Squared, SquaredHinge
 from dpsk._models import LinearModel
 from dpsk._models.linear import HEADROOM
 from dpsk._oracle import GridSums, Rows, RowSums, row_sums
+from dpsk._oracle.selection import MaxNormSums
 from tests.registry import (
     every_loss,
     make_loss,
@@ -322,3 +323,13 @@ def test_a_clip_norm_whose_square_underflows_holds_too(name, clip_norm):
     for theta in 50.0 * np.array([np.eye(3), -np.eye(3)]).reshape(6, 3):
         point = np.outer([1.0, 0.0], theta) if loss.vector_output else theta[:2]
         assert np.linalg.norm(_gradient(sums, point) / clip_norm) <= 0.1
+
+
+@pytest.mark.parametrize("cls, order", [(RowSums, 1), (RowSums, 2), (MaxNormSums, 2)])
+def test_a_clip_by_a_factor_of_few_bits_holds_too(cls, order):
+    model, loss = LinearModel(1, 3, False, 1e10), OneVsRest(SquaredHinge(), 3)
+    sums = cls(model, loss, Rows(np.array([[1e10]]), np.array([0])), 1e-10, order)
+    # The factors run down to below the smallest number.
+    for size in np.geomspace(1e270, 1e297, 400):
+        gradient = _gradient(sums, np.array([[0.0, size, 0.0]]))
+        assert np.abs(gradient).sum() <= 1e-10

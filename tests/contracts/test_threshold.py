@@ -132,6 +132,14 @@ def test_a_ledger_charges_one_group_and_common_releases_together():
     assert tally(ledger.spent)[Gaussian(0.5)] == 3
 
 
+def test_a_ledger_divides_the_rows_once_only():
+    ledger = Ledger(Gaussian(0.5))
+    ledger.groups(2)[0].charge(Gaussian(0.5))
+    # A row of that group is also in one of any other division.
+    with pytest.raises(RuntimeError, match="groups already"):
+        ledger.groups(3)
+
+
 @every_loss
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_an_l1_clip_bounds_the_l1_norm_of_one_row_and_is_attained(name, fit_intercept):
