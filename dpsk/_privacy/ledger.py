@@ -42,10 +42,17 @@ class Ledger:
         answers of its own group, not for those of others (parallel composition). So each group
         has what is left of the whole plan to itself. That groups are disjoint, and that an
         answer charged to a group reads the rows of no other, is for the oracle to see to.
+
+        Raises
+        ------
+        RuntimeError
+            If there are groups already: a row is then in one of each kind, and pays for both.
         """
-        opened = [_GroupLedger(self._left) for _ in range(count)]
-        self._groups += opened
-        return opened
+        if self._groups:
+            raise RuntimeError("The rows are in groups already, which others may overlap; a fit "
+                               "may split its rows once.")
+        self._groups = [_GroupLedger(self._left) for _ in range(count)]
+        return list(self._groups)
 
     @property
     def spent(self):

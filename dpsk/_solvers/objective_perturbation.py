@@ -57,8 +57,9 @@ class ObjectivePerturbation(Solver):
         ``sqrt(C / (4 R alpha))``, and less under noise that outweighs rows; 0: no more than
         needed.
     tolerance : float or None
-        Norm of the gradient of the mean objective to certify. None: such that the second
-        noise moves the risk by far less than the first.
+        Norm of the gradient of the mean objective to certify, or a bound on the rounding in it
+        where that is more. None: such that the second noise moves the risk by far less than
+        the first.
 
     References
     ----------
@@ -131,7 +132,8 @@ def _noise_scale(problem, clip_norm):
 
 def _least_ridge(problem):
     """Return the ridge at which determinants take their largest share of epsilon."""
-    share = math.expm1(min(600.0, _MOST_DETERMINANT * problem.epsilon))
+    # A ridge below the rounding of the curvature would be lost in it.
+    share = math.expm1(min(36.0, _MOST_DETERMINANT * problem.epsilon))
     return problem.smoothness / (problem.n_samples * share)
 
 
