@@ -51,7 +51,8 @@ class ObjectivePerturbation(Solver):
     ridge : float or None
         Least curvature of the l2 term beside the mean loss, ``lam / n``. It is alpha where that
         is more, and raised to ``beta / (n (e^(epsilon / 2) - 1))``, below which determinants
-        would take more than half of epsilon; the certificate states it. None: with
+        would take more than half of epsilon, or to what rounding asks for; the certificate
+        states it. None: with
         ``p = ||b|| / n``, the pull of b, and R the norm of the rows, ``p (1 / B + p R / C)``:
         coefficients then reach the norm B, which is ``30 / R`` (10 for whitened rows) or
         ``sqrt(C / (4 R alpha))``, and less under noise that outweighs rows; 0: no more than
@@ -131,10 +132,13 @@ def _noise_scale(problem, clip_norm):
 
 
 def _least_ridge(problem):
-    """Return the ridge at which determinants take their largest share of epsilon."""
-    # A ridge below the rounding of the curvature would be lost in it.
-    share = math.expm1(min(36.0, _MOST_DETERMINANT * problem.epsilon))
-    return problem.smoothness / (problem.n_samples * share)
+    """Return the ridge at which determinants take their largest share of epsilon.
+
+    It is no less than what rounding in predictions, d u R a unit of theta, cannot outweigh.
+    """
+    share = math.expm1(min(600.0, _MOST_DETERMINANT * problem.epsilon))
+    resolved = (problem.model.dimension + 8.0) * 2.0**-43
+    return problem.smoothness * max(1.0 / (problem.n_samples * share), resolved)
 
 
 def _fitted_ridge(problem, clip_norm):

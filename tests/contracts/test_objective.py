@@ -126,6 +126,12 @@ def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
     assert exact_residual(X, y, found, solver.ridge, linear) <= 0.5 * distance * solver.ridge
 
 
+def test_no_ridge_is_so_weak_that_rounding_in_predictions_outweighs_it():
+    problem = replace(problem_of(alpha=0.0), epsilon=1e3)
+    solver = SOLVERS["objective_perturbation"](ridge=0.0).configured(problem)
+    assert solver.ridge >= problem.model.dimension * 2.0**-43 * problem.smoothness
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_a_tolerance_that_no_gradient_meets_ends_in_a_fit(delta):
     model = DPLogisticRegression(solver="objective_perturbation", delta=delta,
