@@ -52,7 +52,8 @@ class Loss(ABC):
     def at_zero(self, n_outputs):
         """Return the largest loss of the prediction 0, over targets as estimators map them.
 
-        A public bound on the objective at the start. Only utility rests on it.
+        A public bound on the objective at the start. Besides defaults, the allowance for
+        rounding in objective perturbation rests on it, and on losses that are not negative.
         """
         return 1.0
 

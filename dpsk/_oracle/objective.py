@@ -32,6 +32,7 @@ __all__ = ["ObjectiveOracle", "PerturbedObjective", "determinant_loss", "steps_t
 _MOST_COORDINATES = 500
 _MOST_FACTORISATIONS = 40
 _MOST_CHEAP_STEPS = 400
+_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class PerturbedObjective:
     tail : float
         Price of the second noise: an epsilon if `pure`, else a mu.
     tolerance : float
-        Norm of the gradient of ``J / n`` to certify.
+        Norm of the gradient of ``J / n`` to certify; what rounding hides of it, where that is
+        more.
     """
 
     pure: bool
@@ -121,6 +123,9 @@ class ObjectiveOracle:
         self._events = declared.releases(noise_multiplier)
         self._noise_multiplier = noise_multiplier
         self._stream, self._ledger = stream, ledger
+        self._rounding = self._rounding_bound()
+        # Nobody can certify less than rounding hides.
+        self._tolerance = max(declared.tolerance, self._rounding)
 
     def minimise(self, theta, penalty):
         """Return the noisy minimiser of the mean loss and the declared ridge.
@@ -142,12 +147,11 @@ class ObjectiveOracle:
             If the declared bounds do not hold; nothing has been drawn then.
         """
         self._check(penalty)
-        declared, sums = self._declared, self._sums
+        declared = self._declared
         for event in self._events:
             self._ledger.charge(event)
         found = self._minimiser(theta, self._linear_term(theta.shape))
-        # In the mean's units the rounding of n-term sums is n u C.
-        missed = declared.tolerance + sums.n_samples * 2.0**-53 * sums.clip_norm
+        missed = self._tolerance + self._rounding
         return noised(found, 2.0 * missed / declared.ridge, 1.0 / declared.tail, declared.pure,
                       self._stream)
 
@@ -157,10 +161,29 @@ class ObjectiveOracle:
         if sums.loss.vector_output or not plain or penalty.smoothness > declared.ridge:
             raise ValueError("solver='objective_perturbation' needs a scalar prediction and an "
                              "l2 penalty on all coordinates; use solver='gd'.")
+        sums.require_monotone()
         determinant = determinant_loss(sums.smoothness, declared.ridge, sums.n_samples)
         if not determinant <= declared.determinant:
             raise ValueError("solver_options: ridge: the declared ridge is too weak for the "
                              "curvature of a row's loss; leave it out.")
+
+    def _rounding_bound(self):
+        """Bound the rounding in a gradient of ``J / n`` near its minimiser, from public facts.
+
+        The sum of n terms is off by ``n u C``. A raw prediction is off by ``d u R ||theta||``, and
+        the derivative at it by its own rounding besides, which moves a gradient by beta / R times
+        as much. No minimiser is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
+        loss at 0: there the objective is no less, and losses are not negative.
+        """
+        sums, ridge = self._sums, self._declared.ridge
+        dimension, radius = sums.model.dimension, sums.model.radius
+        # b is longer with a probability below 1e-20.
+        length = 4.0 * dimension + 100.0 if self._declared.pure else math.sqrt(dimension) + 12.0
+        pull = length * self._noise_multiplier * sums.clip_norm / sums.n_samples
+        reach = 2.0 * pull / ridge + math.sqrt(2.0 * sums.risk_at_zero / ridge)
+        predictions = (dimension + 8.0) * sums.smoothness * (reach + 1.0 / radius)
+        terms = (sums.n_samples + 8.0) * sums.clip_norm + 4.0 * (ridge * reach + pull)
+        return _UNIT * (predictions + terms)
 
     def _linear_term(self, shape):
         """Draw ``b / n``."""
@@ -187,7 +210,7 @@ class ObjectiveOracle:
         """Return a certified point, or None where damped Newton steps stall."""
         gradient = self._gradient(theta, linear)
         for _ in range(_MOST_FACTORISATIONS):
-            if np.linalg.norm(gradient) <= self._declared.tolerance:
+            if np.linalg.norm(gradient) <= self._tolerance:
                 return theta
             hessian = self._sums.hessian(theta) / self._sums.n_samples
             hessian[np.diag_indices_from(hessian)] += self._declared.ridge
@@ -206,7 +229,7 @@ class ObjectiveOracle:
         moved = None
         for _ in range(_MOST_CHEAP_STEPS):
             norm = np.linalg.norm(gradient)
-            if norm <= self._declared.tolerance:
+            if norm <= self._tolerance:
                 return theta, gradient
             direction = cho_solve(factor, gradient, check_finite=False)
             for halvings in range(1 if moved else 30):
@@ -225,7 +248,7 @@ class ObjectiveOracle:
 
     def _accelerated(self, theta, linear):
         """Take accelerated steps until certified, at most so many as always suffice."""
-        sums, ridge, tolerance = self._sums, self._declared.ridge, self._declared.tolerance
+        sums, ridge, tolerance = self._sums, self._declared.ridge, self._tolerance
         # At the public start, zero, no row's gradient is longer than the clip norm.
         start = sums.clip_norm + np.linalg.norm(linear)
         step = 1.0 / (sums.smoothness + ridge)

@@ -86,6 +86,11 @@ class RowSums:
         return self._weight_bound * self.loss.smoothness * self.model.radius**2
 
     @property
+    def risk_at_zero(self):
+        """float : bound on the mean loss at theta = 0."""
+        return self._weight_bound * self.loss.at_zero(self.model.n_outputs)
+
+    @property
     def rounding(self):
         """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
         return rounding_margin(self.n_samples)

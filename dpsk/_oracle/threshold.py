@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._oracle.grid_sums import GridSums, grid_bits
-from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.row_sums import RowSums, rounding_margin
 from dpsk._privacy import mechanisms, sampling
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated
 
@@ -110,7 +110,10 @@ class ThresholdOracle:
         self._groups = ledger.groups(len(batches))
         self._declared = declared
         self._releases = declared.releases(noise_multiplier)
-        self._scale = noise_multiplier * batches[0][0].clip_norm
+        sums = batches[0][0]
+        self._scale = noise_multiplier * sums.clip_norm
+        if sums.resolution is None:
+            self._scale *= rounding_margin(sums.n_samples)
         self._draw = mechanisms.laplace if declared.pure else mechanisms.standard_normal
         self._stream = stream
         self._answered = 0

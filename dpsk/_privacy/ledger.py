@@ -46,13 +46,13 @@ class Ledger:
         Raises
         ------
         RuntimeError
-            If there are groups already: rows of theirs would pay in the new ones again.
+            If there are groups already: a row is then in one of each kind, and pays for both.
         """
         if self._groups:
-            raise RuntimeError("The rows are in groups already; one row would be in a group of "
-                               "either division, and pay in both.")
+            raise RuntimeError("The rows are in groups already, which others may overlap; a fit "
+                               "may split its rows once.")
         self._groups = [_GroupLedger(self._left) for _ in range(count)]
-        return self._groups
+        return list(self._groups)
 
     @property
     def spent(self):

@@ -51,14 +51,16 @@ class ObjectivePerturbation(Solver):
     ridge : float or None
         Least curvature of the l2 term beside the mean loss, ``lam / n``. It is alpha where that
         is more, and raised to ``beta / (n (e^(epsilon / 2) - 1))``, below which determinants
-        would take more than half of epsilon; the certificate states it. None: with
+        would take more than half of epsilon, or to what rounding asks for; the certificate
+        states it. None: with
         ``p = ||b|| / n``, the pull of b, and R the norm of the rows, ``p (1 / B + p R / C)``:
         coefficients then reach the norm B, which is ``30 / R`` (10 for whitened rows) or
         ``sqrt(C / (4 R alpha))``, and less under noise that outweighs rows; 0: no more than
         needed.
     tolerance : float or None
-        Norm of the gradient of the mean objective to certify. None: such that the second
-        noise moves the risk by far less than the first.
+        Norm of the gradient of the mean objective to certify, or a bound on the rounding in it
+        where that is more. None: such that the second noise moves the risk by far less than
+        the first.
 
     References
     ----------
@@ -130,9 +132,13 @@ def _noise_scale(problem, clip_norm):
 
 
 def _least_ridge(problem):
-    """Return the ridge at which determinants take their largest share of epsilon."""
+    """Return the ridge at which determinants take their largest share of epsilon.
+
+    It is no less than what rounding in predictions, d u R a unit of theta, cannot outweigh.
+    """
     share = math.expm1(min(600.0, _MOST_DETERMINANT * problem.epsilon))
-    return problem.smoothness / (problem.n_samples * share)
+    resolved = (problem.model.dimension + 8.0) * 2.0**-43
+    return problem.smoothness * max(1.0 / (problem.n_samples * share), resolved)
 
 
 def _fitted_ridge(problem, clip_norm):

@@ -1,6 +1,7 @@
 """The oracle of noisy objectives: certified, charged, and nothing but the result leaves."""
 
 from dataclasses import replace
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from scipy import sparse
 
 from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression
 from dpsk._losses import LOSSES
-from dpsk._oracle import ObjectiveOracle, Rows, RowSums
+from dpsk._models import LinearModel
+from dpsk._oracle import ObjectiveOracle, Rows, RowSums, objective
 from dpsk._oracle.objective import determinant_loss, steps_that_suffice
 from dpsk._privacy import mechanisms
 from dpsk._privacy.calibrate import calibrate
@@ -79,6 +81,72 @@ def test_what_leaves_is_the_certified_minimiser_and_the_second_noise(
     events = set(tally(ledger.spent))
     assert {type(event) for event in events} == ({Pure} if pure else {Dominated, Gaussian})
     assert tally(ledger.spent) == tally(ledger.plan)
+
+
+def exact_residual(X, y, theta, ridge, linear):
+    """Return the gradient's norm of logistic loss without a clip, to 60 digits."""
+    with localcontext(prec=60):
+        theta = [Decimal(t) for t in theta.tolist()]
+        total = [Decimal(b) + Decimal(ridge) * t
+                 for b, t in zip(linear.tolist(), theta, strict=True)]
+        for row, target in zip(X.tolist(), y.tolist(), strict=True):
+            row = [Decimal(entry) for entry in row]
+            z = sum(entry * t for entry, t in zip(row, theta, strict=True))
+            slope = (1 / (1 + (-z).exp()) - Decimal(target)) / len(X)
+            total = [part + slope * entry for part, entry in zip(total, row, strict=True)]
+        return float(sum(part * part for part in total).sqrt())
+
+
+@pytest.mark.parametrize("newton", [True, False])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
+        delta, newton, monkeypatch):
+    if not newton:
+        monkeypatch.setattr(ObjectiveOracle, "_newton", lambda self, theta, linear: None)
+    released = []
+    monkeypatch.setattr(objective, "noised",
+                        lambda found, distance, *args: released.append((found, distance)) or found)
+    # Along the rows predictions cancel, across them a weak ridge lets coefficients grow.
+    problem = replace(problem_of(delta=delta, alpha=0.0), epsilon=16.0,
+                      model=LinearModel(3, None, False, 1.0))
+    solver = SOLVERS["objective_perturbation"](
+        clip_norm=np.inf, tolerance=1e-18, ridge=0.0).configured(problem)
+    declared = solver.plan(problem)
+    z = calibrate(declared, problem.epsilon, problem.delta)
+    rng = np.random.default_rng(0)
+    X = np.array([0.5, -0.4, 0.3]) + 1e-3 * rng.normal(size=(_N, 3))
+    y = rng.integers(0, 2, _N)
+    oracle = ObjectiveOracle.open(problem, declared, solver.clip_norm, Rows(X, y), z,
+                                  KeyedStream(_KEY), Ledger(declared(z)))
+    solver.minimize(oracle, problem.penalty, np.zeros(3))
+    scale, stream = z * solver.clip_norm, KeyedStream(_KEY)
+    linear = (mechanisms.gamma_norm_noise(stream, (3,), scale) if delta == 0
+              else scale * mechanisms.standard_normal(stream, (3,))) / _N
+    (found, distance), = released
+    assert exact_residual(X, y, found, solver.ridge, linear) <= 0.5 * distance * solver.ridge
+
+
+def test_no_ridge_is_so_weak_that_rounding_in_predictions_outweighs_it():
+    problem = replace(problem_of(alpha=0.0), epsilon=1e3)
+    solver = SOLVERS["objective_perturbation"](ridge=0.0).configured(problem)
+    assert solver.ridge >= problem.model.dimension * 2.0**-43 * problem.smoothness
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_a_tolerance_that_no_gradient_meets_ends_in_a_fit(delta):
+    model = DPLogisticRegression(solver="objective_perturbation", delta=delta,
+                                 solver_options={"tolerance": 1e-200})
+    assert np.isfinite(model.fit(*training_rows(model)).coef_).all()
+
+
+def test_the_oracle_refuses_a_loss_that_is_not_convex():
+    problem = problem_of("sigmoid")
+    solver = SOLVERS["objective_perturbation"]().configured(problem)
+    declared, rows = solver.plan(problem), table(problem, "sigmoid")
+    oracle = ObjectiveOracle.open(problem, declared, solver.clip_norm, rows, 3.0, None,
+                                  Ledger(declared(3.0)))
+    with pytest.raises(ValueError, match="not convex"):
+        solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
 
 
 def test_the_oracle_answers_once():

@@ -132,12 +132,27 @@ def test_a_ledger_charges_one_group_and_common_releases_together():
     assert tally(ledger.spent)[Gaussian(0.5)] == 3
 
 
-def test_a_ledger_divides_the_rows_once_only():
+def test_rows_are_split_into_groups_once_as_those_of_two_splits_overlap():
     ledger = Ledger(Gaussian(0.5))
-    ledger.groups(2)[0].charge(Gaussian(0.5))
-    # A row of that group is also in one of any other division.
-    with pytest.raises(RuntimeError, match="groups already"):
+    ledger.groups(2)
+    with pytest.raises(RuntimeError, match="once"):
         ledger.groups(3)
+
+
+@kinds
+def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
+    class Sums:
+        clip_norm, n_samples, resolution = 1.0, 10**8, None
+
+        def gradient(self, theta):
+            return np.zeros_like(theta)
+
+    plan, twin = ThresholdRounds(1, pure=pure), KeyedStream(_KEY)
+    oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, KeyedStream(_KEY), Ledger(plan(1.0)))
+    draw = mechanisms.laplace if pure else mechanisms.standard_normal
+    draw(twin, (4,))
+    np.testing.assert_allclose(oracle.gradient(np.zeros(4)) * 10**8,
+                               (1.0 + 10.0**16 * 2.0**-53) * draw(twin, (4,)), rtol=1e-12)
 
 
 @every_loss
