@@ -220,7 +220,8 @@ def objective_perturbation(delta, alpha=0.5, families=()):
     else:
         def tail(t, z, dimension):
             return norm.sf((t - 1) / z)
-    return Setting(params, unit, tail, lambda z: unit * z, families=families)
+    return Setting(params, unit, tail, lambda z: unit * z,
+                   law="gamma" if delta == 0 else "normal", families=families)
 
 
 #: For every solver, its settings as functions of delta. A new solver needs an entry.

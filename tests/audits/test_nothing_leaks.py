@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from tests.estimators.pairs import build
-from tests.registry import ESTIMATORS, documented_solvers, takes_several_classes
+from tests.registry import ESTIMATORS, documented_solvers, pair_marks, takes_several_classes
 
 # Sizes that no public number of the fits below equals.
 N, D = 37, 3
@@ -59,11 +59,13 @@ def class_counts(cls, solver):
 PAIRS = [(cls, solver) for _, cls in sorted(ESTIMATORS.items())
          for solver in sorted(documented_solvers(cls))]
 FITS = [pytest.param(cls, solver, classes, dtype,
-                     id=f"{cls.__name__}-{solver}-{classes}-{dtype}")
-        for cls, solver in PAIRS for classes in ((2, 3) if is_classifier(cls()) else (0,))
+                     id=f"{cls.__name__}-{solver}-{classes}-{dtype}",
+                     marks=pair_marks(cls, solver))
+        for cls, solver in PAIRS for classes in class_counts(cls, solver)
         for dtype in ("float64", "float32")]
 every_pair = pytest.mark.parametrize(("cls", "solver"), [
-    pytest.param(cls, solver, id=f"{cls.__name__}-{solver}") for cls, solver in PAIRS])
+    pytest.param(cls, solver, id=f"{cls.__name__}-{solver}", marks=pair_marks(cls, solver))
+    for cls, solver in PAIRS])
 every_fit = pytest.mark.parametrize(("cls", "solver", "classes", "dtype"), FITS)
 
 

@@ -41,9 +41,10 @@ def test_other_weights_draw_other_noise_under_a_seed(cls, solver):
     weights = np.ones(len(y))
     first = model.fit(X, y, sample_weight=weights).coef_.copy()
     weights[0] = 0.5
-    differs = first != model.fit(X, y, sample_weight=weights).coef_
-    # Of few vertices some may be the same.
-    assert np.any(differs) if solver == "frank_wolfe" else np.all(differs)
+    other = model.fit(X, y, sample_weight=weights).coef_
+    # Of few vertices some may be the same, and sets may leave zeros.
+    moved = (first != other)[(first != 0) & (other != 0)]
+    assert np.any(first != other) if solver == "frank_wolfe" else moved.size and moved.all()
 
 
 def _two_halves(cls):
