@@ -12,6 +12,8 @@ from dpsk.linear_model import (
     DPPoissonRegressor,
     DPRidge,
 )
+from dpsk.neural_network import DPMLPClassifier, DPMLPRegressor
 
 __all__ = ["Certificate", "DPHuberRegressor", "DPLasso", "DPLinearRegression", "DPLinearSVC",
-           "DPLogisticRegression", "DPPoissonRegressor", "DPRidge", "__version__", "noise_scale"]
+           "DPLogisticRegression", "DPMLPClassifier", "DPMLPRegressor", "DPPoissonRegressor",
+           "DPRidge", "__version__", "noise_scale"]

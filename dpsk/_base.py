@@ -31,6 +31,9 @@ class DPEstimator(BaseEstimator):
     Subclasses validate the rows, say what the Problem is, and store what comes back.
     """
 
+    #: Whether ``data_norm=None`` leaves rows unbounded, as where gradients are clipped anyway.
+    _takes_rows_as_they_are = False
+
     def _check_privacy_params(self):
         """Check what every estimator shares, before any row is looked at."""
         check_real("epsilon", self.epsilon, low=0, open_low=True,
@@ -38,8 +41,9 @@ class DPEstimator(BaseEstimator):
         if self.delta is not None:
             check_real("delta", self.delta, low=0, high=1, open_high=True,
                        remedy="None for 1/n**2, or a number in [0, 1)")
-        check_real("data_norm", self.data_norm, **_NORM_RANGE,
-                   remedy="a number in [1e-10, 1e10], a bound on row norms such as 1.0")
+        if self.data_norm is not None or not self._takes_rows_as_they_are:
+            check_real("data_norm", self.data_norm, **_NORM_RANGE,
+                       remedy="a number in [1e-10, 1e10], a bound on row norms such as 1.0")
         if self.clip_norm is not None:
             # Sums of n gradients of greater norm could overflow before they are noised.
             high = np.inf if self.clip_norm == np.inf else 1e100
@@ -170,8 +174,8 @@ class DPEstimator(BaseEstimator):
         yield content_digest(rows.X)
         yield content_digest(rows.y)
         # Weights of 1 are no weights.
-        weights = np.ones(len(rows), rows.X.dtype) if rows.weights is None else rows.weights
-        yield content_digest(weights)
+        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+        yield content_digest(weights.astype(np.float64, copy=False))
         if rows.holdout is not None:
             yield content_digest(rows.holdout.X)
             yield content_digest(rows.holdout.y)

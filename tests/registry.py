@@ -17,10 +17,16 @@ from dpsk._models import LinearModel
 from dpsk._models.linear import HEADROOM
 from dpsk._penalties import PENALTIES
 from dpsk._solvers import SOLVERS, Problem, check_requirements
+from dpsk.linear_model._base import LinearEstimator
 
 ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
               if inspect.isclass(getattr(dpsk, name))
               and issubclass(getattr(dpsk, name), BaseEstimator)}
+LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
+#: Parameters of linear models that others do without.
+LINEAR_ONLY = {"fit_intercept", "penalty", "precondition", "radius"}
+#: What keeps fits of networks short.
+NETWORK_PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 30}
 
 N_OUTPUTS = 3
 #: Arguments of the losses that need some.
@@ -126,12 +132,34 @@ def documented_solvers(cls):
 
 def make_estimator(cls, solver, **params):
     """Return an estimator with `solver` and what it cannot do without."""
-    return cls(**{"solver": solver, **SOLVER_PARAMS.get(solver, {}), **params})
+    params = {**SOLVER_PARAMS.get(solver, {}), **params}
+    if not is_linear(cls):
+        short = {key: value for key, value in NETWORK_PARAMS.items()
+                 if key not in SOLVERS[solver].ignores}
+        params = {**short, **{key: value for key, value in params.items()
+                              if key not in LINEAR_ONLY}}
+    return cls(**{"solver": solver, **params})
 
 
 def takes_several_classes(solver):
     """Whether the solver `solver` takes the loss of several classes."""
     return "scalar prediction" not in SOLVERS[solver].requires
+
+
+def is_linear(cls):
+    """Whether the estimator's raw prediction is linear in its rows."""
+    return issubclass(cls, LinearEstimator)
+
+
+def coefficients(model):
+    """Return everything trained on a fitted estimator as one vector."""
+    names = ("coef_", "intercept_") if is_linear(type(model)) else ("coefs_", "intercepts_")
+    parts = [part for name in names for part in _parts(getattr(model, name))]
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+def _parts(value):
+    return value if isinstance(value, list) else [value]
 
 
 def training_rows(estimator, n=80, n_features=4, seed=0):
@@ -167,6 +195,11 @@ every_estimator = pytest.mark.parametrize("cls", [
 every_fit = pytest.mark.parametrize("cls, solver", [
     pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
     for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))])
+every_linear_estimator = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(LINEAR.items())])
+every_linear_fit = pytest.mark.parametrize("cls, solver", [
+    pytest.param(cls, solver, id=f"{name}-{solver}")
+    for name, cls in sorted(LINEAR.items()) for solver in sorted(documented_solvers(cls))])
 every_loss = pytest.mark.parametrize("name", _cases(LOSSES))
 every_penalty = pytest.mark.parametrize("name", _cases(PENALTIES))
 every_solver = pytest.mark.parametrize("name", _cases(SOLVERS))

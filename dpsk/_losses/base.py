@@ -32,6 +32,8 @@ class Loss(ABC):
         Whether it has a dual variable.
     n_extra : int
         Number of trained numbers beside the model's.
+    network_step : float
+        The default step on networks, times the clip norm.
     most_steps : int
         The most steps on whitened rows by default.
     """
@@ -47,6 +49,7 @@ class Loss(ABC):
     whitened_gain = 1.0
     keeps_length = False
     reversal = 2.0
+    network_step = 1.0
     most_steps = 40
 
     def at_zero(self, n_outputs):

@@ -22,6 +22,8 @@ class Logistic(Loss):
     plain_gain = 8.0
     # Given y the derivative has one sign.
     reversal = 1.0
+    # Logits grow to about 10, and beyond that their gradients vanish.
+    network_step = 8.0
 
     def at_zero(self, n_outputs):
         return float(np.log(2.0))
@@ -50,6 +52,8 @@ class Multinomial(Loss):
     plain_gain = 8.0
     # Given y every entry has one sign, so no two gradients are at an obtuse angle.
     reversal = float(np.sqrt(2.0))
+    # Logits grow to about 10, and beyond that their gradients vanish.
+    network_step = 8.0
     vector_output = True
 
     def at_zero(self, n_outputs):

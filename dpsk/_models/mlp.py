@@ -11,6 +11,8 @@ __all__ = ["ACTIVATIONS", "MLP"]
 
 #: Rows up to this length are summed in single precision: 2^12 roundings of 2^-24.
 _LONGEST_SINGLE = 1 << 12
+#: Margin for the rounding of scaled rows, and what keeps a norm of zero from dividing.
+_ROUNDED_DOWN, _TINY = 1.0 - 2.0**-20, 1e-100
 
 
 def _relu(a):
@@ -37,8 +39,8 @@ ACTIVATIONS = {"relu": (_relu, _relu_slope, math.sqrt(2.0)), "tanh": (_tanh, _ta
 class MLP:
     """Fully connected layers between rows and raw predictions.
 
-    `theta` is one vector: for each layer the weights, of shape (inputs, outputs) in row order,
-    then the biases. Everything is computed in single precision.
+    `theta` is one vector: the weights of every layer, of shape (inputs, outputs) in row order,
+    then the biases of every layer. Everything is computed in single precision.
 
     Parameters
     ----------
@@ -47,12 +49,15 @@ class MLP:
     n_outputs : int or None
         None for a scalar raw prediction.
     activation : one of ACTIVATIONS
+    data_norm : float or None
+        Longer rows are scaled down to it; None leaves rows as they are.
     """
 
     n_features: int
     hidden_layer_sizes: tuple
     n_outputs: int | None
     activation: str = "relu"
+    data_norm: float | None = None
 
     #: A row's gradient has no bound but the clip's, and no curvature bound.
     radius = math.inf
@@ -67,6 +72,11 @@ class MLP:
     def dimension(self):
         """int : number of coordinates of `theta`."""
         return sum((inputs + 1) * outputs for inputs, outputs in pairwise(self.sizes))
+
+    @property
+    def n_biases(self):
+        """int : number of coordinates at the end of `theta` that are biases."""
+        return sum(self.sizes[1:])
 
     @property
     def shape(self):
@@ -90,28 +100,31 @@ class MLP:
 
     def layers(self, theta):
         """Return views (weights, biases) of every layer."""
-        views, start = [], 0
+        views, start, bias = [], 0, len(theta) - self.n_biases
         for inputs, outputs in pairwise(self.sizes):
             end = start + inputs * outputs
-            views.append((theta[start:end].reshape(inputs, outputs), theta[end:end + outputs]))
-            start = end + outputs
+            views.append((theta[start:end].reshape(inputs, outputs),
+                          theta[bias:bias + outputs]))
+            start, bias = end, bias + outputs
         return views
 
-    def forward(self, theta, X):
+    def forward(self, theta, X, dtype=np.float32):
         """Return a pass over rows at `theta`.
 
         Parameters
         ----------
         theta : ndarray of shape `shape`
         X : ndarray of shape (n, n_features)
+        dtype : type
+            The precision.
 
         Returns
         -------
         result : Pass
         """
         activate = ACTIVATIONS[self.activation][0]
-        layers = self.layers(theta.astype(np.float32, copy=False))
-        inputs = [X.astype(np.float32, copy=False)]
+        layers = self.layers(theta.astype(dtype, copy=False))
+        inputs = [self._bounded(X.astype(dtype, copy=False))]
         for weights, biases in layers[:-1]:
             hidden = inputs[-1] @ weights
             hidden += biases
@@ -119,6 +132,14 @@ class MLP:
         weights, biases = layers[-1]
         raw = inputs[-1] @ weights + biases
         return Pass(self, layers, inputs, raw[:, 0] if self.n_outputs is None else raw)
+
+    def _bounded(self, X):
+        """Return rows scaled down to `data_norm`."""
+        if self.data_norm is None:
+            return X
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        scales = np.minimum(1.0, self.data_norm * _ROUNDED_DOWN / np.maximum(norms, _TINY))
+        return X * scales[:, None].astype(X.dtype)
 
 
 class Pass:

@@ -1,5 +1,7 @@
 """Noisy gradients of the mean loss."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from dpsk._oracle.grid_sums import GridSums, grid_bits
@@ -83,10 +85,30 @@ class GradientOracle:
             If more answers are asked for than were declared.
         """
         self._ledger.charge(self._event)
-        answer = self._sums.gradient(theta, next(self._batches))
-        answer += _on_grid(self._noise_std * next(self._noise), self._sums.resolution)
+        answer, noise = self._sum_and_noise(theta, next(self._batches))
+        answer += _on_grid(self._noise_std * noise, self._sums.resolution)
         answer /= self._divisor
         return answer
+
+    def _sum_and_noise(self, theta, rows):
+        if self._sums.model.is_linear:
+            return self._sums.gradient(theta, rows), next(self._noise)
+        # The noise of a network's many weights is drawn while the sums are made.
+        with ThreadPoolExecutor(1) as aside:
+            noise = aside.submit(next, self._noise)
+            return self._sums.gradient(theta, rows), noise.result()
+
+
+def _open_sums(problem, declared, clip_norm, rows, noise_multiplier):
+    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
+    if not problem.model.is_linear:
+        return NetworkSums(problem.model, problem.loss, rows, clip_norm)
+    bits = None
+    if isinstance(declared.batches, FullBatch):
+        bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
+    if bits is None:
+        return RowSums(problem.model, problem.loss, rows, clip_norm)
+    return GridSums(problem.model, problem.loss, rows, clip_norm, bits)
 
 
 def _open_sums(problem, declared, clip_norm, rows, noise_multiplier):

@@ -10,6 +10,8 @@ from dpsk._privacy.sampling import exponentials, signed_uniforms
 
 __all__ = ["gamma_norm_noise", "gumbel_noise", "laplace", "standard_normal"]
 
+_PART = 1 << 14
+
 
 def standard_normal(stream, shape):
     """Draw independent standard normals.
@@ -26,9 +28,13 @@ def standard_normal(stream, shape):
     -------
     noise : ndarray of float64, shape `shape`
     """
-    negative, noise = signed_uniforms(stream, int(np.prod(shape)))
-    ndtri(noise, out=noise)
-    np.negative(noise, out=noise, where=~negative)
+    noise = np.empty(int(np.prod(shape)))
+    # In parts that stay in the cache.
+    for start in range(0, len(noise), _PART):
+        part = noise[start:start + _PART]
+        negative, halves = signed_uniforms(stream, len(part))
+        ndtri(halves, out=part)
+        np.negative(part, out=part, where=~negative)
     return noise.reshape(shape)
 
 

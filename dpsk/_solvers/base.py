@@ -223,7 +223,7 @@ def check_requirements(name, solver, problem):
                          f"solver={instead!r}.".replace("is not one", "is none"))
     if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
         raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
-                         "network do not; use solver='sgd'.")
+                         "network do not; use solver='gd' or 'sgd'.")
     for requirement in solver.requires:
         met, message = REQUIREMENTS[requirement]
         if not met(solver, problem):

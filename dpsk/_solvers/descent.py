@@ -10,7 +10,7 @@ from dpsk._solvers.base import Result, full_clip_norm
 from dpsk._utils.parameters import check_choice
 
 __all__ = ["ITERATES", "check_iterate", "default_clip_norm", "default_step",
-           "default_steps", "descend", "draw_stop", "slope_bound"]
+           "default_steps", "descend", "draw_stop", "first_kept", "slope_bound"]
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
@@ -22,6 +22,13 @@ ITERATES = {"average": 1.0, "half": 0.5, "last": 0.0, "random": None, "tail": 0.
 def check_iterate(iterate):
     """Raise a ValueError unless `iterate` is one of ITERATES."""
     check_choice("solver_options: iterate", iterate, ITERATES)
+
+
+def first_kept(n_steps, iterate):
+    """Return the index of the first step whose iterate is averaged."""
+    # A random iterate is the last of as many steps as were drawn before the fit.
+    share = ITERATES[iterate] or 0.0
+    return min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
 
 
 def draw_stop(solver, problem, draw_index):
@@ -107,9 +114,7 @@ def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
     -------
     result : Result
     """
-    # A random iterate is the last of as many steps as were drawn before the fit.
-    share = ITERATES[iterate] or 0.0
-    first_kept = min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
+    first = first_kept(n_steps, iterate)
     point, kept = theta, np.zeros_like(theta)
     for t in range(n_steps):
         gradient = oracle.gradient(point)
@@ -120,6 +125,6 @@ def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
         factor = momentum(t)
         point = following + factor * (following - theta) if factor else following
         theta = following
-        if t >= first_kept:
+        if t >= first:
             kept += theta
-    return Result(kept / (n_steps - first_kept), n_steps)
+    return Result(kept / (n_steps - first), n_steps)

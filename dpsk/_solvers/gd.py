@@ -16,6 +16,7 @@ from dpsk._solvers.descent import (
     descend,
     draw_stop,
 )
+from dpsk._solvers.network_defaults import network_clip_norm, network_step, network_steps
 from dpsk._solvers.schedules import ITERATE, check_schedule, scheduled_steps
 from dpsk._utils.parameters import check_choice, check_flag, check_real
 
@@ -41,7 +42,8 @@ class GradientDescent(Solver):
     clip_norm : float or None
         C. None: see `default_clip_norm`.
     accelerate : bool or None
-        Whether to use Nesterov's momentum. None: with ``schedule="default"`` only.
+        Whether to use Nesterov's momentum. None: with ``schedule="default"`` only, and not on
+        networks.
     iterate : {"tail", "half", "last", "average", "random"} or None
         "tail" averages the last quarter of the iterates, "half" their last half. "random": one
         of the first `max_iter`, its index drawn before the noise is calibrated; only as many
@@ -53,6 +55,8 @@ class GradientDescent(Solver):
     pl_constant : float or None
         The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
         the penalty's curvature.
+
+    On networks steps, clip and step length follow `network_defaults` instead.
 
     References
     ----------
@@ -71,6 +75,7 @@ class GradientDescent(Solver):
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
     ignores: ClassVar[tuple] = ("batch_size",)
+    takes_networks: ClassVar[bool] = True
 
     def configured(self, problem):
         if self.iterate is not None:
@@ -84,7 +89,8 @@ class GradientDescent(Solver):
                                      remedy="None, or a finite number >= 0")
         own = replace(self, pl_constant=float(pl_constant))
         if self.schedule == "default":
-            return own._by_default(problem)
+            return (own._by_default(problem) if problem.model.is_linear
+                    else own._on_networks(problem))
         check_schedule(self.schedule, problem, pl_constant)
         return own._by_theorem(problem)
 
@@ -97,6 +103,14 @@ class GradientDescent(Solver):
         iterate = self.iterate or ("tail" if problem.directions is None else "half")
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
                        iterate=iterate, accelerate=self.accelerate is not False)
+
+    def _on_networks(self, problem):
+        clip_norm = network_clip_norm(problem, self.clip_norm)
+        max_iter = self.max_iter or network_steps(problem)
+        # A step that does not shrink must be shorter from the start.
+        learning_rate = self.learning_rate or 0.5 * network_step(problem, clip_norm, max_iter)
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
+                       iterate=self.iterate or "tail", accelerate=bool(self.accelerate))
 
     def _by_theorem(self, problem):
         bounded = np.isfinite(problem.lipschitz)

@@ -10,6 +10,12 @@ from dpsk._privacy import gdp
 from dpsk._privacy.batch_plans import NoisySums, batch_plan
 from dpsk._solvers.base import Solver
 from dpsk._solvers.descent import default_clip_norm, default_step, descend
+from dpsk._solvers.network_defaults import (
+    network_batch_size,
+    network_clip_norm,
+    network_step,
+    network_steps,
+)
 from dpsk._utils.parameters import check_integer
 
 __all__ = ["RandomRoundDescent"]
@@ -41,6 +47,8 @@ class RandomRoundDescent(Solver):
     rounds : int or None
         R. None: drawn.
 
+    On networks what is None follows `network_defaults` instead.
+
     References
     ----------
     Zhang, Zheng, Mou, Wang (2017), Algorithm 2 and Theorem 5. The printed steps and law of R
@@ -55,8 +63,25 @@ class RandomRoundDescent(Solver):
 
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+    takes_networks: ClassVar[bool] = True
 
     def configured(self, problem):
+        own = self._on_rows(problem) if problem.model.is_linear else self._on_networks(problem)
+        rounds = own.max_iter
+        if self.rounds is not None:
+            rounds = check_integer("solver_options: rounds", self.rounds, low=1, high=rounds,
+                                   remedy=f"None, or an int in [1, {rounds}], the longest run")
+        return replace(own, rounds=rounds)
+
+    def _on_networks(self, problem):
+        clip_norm = network_clip_norm(problem, self.clip_norm)
+        max_iter = self.max_iter or network_steps(problem)
+        # A step that does not shrink must be shorter from the start.
+        learning_rate = self.learning_rate or 0.25 * network_step(problem, clip_norm, max_iter)
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
+                       batch_size=network_batch_size(problem, self.batch_size))
+
+    def _on_rows(self, problem):
         n_samples = problem.n_samples
         clip_norm = default_clip_norm(problem, self.clip_norm)
         batch_size = min(n_samples, self.batch_size or 256)
@@ -64,12 +89,8 @@ class RandomRoundDescent(Solver):
         learning_rate = self.learning_rate
         if learning_rate is None:
             learning_rate = _theorem_step(problem, clip_norm, batch_size, max_iter)
-        rounds = max_iter
-        if self.rounds is not None:
-            rounds = check_integer("solver_options: rounds", self.rounds, low=1, high=max_iter,
-                                   remedy=f"None, or an int in [1, {max_iter}], the longest run")
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
-                       batch_size=batch_size, max_iter=max_iter, rounds=rounds)
+                       batch_size=batch_size, max_iter=max_iter)
 
     def drawn(self, problem, draw_index):
         if self.rounds is not None:

@@ -31,6 +31,9 @@ _FEWEST, _MOST = 1, 5000
 
 def check_schedule(schedule, problem, pl_constant):
     """Raise a ValueError where a schedule's theorem lacks what it rests on."""
+    if not problem.model.is_linear:
+        raise ValueError(f"solver_options: schedule={schedule!r}: its theorem needs a bound on "
+                         "the curvature, which a network has not; leave schedule='default'.")
     if schedule in ("convex", "strongly_convex") and not problem.loss.convex:
         raise ValueError(f"solver_options: schedule={schedule!r}: needs a convex loss, which "
                          f"{type(problem.loss).__name__} is not; use schedule='nonconvex'.")

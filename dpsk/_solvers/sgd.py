@@ -13,6 +13,16 @@ from dpsk._solvers.descent import (
     descend,
     draw_stop,
 )
+from dpsk._solvers.network_defaults import (
+    ADAPTIVE_STEP,
+    MOMENTUM,
+    network_batch_size,
+    network_clip_norm,
+    network_step,
+    network_steps,
+)
+from dpsk._solvers.updates import train
+from dpsk._utils.parameters import check_flag, check_real
 
 __all__ = ["StochasticGradientDescent"]
 
@@ -39,6 +49,16 @@ class StochasticGradientDescent(Solver):
     iterate : {"tail", "half", "last", "average", "random"}
         "tail" averages the last quarter of the iterates, "half" their last half. "random": one
         of the first `max_iter`, its index drawn before the noise is calibrated.
+    momentum : float in [0, 1) or None
+        Share of the mean direction that a step keeps: ``v = m v + (1 - m) g``. None: 0, and 0.7
+        on networks.
+    decay : bool or None
+        Whether steps shrink linearly towards 0. None: on networks.
+    adaptive : bool or None
+        Whether to divide by the root of the mean squared noisy gradient in each coordinate
+        (Adam). None: no.
+
+    On networks what is None follows `network_defaults` instead.
 
     References
     ----------
@@ -51,17 +71,46 @@ class StochasticGradientDescent(Solver):
     clip_norm: float | None = None
     batch_size: int | None = None
     iterate: str = "tail"
+    momentum: float | None = None
+    decay: bool | None = None
+    adaptive: bool | None = None
 
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+    takes_networks: ClassVar[bool] = True
 
     def configured(self, problem):
         check_iterate(self.iterate)
+        network = not problem.model.is_linear
+        own = self._with_updates(network)
+        return own._on_networks(problem) if network else own._on_rows(problem)
+
+    def _with_updates(self, network):
+        momentum, decay, adaptive = self.momentum, self.decay, self.adaptive
+        if momentum is None:
+            momentum = MOMENTUM if network else 0.0
+        momentum = check_real("solver_options: momentum", momentum, low=0, high=1, open_high=True,
+                              remedy="None, or a number in [0, 1)")
+        decay = network if decay is None else check_flag("solver_options: decay", decay)
+        adaptive = adaptive is not None and check_flag("solver_options: adaptive", adaptive)
+        return replace(self, momentum=momentum, decay=decay, adaptive=adaptive)
+
+    def _on_networks(self, problem):
+        clip_norm = network_clip_norm(problem, self.clip_norm)
+        max_iter = self.max_iter or network_steps(problem)
+        learning_rate = self.learning_rate
+        if learning_rate is None:
+            learning_rate = (ADAPTIVE_STEP if self.adaptive
+                             else network_step(problem, clip_norm, max_iter))
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
+                       batch_size=network_batch_size(problem, self.batch_size))
+
+    def _on_rows(self, problem):
         n_samples = problem.n_samples
         clip_norm = default_clip_norm(problem, self.clip_norm)
         learning_rate = self.learning_rate
         if learning_rate is None:
-            learning_rate = default_step(problem, clip_norm)
+            learning_rate = ADAPTIVE_STEP if self.adaptive else default_step(problem, clip_norm)
         batch_size = min(n_samples, self.batch_size or 256)
         max_iter = self.max_iter or min(5000, max(30, round(10 * n_samples / batch_size)))
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
@@ -74,5 +123,8 @@ class StochasticGradientDescent(Solver):
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
 
     def minimize(self, oracle, penalty, theta):
-        return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
-                       iterate=self.iterate, momentum=lambda t: 0.0)
+        run = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}
+        if self.momentum or self.decay or self.adaptive:
+            return train(oracle, penalty, theta, **run, momentum=self.momentum,
+                         decay=self.decay, adaptive=self.adaptive)
+        return descend(oracle, penalty, theta, **run, momentum=lambda t: 0.0)

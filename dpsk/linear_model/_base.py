@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 from sklearn import config_context
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsk._base import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
@@ -17,6 +17,7 @@ from dpsk._solvers.whitening import pays
 from dpsk._stages import Whitening
 from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_choice, check_flag, check_real
+from dpsk._utils.weights import check_weights
 
 __all__ = ["LinearEstimator"]
 
@@ -72,16 +73,7 @@ class LinearEstimator(DPEstimator):
 
     def _check_weights(self, sample_weight, X):
         """Return sample weights as an array of the rows' dtype, or None."""
-        if sample_weight is None:
-            return None
-        weights = discreetly("sample_weight", _check_sample_weight, sample_weight, X,
-                             dtype=X.dtype)
-        if not np.all((weights >= 0) & np.isfinite(weights)):
-            raise ValueError("sample_weight: must be finite and >= 0; a row's weight multiplies "
-                             "its loss.")
-        if not weights.any():
-            raise ValueError("sample_weight: all weights are zero; at least one must not be.")
-        return weights
+        return check_weights(sample_weight, X, X.dtype)
 
     def _weight_facts(self, sample_weight):
         """Return what is taken as public about the weights."""

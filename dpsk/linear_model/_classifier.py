@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 
 from dpsk._solvers import SOLVERS
 from dpsk._utils.labels import encode_labels
-from dpsk._utils.parameters import check_real
+from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearClassifier"]
@@ -68,7 +68,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         weights = self._check_weights(sample_weight, X)
         holdout = self._check_public_rows(public_X, public_y, X)
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
-        weights, bound = self._class_weighted(weights, classes, codes, X.dtype)
+        weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
         origin = "taken from y" if self.classes is None else "declared"
         if len(classes) == 2:
             loss, n_outputs = self._binary_loss(), None
@@ -123,27 +123,3 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
-
-    def _class_weighted(self, weights, classes, codes, dtype):
-        """Return weights times the public class weights, and the largest of the latter."""
-        if self.class_weight is None:
-            return weights, 1.0
-        factors = self._class_factors(classes)
-        per_row = factors[codes].astype(dtype)
-        return (per_row if weights is None else per_row * weights), float(factors.max())
-
-    def _class_factors(self, classes):
-        """Return the weight of every class, 1 where `class_weight` names none."""
-        if not isinstance(self.class_weight, dict):
-            raise ValueError(
-                f"class_weight={self.class_weight!r}: must be None or a dict of public weights by "
-                "class; 'balanced' would read the class counts, which are data.")
-        factors = np.ones(len(classes))
-        for label, weight in self.class_weight.items():
-            place = [i for i, known in enumerate(classes.tolist()) if known == label]
-            if not place:
-                raise ValueError(f"class_weight has {label!r}, which is not a class; declare it "
-                                 "in classes= or leave it out.")
-            factors[place] = check_real("class_weight", weight, low=1e-10, high=1e10,
-                                        remedy="a dict of numbers in [1e-10, 1e10]")
-        return factors

@@ -8,12 +8,10 @@ from sklearn.base import RegressorMixin
 
 from dpsk._privacy.certificate import Enforced
 from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_real
+from dpsk._utils.targets import check_target_bounds
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]
-
-_LEAST_WIDTH = 1e-100
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):
@@ -63,7 +61,8 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         """
         self._check_params()
         loss = self._loss()
-        low, high = self._bounds()
+        low, high = check_target_bounds(self.target_bounds, self._default_bounds,
+                                        self._lowest_bound)
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
         y = self._targets("y", y, low, high, X.dtype)
@@ -107,23 +106,6 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         targets : ndarray of shape (n,)
         """
         return self._predict_raw(X) + self.offset_
-
-    def _bounds(self):
-        """Return `target_bounds` as two floats."""
-        try:
-            low, high = (check_real("target_bounds", end, low=self._lowest_bound, high=1e100,
-                                    remedy="finite") for end in self.target_bounds)
-            # Mapping to [-1, 1] divides by half their distance.
-            ordered = high - low >= _LEAST_WIDTH
-        except (TypeError, ValueError):
-            ordered = False
-        if not ordered:
-            least = "" if self._lowest_bound < 0 else f"{self._lowest_bound:g} <= "
-            raise ValueError(f"target_bounds={self.target_bounds!r}: must be two finite numbers "
-                             f"(low, high) with {least}low < high, at least "
-                             f"{_LEAST_WIDTH:g} apart, such as "
-                             f"{self._default_bounds}.")
-        return low, high
 
     def _target_bound(self, low, high):
         default = (low, high) == self._default_bounds

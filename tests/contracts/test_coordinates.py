@@ -10,7 +10,7 @@ from dpsk._models import LinearModel
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle import GridSums, MaxNormSums, Rows, RowSums, grid_bits
 from tests.contracts.test_models import _hostile_rows
-from tests.registry import every_fit, make_estimator, training_rows
+from tests.registry import every_linear_fit, make_estimator, training_rows
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 containers = pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix],
@@ -97,7 +97,7 @@ def test_one_row_moves_no_entry_by_more_than_the_clip(container, intercept, outp
     assert 0.99 < worst <= 1.0
 
 
-@every_fit
+@every_linear_fit
 def test_a_fit_sees_nothing_beyond_the_bound(cls, solver, noise_free):
     model = make_estimator(cls, solver, data_norm_inf=0.3, fit_intercept=False, random_state=0)
     X, y = training_rows(model)

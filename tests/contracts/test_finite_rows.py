@@ -8,7 +8,7 @@ from sklearn.base import is_regressor
 
 from dpsk._models import LinearModel
 from dpsk.linear_model._base import _without_duplicates
-from tests.registry import every_estimator, training_rows
+from tests.registry import every_estimator, every_linear_estimator, is_linear, training_rows
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 containers = pytest.mark.parametrize("container", [
@@ -22,7 +22,6 @@ def _refused(model, *rows, **params):
     before = set(vars(model))
     with pytest.raises(ValueError, match=r"NaN|infinity|finite"):
         model.fit(*rows, **params)
-    assert not hasattr(model, "privacy_") and not hasattr(model, "coef_")
     assert set(vars(model)) - before <= {"n_features_in_"}
 
 
@@ -33,6 +32,8 @@ def _refused(model, *rows, **params):
 @trust
 def test_rows_that_are_not_finite_are_refused(cls, container, dtype, value, assume_finite):
     model = cls()
+    if not is_linear(cls) and container not in (np.asarray, np.asfortranarray):
+        pytest.skip("takes no sparse rows")
     X, y = training_rows(model)
     X = X.astype(dtype)
     X[17, 2] = value
@@ -72,7 +73,7 @@ def _doubled(X, pieces):
                               2 * whole.indptr), shape=X.shape)
 
 
-@every_estimator
+@every_linear_estimator
 @dtypes
 @trust
 def test_entries_of_one_place_that_overflow_together_are_refused(cls, dtype, assume_finite):
@@ -103,7 +104,7 @@ def test_flags_of_a_matrix_that_are_out_of_date_do_not_hide_repeated_entries(fla
     np.testing.assert_array_equal(rows.data, before)
 
 
-@every_estimator
+@every_linear_estimator
 def test_a_fit_on_repeated_entries_is_that_on_their_sums_whatever_the_flags_say(cls):
     model = cls(random_state=0, precondition=False)
     X, y = training_rows(model)

@@ -7,7 +7,7 @@ import pytest
 
 from dpsk._solvers import SOLVERS
 from dpsk._solvers.base import REQUIREMENTS
-from tests.registry import ESTIMATORS, documented_solvers, make_estimator
+from tests.registry import ESTIMATORS, documented_solvers, is_linear, make_estimator
 
 REFUSED = [pytest.param(cls, solver, id=f"{name}-{solver}")
            for name, cls in sorted(ESTIMATORS.items())
@@ -23,6 +23,8 @@ def build(cls, solver, **params):
 
 def bounds_gradients(cls):
     """Whether the loss bounds the gradient of a row, so that clip_norm=inf is accepted."""
+    if not is_linear(cls):
+        return False
     model = cls()
     loss = model._loss() if hasattr(model, "_loss") else model._binary_loss()
     return bool(np.isfinite(loss.lipschitz))
@@ -31,4 +33,5 @@ def bounds_gradients(cls):
 def requirement_texts(solver):
     """Return patterns of what the requirements of `solver` say when they are not met."""
     return [re.escape(REQUIREMENTS[name][1].format(solver=solver, loss="LOSS"))
-            .replace("LOSS", r"\w+") for name in SOLVERS[solver].requires]
+            .replace("LOSS", r"\w+") for name in SOLVERS[solver].requires] + [
+        f"solver='{solver}' rests on rows that enter linearly.*use solver='gd' or 'sgd'\\."]

@@ -12,7 +12,16 @@ from dpsk._penalties import CONSTRAINTS
 from dpsk._privacy import sampling
 from dpsk._solvers import SOLVERS
 from tests.estimators.pairs import bounds_gradients, build
-from tests.registry import ESTIMATORS, documented_solvers, every_estimator, training_rows
+from tests.registry import (
+    ESTIMATORS,
+    LINEAR,
+    coefficients,
+    documented_solvers,
+    every_estimator,
+    every_linear_estimator,
+    is_linear,
+    training_rows,
+)
 
 _REMEDY = ("must be", "use ", "leave ", "set ", "lower ", "declare ", "it takes", "raise ")
 
@@ -21,23 +30,25 @@ _REFUSED = {
     "epsilon": [0, 0.0, -1.0, math.nan, math.inf, "1", None, True, 1j, [1.0], 10**400],
     "delta": [-1e-9, 1.0, 1, 2.0, math.nan, math.inf, "auto", False],
     "alpha": [-1e-9, math.nan, math.inf, "0", None],
-    "penalty": ["l3", None, "none", 2],
-    "l1_ratio": [-0.1, 1.1, math.nan, None],
     "solver": ["lbfgs", None, "GD", 1],
     "max_iter": [0, -5, 1.5, "10", True, math.inf],
     "learning_rate": [0, -1.0, math.nan, math.inf, "constant"],
     "batch_size": [0, -1, 2.5, "all", True],
     "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30, 1e101],
-    "data_norm": [0, -1.0, math.nan, math.inf, None, "max", 1e-30, 1e30],
-    "data_norm_inf": [0, -1.0, math.nan, math.inf, "max", 1e-30, 1e30, True],
-    "fit_intercept": ["yes", None, 1, 0.0],
-    "precondition": ["yes", None, 1, "always", 0.0],
+    "data_norm": [0, -1.0, math.nan, math.inf, "max", 1e-30, 1e30],
     "random_state": [-1, 1.5, "seed", True],
     "solver_options": [["iterate"], "iterate", {"iterate": "best"}, {"iterate": 3},
                        {"unknown": 1}],
 }
 # What those estimators refuse that have the parameter at all.
 _REFUSED_WHERE_KNOWN = {
+    "penalty": ["l3", None, "none", 2],
+    "l1_ratio": [-0.1, 1.1, math.nan, None],
+    "fit_intercept": ["yes", None, 1, 0.0],
+    "precondition": ["yes", None, 1, "always", 0.0],
+    "data_norm_inf": [0, -1.0, math.nan, math.inf, "max", 1e-30, 1e30, True],
+    "hidden_layer_sizes": [0, -1, (0,), (3, 1.5), "128", None, ("a",), True, 10**7],
+    "activation": ["logistic", None, 1],
     "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
     "target_bounds": [(1.0, -1.0), (0.0, 0.0), (0.0, math.inf), (math.nan, 1.0), None, (1.0,),
                       (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200), (0.0, 5e-324)],
@@ -48,7 +59,9 @@ _REFUSED_WHERE_KNOWN = {
     "loss": ["hinge", None, "logistic", 1],
 }
 _REFUSED_BY = {
-    DPPoissonRegressor: {"target_bounds": [(-1.0, 1.0), (-1e-9, 1.0), (-2.0, -1.0)]},
+    **{cls: {"data_norm": [None]} for cls in LINEAR.values()},
+    DPPoissonRegressor: {"data_norm": [None],
+                         "target_bounds": [(-1.0, 1.0), (-1e-9, 1.0), (-2.0, -1.0)]},
 }
 _EVERYWHERE = [pytest.param(name, value, id=f"{name}-{i}") for name, values in _REFUSED.items()
                for i, value in enumerate(values)]
@@ -114,7 +127,7 @@ def test_a_bad_value_of_its_own_is_refused(cls, name, value):
     assert repr(shown) in text
 
 
-@every_estimator
+@every_linear_estimator
 @pytest.mark.parametrize("penalty", sorted(CONSTRAINTS))
 @pytest.mark.parametrize("radius", [None, 0, -1.0, math.nan, math.inf, "1", True])
 def test_a_set_needs_a_radius(cls, penalty, radius):
@@ -144,7 +157,7 @@ def test_warm_start_is_no_parameter(cls):
         cls().set_params(warm_start=True)
 
 
-@every_estimator
+@every_linear_estimator
 def test_whitening_where_it_has_no_use_is_refused(cls):
     X, y = training_rows(cls())
     text = refusal(cls(precondition=True, solver="gd", delta=0.0))
@@ -228,15 +241,17 @@ def test_boundary_values_are_not_refused(cls, monkeypatch):
     monkeypatch.undo()
     X, y = training_rows(cls())
     unclipped = [{"delta": 0}, {"clip_norm": math.inf}] if bounds_gradients(cls) else []
+    own = [{"l1_ratio": 1, "penalty": "elasticnet", "alpha": 1},
+           {"penalty": "l1_ball", "radius": 1}, {"penalty": "l2_ball", "radius": 1e-9},
+           {"radius": -1}, {"precondition": np.True_, "solver": "gd"}, {"precondition": False}]
+    if not is_linear(cls):
+        own = [{"hidden_layer_sizes": size} for size in (3, (), [4, np.int64(2)])]
     for params in [{"epsilon": 1}, {"epsilon": np.float32(1)}, {"clip_norm": 1e9, "solver": "gd"},
                    {"data_norm": 1e-6}, {"max_iter": np.int64(2), "solver": "gd"},
-                   {"l1_ratio": 1, "penalty": "elasticnet", "alpha": 1},
                    {"solver": "sgd", "batch_size": 10**9}, {"random_state": np.int64(3)},
-                   {"penalty": "l1_ball", "radius": 1}, {"penalty": "l2_ball", "radius": 1e-9},
-                   {"radius": -1, "penalty": "l2"}, {"precondition": np.True_, "solver": "gd"},
-                   {"precondition": False}, {"solver_options": {}}, *unclipped]:
+                   {"solver_options": {}}, *unclipped, *own]:
         model = cls(**params).fit(X, y)
-        assert np.all(np.isfinite(model.coef_))
+        assert np.all(np.isfinite(coefficients(model)))
 
 
 @every_estimator
@@ -251,8 +266,8 @@ def test_a_failed_refit_keeps_the_earlier_fit_and_its_certificate_together(cls, 
     model = cls()
     X, y = training_rows(model)
     model.fit(X, y)
-    coef, certificate = model.coef_, model.privacy_
+    coef, certificate = coefficients(model), model.privacy_
     with pytest.raises(ValueError, match="epsilon"):
         model.set_params(epsilon=-1).fit(X, y)
-    assert model.coef_ is coef and model.privacy_ is certificate
+    assert np.array_equal(coefficients(model), coef) and model.privacy_ is certificate
     assert is_classifier(model) == hasattr(model, "classes_")

@@ -11,7 +11,13 @@ from sklearn.base import is_classifier
 
 from dpsk._privacy import sampling
 from tests.estimators.pairs import build
-from tests.registry import ESTIMATORS, every_estimator, every_fit, training_rows
+from tests.registry import (
+    ESTIMATORS,
+    every_estimator,
+    every_fit,
+    is_linear,
+    training_rows,
+)
 
 # Any of these in a message would be a leak, whatever the formatting around it.
 _NUMBER, _WORD = 31337.0, "sesame"
@@ -175,6 +181,8 @@ def _targets(cls):
 @every_estimator
 @pytest.mark.parametrize("X, kind, match", cases(_ROWS))
 def test_rows_refused_by_fit_are_not_quoted(cls, X, kind, match, refused):
+    if sp.issparse(X) and not is_linear(cls):
+        kind, match = (TypeError, ValueError), "Sparse data was passed|Complex data"
     refused(kind, match, cls().fit, X, _targets(cls))
 
 
@@ -182,6 +190,8 @@ def test_rows_refused_by_fit_are_not_quoted(cls, X, kind, match, refused):
 @pytest.mark.parametrize("X, kind, match", cases(
     {name: case for name, case in _ROWS.items() if name != "column names"}))
 def test_rows_refused_by_prediction_are_not_quoted(cls, X, kind, match, refused):
+    if sp.issparse(X) and not is_linear(cls):
+        kind, match = (TypeError, ValueError), "Sparse data was passed|Complex data"
     # Fitted on as many columns, so that what is refused is the content.
     columns = X.shape[1] if getattr(X, "ndim", 0) == 2 else 3
     model = cls().fit(np.eye(20)[:, :max(columns, 1)], _targets(cls))
@@ -240,7 +250,8 @@ def test_a_model_that_is_not_fitted_says_so(cls):
 @every_fit
 def test_a_fit_says_nothing_that_depends_on_the_rows(cls, solver, capfd):
     said = []
-    for value in (1e-300, 0.5, _NUMBER, 1e300):
+    # Networks refuse what is not finite in single precision.
+    for value in (1e-300, 0.5, _NUMBER, 1e300 if is_linear(cls) else 1e38):
         X, y = training_rows(cls())
         X[0], X[1] = value, -value
         with warnings.catch_warnings():

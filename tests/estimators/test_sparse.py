@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from tests.estimators.pairs import build
-from tests.registry import every_estimator, every_fit, training_rows
+from tests.registry import every_linear_estimator, every_linear_fit, training_rows
 
 
 def _rows(cls, n=300, d=30, dtype=np.float64):
@@ -35,7 +35,7 @@ def _agree(solver, a, b):
             np.testing.assert_allclose(left, right, rtol=1e-9)
 
 
-@every_fit
+@every_linear_fit
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array])
 def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
     X, y = _rows(cls)
@@ -49,7 +49,7 @@ def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
                                        getattr(dense, method)(X), rtol=1e-9, atol=1e-12)
 
 
-@every_fit
+@every_linear_fit
 def test_sparse_and_dense_agree_with_weights(cls, solver):
     X, y = _rows(cls)
     weights = np.random.default_rng(1).random(len(y))
@@ -58,7 +58,7 @@ def test_sparse_and_dense_agree_with_weights(cls, solver):
     _agree(solver, *fits)
 
 
-@every_fit
+@every_linear_fit
 def test_float32_is_kept_for_sparse_rows(cls, solver):
     X, y = _rows(cls, dtype=np.float32)
     dense, sparse = _fit(cls, solver, X, y), _fit(cls, solver, sp.csr_matrix(X), y)
@@ -90,7 +90,7 @@ def _written_otherwise(X):
     yield "unsorted", unsorted
 
 
-@every_fit
+@every_linear_fit
 def test_how_entries_are_stored_makes_no_difference(cls, solver):
     X, y = _rows(cls)
     plain = _fit(cls, solver, sp.csr_matrix(X), y)
@@ -101,7 +101,7 @@ def test_how_entries_are_stored_makes_no_difference(cls, solver):
         np.testing.assert_allclose(again.predict(other), plain.predict(X), rtol=1e-9)
 
 
-@every_fit
+@every_linear_fit
 def test_the_matrix_is_not_modified(cls, solver):
     X, y = _rows(cls)
     for _, rows in [("plain", sp.csr_matrix(X)), *_written_otherwise(X)]:
@@ -116,7 +116,7 @@ def test_the_matrix_is_not_modified(cls, solver):
             np.testing.assert_array_equal(part, copy)
 
 
-@every_estimator
+@every_linear_estimator
 @pytest.mark.parametrize("container", [sp.csc_matrix, sp.coo_matrix, sp.lil_matrix,
                                        sp.dok_matrix, sp.bsr_matrix, sp.csc_array, sp.coo_array])
 def test_other_containers_are_converted(cls, container):
@@ -128,7 +128,7 @@ def test_other_containers_are_converted(cls, container):
     assert type(other) is container
 
 
-@every_estimator
+@every_linear_estimator
 def test_rows_are_never_whitened_by_default_if_sparse_and_density_is_not_looked_at(cls):
     X, y = training_rows(cls())
     for rows in (sp.csr_matrix(X), sp.csr_matrix(X * (np.arange(4) == 0))):
@@ -137,7 +137,7 @@ def test_rows_are_never_whitened_by_default_if_sparse_and_density_is_not_looked_
         assert "preconditioner_" not in model.privacy_.released
 
 
-@every_estimator
+@every_linear_estimator
 def test_an_empty_matrix_is_a_table_of_zeros(cls):
     _, y = training_rows(cls())
     a, b = (cls(random_state=1, precondition=False).fit(rows, y)
@@ -164,7 +164,7 @@ def _peak_share(model, n, d, density, n_classes=2):
         tracemalloc.stop()
 
 
-@every_fit
+@every_linear_fit
 def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
     if solver == "sufficient_statistics":
         pytest.skip("holds a matrix of d x d by its nature")
@@ -175,7 +175,7 @@ def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
     assert share < (1.6 if "stgd" in solver else 1.0)
 
 
-@every_estimator
+@every_linear_estimator
 def test_predictions_of_several_classes_are_held_for_a_part_of_the_rows_only(cls):
     if not is_classifier(cls()):
         pytest.skip("one output")
@@ -186,7 +186,7 @@ def test_predictions_of_several_classes_are_held_for_a_part_of_the_rows_only(cls
 
 
 @pytest.mark.bench
-@every_fit
+@every_linear_fit
 def test_a_million_sparse_rows_need_less_than_the_matrix_again(cls, solver):
     if solver == "sufficient_statistics":
         pytest.skip("holds a matrix of d x d by its nature")
@@ -195,7 +195,7 @@ def test_a_million_sparse_rows_need_less_than_the_matrix_again(cls, solver):
     assert share < (1.6 if "stgd" in solver else 1.0)
 
 
-@every_estimator
+@every_linear_estimator
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
 @pytest.mark.parametrize("index", [-1, -(10**6), 10**6])
 def test_indices_outside_of_the_matrix_are_refused(cls, container, index):
@@ -208,7 +208,7 @@ def test_indices_outside_of_the_matrix_are_refused(cls, container, index):
         assert str(abs(index)) not in str(caught.value)
 
 
-@every_estimator
+@every_linear_estimator
 def test_pointers_that_run_backwards_are_refused(cls):
     X, y = _rows(cls)
     broken = sp.csr_matrix(X)

@@ -7,8 +7,10 @@ from sklearn.base import is_classifier
 from tests.estimators.pairs import build
 from tests.registry import (
     ESTIMATORS,
+    coefficients,
     documented_solvers,
     every_fit,
+    is_linear,
     takes_several_classes,
     training_rows,
 )
@@ -27,11 +29,11 @@ def test_weights_of_one_are_no_weights_under_a_seed(cls, solver, params, dtype):
     model = build(cls, solver, random_state=3, fit_intercept=intercept, **params)
     X, y = training_rows(model)
     X = X.astype(dtype)
-    coef, intercept = model.fit(X, y).coef_.copy(), np.array(model.intercept_)
+    coef = coefficients(model.fit(X, y))
     for ones in (np.ones(len(y)), 1.0, [1] * len(y), np.ones(len(y), np.float32)):
         model.fit(X, y, sample_weight=ones)
-        np.testing.assert_allclose(model.coef_, coef, rtol=1e-6 if dtype == np.float32 else 1e-9)
-        np.testing.assert_allclose(model.intercept_, intercept, rtol=1e-6)
+        rtol = 1e-6 if dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(coefficients(model), coef, rtol=rtol)
 
 
 @every_fit
@@ -39,12 +41,16 @@ def test_other_weights_draw_other_noise_under_a_seed(cls, solver):
     model = build(cls, solver, random_state=3)
     X, y = training_rows(model)
     weights = np.ones(len(y))
-    first = model.fit(X, y, sample_weight=weights).coef_.copy()
+    first = coefficients(model.fit(X, y, sample_weight=weights))
     weights[0] = 0.5
-    other = model.fit(X, y, sample_weight=weights).coef_
+    other = coefficients(model.fit(X, y, sample_weight=weights))
     # Of few vertices some may be the same, and sets may leave zeros.
     moved = (first != other)[(first != 0) & (other != 0)]
-    assert np.any(first != other) if solver == "frank_wolfe" else moved.size and moved.all()
+    if solver == "frank_wolfe":
+        assert np.any(first != other)
+    else:
+        # In single precision numbers of another noise may fall together.
+        assert moved.size and (moved.all() if is_linear(cls) else moved.mean() > 0.99)
 
 
 def _two_halves(cls):
@@ -55,6 +61,11 @@ def _two_halves(cls):
     return X, np.where(high, top, low), high
 
 
+def _calm(cls):
+    """Steps that end at the optimum of rows without signal, rather than around it."""
+    return {} if is_linear(cls) else {"learning_rate": 0.1, "max_iter": 100, "clip_norm": 4.0}
+
+
 def _mean_score(model, X):
     return getattr(model, "decision_function", model.predict)(X).mean()
 
@@ -63,7 +74,7 @@ def _mean_score(model, X):
 def test_heavier_rows_pull_the_fit(cls, solver):
     X, y, high = _two_halves(cls)
     for weights, sign in ((np.where(high, 1.0, 0.0), 1), (np.where(high, 0.05, 1.0), -1)):
-        model = build(cls, solver, epsilon=20.0)
+        model = build(cls, solver, epsilon=20.0, **_calm(cls))
         plain = _mean_score(model.fit(X, y), X)
         weighted = _mean_score(model.fit(X, y, sample_weight=weights), X)
         print(f"{cls.__name__} {solver}: {plain:.2f} -> {weighted:.2f}")
@@ -74,9 +85,10 @@ def test_heavier_rows_pull_the_fit(cls, solver):
 def test_a_heavier_class_is_predicted_more_often(cls, solver):
     X, y, _ = _two_halves(cls)
     labels = np.array(["a", "b"])[y]
-    plain = build(cls, solver, epsilon=20.0).fit(X, labels)
+    plain = build(cls, solver, epsilon=20.0, **_calm(cls)).fit(X, labels)
     for heavy, weights in (("a", {"a": 4.0}), ("b", {"a": 0.1, "b": 1.0})):
-        model = build(cls, solver, epsilon=20.0, class_weight=weights).fit(X, labels)
+        model = build(cls, solver, epsilon=20.0, class_weight=weights, **_calm(cls))
+        model.fit(X, labels)
         assert np.mean(model.predict(X) == heavy) > max(
             0.95, np.mean(plain.predict(X) == heavy) - 0.05)
 
@@ -100,6 +112,6 @@ def test_class_weights_work_for_several_classes(cls, solver):
             build(cls, solver, class_weight={2: 5.0}).fit(X, y)
         return
     model = build(cls, solver, class_weight={2: 5.0}).fit(X, y)
-    assert model.coef_.shape == (3, 3)
+    assert model.decision_function(X).shape == (90, 3)
     model.set_params(class_weight={2: 0.1}).fit(X, y, sample_weight=10 * rng.random(90))
-    assert model.coef_.shape == (3, 3)
+    assert model.decision_function(X).shape == (90, 3)

@@ -17,15 +17,15 @@ from dpsk._solvers import SOLVERS
 from dpsk._solvers.whitening import moment_budget
 from tests.estimators.pairs import build
 from tests.registry import (
-    ESTIMATORS,
+    LINEAR,
     documented_solvers,
-    every_estimator,
+    every_linear_estimator,
     takes_several_classes,
     training_rows,
 )
 
 WHITENING = [pytest.param(cls, solver, id=f"{name}-{solver}")
-             for name, cls in sorted(ESTIMATORS.items())
+             for name, cls in sorted(LINEAR.items())
              for solver in sorted(documented_solvers(cls)) if SOLVERS[solver].whitens]
 every_whitened_fit = pytest.mark.parametrize("cls, solver", WHITENING)
 
@@ -122,7 +122,7 @@ def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon,
     assert 0.98 * delta < plain.delta_at(epsilon) <= delta
 
 
-@every_estimator
+@every_linear_estimator
 def test_it_is_on_by_default_where_the_public_rule_says_so(cls):
     X, y = training_rows(cls())
     plain = {"alpha": 0.0, "solver": "gd", "penalty": "l2"}

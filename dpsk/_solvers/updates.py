@@ -1,0 +1,90 @@
+"""Steps with momentum, decay and adaptive lengths, all of them free: they see answers only."""
+
+import numpy as np
+
+from dpsk._solvers.base import Result
+from dpsk._solvers.descent import first_kept
+
+__all__ = ["Adaptive", "Momentum", "train"]
+
+#: Forgetting of squared gradients, and what is added to their root (Kingma and Ba, 2015).
+_SQUARES, _FLOOR = 0.999, 1e-8
+
+
+class Momentum:
+    """The exponential mean of gradients, ``v = m v + (1 - m) g``.
+
+    Parameters
+    ----------
+    momentum : float in [0, 1)
+    """
+
+    def __init__(self, momentum):
+        self._momentum, self._mean = momentum, None
+
+    def __call__(self, gradient):
+        """Return the direction after one more gradient, which may be overwritten."""
+        if not self._momentum:
+            return gradient
+        if self._mean is None:
+            self._mean = np.zeros_like(gradient)
+        gradient *= 1.0 - self._momentum
+        self._mean *= self._momentum
+        self._mean += gradient
+        return self._mean
+
+
+class Adaptive:
+    """Adam: the mean of gradients over the root of that of their squares, both corrected.
+
+    Parameters
+    ----------
+    momentum : float in [0, 1)
+    """
+
+    def __init__(self, momentum):
+        self._momentum, self._mean = momentum, Momentum(momentum)
+        self._squares, self._count = 0.0, 0
+
+    def __call__(self, gradient):
+        """Return the direction after one more gradient, which may be overwritten."""
+        self._count += 1
+        squares = _SQUARES * self._squares + (1.0 - _SQUARES) * np.square(gradient)
+        self._squares = squares
+        mean = self._mean(gradient) / (1.0 - self._momentum**self._count)
+        return mean / (np.sqrt(squares / (1.0 - _SQUARES**self._count)) + _FLOOR)
+
+
+def train(oracle, penalty, theta, *, step, n_steps, iterate, momentum, decay, adaptive):
+    """Take noisy proximal steps along a direction that remembers.
+
+    Parameters
+    ----------
+    oracle : GradientOracle
+    penalty : Penalty
+    theta : ndarray
+        Public start.
+    step : float
+    n_steps : int
+    iterate : one of ITERATES
+    momentum : float in [0, 1)
+    decay : bool
+        Whether the step falls linearly, to ``step / n_steps`` in the last one.
+    adaptive : bool
+        Whether every coordinate's step is divided by the root of its mean squared gradient.
+
+    Returns
+    -------
+    result : Result
+    """
+    first = first_kept(n_steps, iterate)
+    turn = Adaptive(momentum) if adaptive else Momentum(momentum)
+    kept = np.zeros_like(theta)
+    for t in range(n_steps):
+        gradient = oracle.gradient(theta)
+        gradient += penalty.gradient(theta)
+        length = step * (1.0 - t / n_steps) if decay else step
+        theta = penalty.prox(theta - length * turn(gradient), length)
+        if t >= first:
+            kept += theta
+    return Result(kept / (n_steps - first), n_steps)

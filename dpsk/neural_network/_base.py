@@ -1,0 +1,113 @@
+"""What the multilayer perceptrons share: from rows and parameters to a Problem, and back."""
+
+from itertools import pairwise
+from numbers import Integral
+
+import numpy as np
+from sklearn import config_context
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpsk._base import DPEstimator
+from dpsk._models import MLP
+from dpsk._models.mlp import ACTIVATIONS
+from dpsk._penalties import PENALTIES
+from dpsk._privacy.certificate import Enforced
+from dpsk._solvers import Problem
+from dpsk._utils.blocks import row_blocks
+from dpsk._utils.discretion import discreetly
+from dpsk._utils.parameters import check_choice, check_integer, check_real
+
+__all__ = ["NetworkEstimator"]
+
+
+class NetworkEstimator(DPEstimator):
+    """Base of estimators whose raw prediction comes from fully connected layers."""
+
+    _takes_rows_as_they_are = True
+
+    def _check_params(self):
+        self._check_privacy_params()
+        check_real("alpha", self.alpha, low=0, remedy="a finite number >= 0")
+        check_choice("activation", self.activation, ACTIVATIONS)
+        self._layer_sizes()
+
+    def _layer_sizes(self):
+        """Return `hidden_layer_sizes` as a tuple of int."""
+        sizes = self.hidden_layer_sizes
+        try:
+            return tuple(check_integer("", size, low=1, high=10**6, remedy="")
+                         for size in ((sizes,) if isinstance(sizes, Integral) else sizes))
+        except (TypeError, ValueError):
+            raise ValueError(f"hidden_layer_sizes={sizes!r}: must be an int in [1, 10**6], or a "
+                             "sequence of such, such as (128,).") from None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def _check_rows(self, X, y):
+        """Validate training rows, in single precision, and targets."""
+        # Finite rows are what the public universe of rows is: no global setting may skip it.
+        with config_context(assume_finite=False, array_api_dispatch=False):
+            return discreetly("X or y", validate_data, self, X, y, dtype=np.float32,
+                              order="C", ensure_min_samples=2, **self._target_checks)
+
+    def _fit_network(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
+                     enforced=(), public=()):
+        """Fit on validated rows and encoded targets; set `coefs_` and `intercepts_`.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (n, n_features)
+        y : ndarray of shape (n,)
+        loss : Loss
+        n_outputs : int or None
+        weights : ndarray of float64, shape (n,), or None
+        weight_bound : float
+            inf where nothing bounds the weights.
+        enforced : list of Enforced
+        public : list of str
+        """
+        n_samples, n_features = X.shape
+        epsilon, delta = self._budget(n_samples)
+        model = self._model(n_features, self._layer_sizes(), n_outputs)
+        penalty = PENALTIES["l2"](alpha=float(self.alpha), l1_ratio=0.0, radius=None,
+                                  free_rows=model.n_biases)
+        problem = Problem(n_samples=n_samples, model=model, loss=loss, penalty=penalty,
+                          epsilon=epsilon, delta=delta, weight_bound=weight_bound)
+        theta = self._solve(
+            problem, "sgd" if self.solver == "auto" else self.solver, X, y, weights=weights,
+            enforced=[*self._row_bounds(), *enforced],
+            public=["number of rows and of features, feature names and container",
+                    "all parameters, and the random weights at the start", *public],
+            released=["coefs_", "intercepts_"])
+        layers = model.layers(theta.astype(np.float32))
+        self.coefs_ = [weights.copy() for weights, _ in layers]
+        self.intercepts_ = [biases.copy() for _, biases in layers]
+        self.n_layers_ = len(layers) + 1
+
+    def _model(self, n_features, hidden, n_outputs):
+        data_norm = None if self.data_norm is None else float(self.data_norm)
+        return MLP(n_features, hidden, n_outputs, self.activation, data_norm)
+
+    def _row_bounds(self):
+        """Yield the bound on a row's norm, where one was given."""
+        if self.data_norm is not None:
+            yield Enforced("data_norm", float(self.data_norm), "declared",
+                           "l2 norm of one row of features; longer rows are scaled down, in "
+                           "training and in prediction")
+
+    def _predict_raw(self, X):
+        """Return raw predictions, float64, shape (n,) or (n, n_outputs)."""
+        check_is_fitted(self)
+        X = discreetly("X", validate_data, self, X, dtype=np.float32, reset=False)
+        sizes = [len(weights) for weights in self.coefs_] + [len(self.intercepts_[-1])]
+        model = self._model(sizes[0], tuple(sizes[1:-1]), sizes[-1])
+        theta = np.concatenate([part.ravel() for part in (*self.coefs_, *self.intercepts_)])
+        raw = np.empty((len(X), sizes[-1]))
+        # Rows rounded as in training; sums in double precision do not depend on the others.
+        with np.errstate(all="ignore"):
+            for rows in row_blocks(len(X), max(sum(pair) for pair in pairwise(sizes))):
+                raw[rows] = model.forward(theta, X[rows], np.float64).raw
+        return raw[:, 0] if sizes[-1] == 1 else raw

@@ -1,0 +1,94 @@
+"""Networks learn what linear models cannot, and predict from what they release."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from dpsk import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor
+from tests.registry import is_linear
+
+
+def _quadrants(n=6000):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(n, 2))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_a_network_learns_quadrants_which_no_linear_score_tells_apart(activation):
+    X, y = _quadrants()
+    network = DPMLPClassifier(8.0, hidden_layer_sizes=16, activation=activation).fit(X, y)
+    line = DPLogisticRegression(8.0).fit(X, y)
+    print(f"{activation}: {network.score(X, y):.3f} against {line.score(X, y):.3f}")
+    assert network.score(X, y) > 0.85 and line.score(X, y) < 0.65
+
+
+def test_a_network_learns_digits():
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X / 16, y, random_state=0)
+    score = DPMLPClassifier(8.0).fit(X_train, y_train).score(X_test, y_test)
+    print(f"digits at epsilon 8: {score:.3f}")
+    assert score > 0.7
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+def test_a_network_learns_a_product_on_the_scale_of_the_targets(loss):
+    X, _ = _quadrants()
+    y = 300 + 100 * X[:, 0] * X[:, 1]
+    model = DPMLPRegressor(8.0, hidden_layer_sizes=16, loss=loss, target_bounds=(200, 400))
+    score = model.fit(X, y).score(X, y)
+    print(f"{loss}: {score:.3f}")
+    assert score > 0.6 and (model.offset_, model.scale_) == (300.0, 100.0)
+
+
+@pytest.mark.parametrize("options", [{"adaptive": True}, {"momentum": 0.0, "decay": False}])
+def test_other_updates_learn_too(options):
+    X, y = _quadrants()
+    model = DPMLPClassifier(8.0, hidden_layer_sizes=16, solver_options=options).fit(X, y)
+    print(f"{options}: {model.score(X, y):.3f}")
+    assert model.score(X, y) > 0.75
+
+
+def by_hand(model, X):
+    h = np.asarray(X, np.float32).astype(float)
+    for W, b in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
+        h = np.tanh(h @ W + b)
+    return h @ model.coefs_[-1] + model.intercepts_[-1]
+
+
+@pytest.mark.parametrize("hidden", [(), (3,), (4, 3)])
+def test_predictions_follow_from_weights_and_biases(hidden):
+    X, y = _quadrants(60)
+    model = DPMLPClassifier(hidden_layer_sizes=hidden).fit(X, np.arange(60) % 3)
+    np.testing.assert_allclose(model.decision_function(X), by_hand(model, X), rtol=1e-6, atol=1e-9)
+    assert [W.shape for W in model.coefs_] == list(
+        zip((2, *hidden), (*hidden, 3), strict=True))
+    assert model.n_layers_ == len(hidden) + 2
+    model = DPMLPRegressor(hidden_layer_sizes=hidden, target_bounds=(0, 10)).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), by_hand(model, X)[:, 0] * 5 + 5, rtol=1e-6)
+
+
+def test_rows_are_scaled_down_where_a_bound_is_given():
+    X, y = _quadrants(60)
+    model = DPMLPClassifier(data_norm=0.5).fit(X, y)
+    far = 10 * X / np.linalg.norm(X, axis=1)[:, None]
+    np.testing.assert_allclose(model.decision_function(far), model.decision_function(100 * far),
+                               rtol=1e-5, atol=1e-6)
+    free = DPMLPClassifier().fit(X, y)
+    assert not np.allclose(free.decision_function(X), free.decision_function(0.5 * X))
+    assert not is_linear(type(free))
+
+
+def test_rows_too_large_for_single_precision_are_refused():
+    X, y = _quadrants(60)
+    X[3] = 1e39
+    with pytest.raises(ValueError, match="infinity or a value too large for dtype"):
+        DPMLPClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("row", [1e38, 1e20, 1e-45])
+def test_extreme_rows_leave_finite_weights(row):
+    X, y = _quadrants(60)
+    X[::2] = row
+    model = DPMLPClassifier(hidden_layer_sizes=(4,), activation="relu").fit(X, y)
+    assert all(np.isfinite(part).all() for part in (*model.coefs_, *model.intercepts_))
