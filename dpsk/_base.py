@@ -31,6 +31,9 @@ class DPEstimator(BaseEstimator):
     Subclasses validate the rows, say what the Problem is, and store what comes back.
     """
 
+    #: The solvers by name.
+    _solvers = SOLVERS
+
     #: Whether ``data_norm=None`` leaves rows unbounded, as where gradients are clipped anyway.
     _takes_rows_as_they_are = False
 
@@ -57,7 +60,7 @@ class DPEstimator(BaseEstimator):
             check_integer("max_iter", self.max_iter, low=1, remedy="None, or an int >= 1")
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, low=1, remedy="None, or an int >= 1")
-        check_choice("solver", self.solver, ["auto", *SOLVERS])
+        check_choice("solver", self.solver, ["auto", *self._solvers])
         check_random_state(self.random_state)
 
     def _budget(self, n_samples):
@@ -67,7 +70,7 @@ class DPEstimator(BaseEstimator):
 
     def _build_solver(self, name):
         """Return the solver with this estimator's parameters, None where not given."""
-        cls = SOLVERS[name]
+        cls = self._solvers[name]
         # Grids made with NumPy hold its scalars, which events and plans do not take.
         given = {key: value.item() if isinstance(value, np.generic) else value
                  for key, value in self.get_params(deep=False).items()

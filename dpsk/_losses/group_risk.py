@@ -1,6 +1,7 @@
 """The worst group's risk as a saddle problem over weights of groups."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,8 +15,9 @@ __all__ = ["GroupRisk"]
 class GroupRisk(SaddleLoss):
     r"""Sum over groups `g` of :math:`\lambda_g` times the mean loss of the group's rows.
 
-    The loss of a row of group `g` is :math:`\lambda_g \ell(y, z) / p_g`, with :math:`\lambda`
-    in the simplex. Targets have two columns: the loss's own, and the group's index.
+    The loss of a row of group `g` is :math:`s \lambda_g \ell(y, z) / p_g`, with
+    :math:`\lambda` in the simplex. Targets have two columns: the loss's own, and the group's
+    index.
 
     Parameters
     ----------
@@ -27,6 +29,8 @@ class GroupRisk(SaddleLoss):
         Strength of the public term that keeps the weights near uniform.
     largest : float
         Greater losses of a row count as this much in the weights' gradient.
+    scale : float
+        The factor s of everything. The smallest share makes 1 the largest weight of a row.
 
     References
     ----------
@@ -37,15 +41,19 @@ class GroupRisk(SaddleLoss):
     shares: tuple
     curvature: float
     largest: float
+    scale: float = 1.0
+
+    saddle_defaults: ClassVar[dict] = {"max_iter": 100, "clip_norm": 0.7, "dual_clip_norm": 10.0,
+                                       "gain": 25.0, "dual_step": 0.06, "dual_share": 0.05}
 
     @property
     def dual_set(self):
         """Simplex : the weights of the groups."""
-        return Simplex(len(self.shares), self.curvature)
+        return Simplex(len(self.shares), self.scale * self.curvature)
 
     def _parts(self, y):
         groups = y[:, 1].astype(int)
-        return y[:, 0], groups, 1.0 / np.asarray(self.shares)[groups]
+        return y[:, 0], groups, self.scale / np.asarray(self.shares)[groups]
 
     def value(self, y, z, extra, dual):
         targets, groups, inverse = self._parts(y)

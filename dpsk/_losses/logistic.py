@@ -38,6 +38,17 @@ class Logistic(Loss):
 
 
 @dataclass(frozen=True)
+class RankingLogistic(Logistic):
+    """The logistic loss with a default clip of its own, for scores that are to rank rows.
+
+    Order suffers more from a narrow clip than the sign does: it is the rows of the rare class,
+    far from fitted, whose gradients are cut.
+    """
+
+    clip_share: float = 0.3
+
+
+@dataclass(frozen=True)
 class Multinomial(Loss):
     r"""Multinomial logistic loss, :math:`\log \sum_k e^{z_k} - z_y` with `y` a class index.
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -65,6 +66,11 @@ class SaddleLoss(ABC):
     n_extra : int
         Number of primal numbers beside the model's.
     dual_set : Interval or Simplex
+    saddle_defaults : dict
+        What the solvers take by default for linear scores: max_iter, clip_norm, dual_clip_norm,
+        gain (the first step times the clip norm), dual_step and dual_share.
+    network_defaults : dict
+        clip_norm, dual_clip_norm, dual_step and dual_share for networks.
     """
 
     minimax = True
@@ -77,6 +83,8 @@ class SaddleLoss(ABC):
     keeps_length = False
     clip_share = 1.0
     convex = False
+    network_defaults: ClassVar[dict] = {"clip_norm": 1.0, "dual_clip_norm": 1.0,
+                                        "dual_step": 0.1, "dual_share": 0.1}
 
     @abstractmethod
     def value(self, y, z, extra, dual):

@@ -45,6 +45,8 @@ class LinearModel:
 
     is_linear = True
 
+    is_linear = True
+
     @property
     def shape(self):
         """tuple of int : shape of `theta`."""

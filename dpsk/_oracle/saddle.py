@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpsk._oracle.row_sums import rounding_margin
 from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._privacy import mechanisms, sampling
+from dpsk._privacy import mechanisms
 from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
 from dpsk._privacy.events import Repeated
 
@@ -68,8 +69,9 @@ class SaddleOracle:
         batches, share = declared.batches, declared.dual_share
         self._sums, self._stream, self._ledger = sums, stream, ledger
         self._event = batches.release(noise_multiplier)
-        self._primal_std = noise_multiplier * sums.primal_clip / np.sqrt(1.0 - share)
-        self._dual_std = noise_multiplier * sums.dual_clip / np.sqrt(share)
+        unit = noise_multiplier * rounding_margin(batches.largest_size(sums.n_samples))
+        self._primal_std = unit * sums.primal_clip / np.sqrt(1.0 - share)
+        self._dual_std = unit * sums.dual_clip / np.sqrt(share)
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = batches.batches(stream, sums.n_samples, declared.count)
 
@@ -101,7 +103,3 @@ class SaddleOracle:
     def dual_set(self):
         """Interval or Simplex : where the dual variable lives; public."""
         return self._sums.loss.dual_set
-
-    def public_index(self, stop):
-        """Draw an index below `stop` that has nothing to do with the rows."""
-        return sampling.random_index(self._stream, stop)

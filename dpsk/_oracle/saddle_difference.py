@@ -4,15 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpsk._oracle.row_sums import rounding_margin
 from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._privacy import mechanisms, sampling
+from dpsk._privacy import mechanisms
 from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
 from dpsk._privacy.events import Composed, Repeated
 
 __all__ = ["NoisyKind", "SaddleDifferenceOracle", "SaddleKinds"]
 
 #: Clips of differences are at least this share of the gradients' own clip.
-_LEAST_SHARE = 2.0**-30
+_LEAST_SHARE = 2.0**-20
 #: More than the rounding of a distance between two points.
 _MARGIN = 1.0 + 2.0**-40
 
@@ -74,8 +75,9 @@ class SaddleDifferenceOracle:
         for name in ("dual", "base", "difference"):
             kind = getattr(declared, name)
             multiplier = kind.ratio * noise_multiplier
+            margin = rounding_margin(kind.batches.largest_size(sums.n_samples))
             self._open[name] = (
-                kind.batches.release(multiplier), multiplier,
+                kind.batches.release(multiplier), multiplier, margin - 1.0,
                 kind.batches.expected_size(sums.n_samples),
                 kind.batches.batches(stream, sums.n_samples, kind.count))
 
@@ -112,10 +114,12 @@ class SaddleDifferenceOracle:
                             lambda rows: self._sums.differences(new, old, bound, rows))
 
     def _answer(self, name, clip, summed):
-        event, multiplier, divisor, batches = self._open[name]
+        event, multiplier, rounding, divisor, batches = self._open[name]
         self._ledger.charge(event)
         answer = summed(next(batches))
-        answer += multiplier * clip * mechanisms.standard_normal(self._stream, answer.shape)
+        # Sums round in proportion to their terms, which the parts of a difference may exceed.
+        std = multiplier * (clip + rounding * max(clip, 2.0 * self._sums.primal_clip))
+        answer += std * mechanisms.standard_normal(self._stream, answer.shape)
         answer /= divisor
         return answer
 
@@ -123,7 +127,3 @@ class SaddleDifferenceOracle:
     def dual_set(self):
         """Interval or Simplex : where the dual variable lives; public."""
         return self._sums.loss.dual_set
-
-    def public_index(self, stop):
-        """Draw an index below `stop` that has nothing to do with the rows."""
-        return sampling.random_index(self._stream, stop)

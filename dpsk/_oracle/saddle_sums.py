@@ -1,6 +1,7 @@
 """Sums of clipped gradients of both blocks of a saddle loss: sensitive, for oracles only."""
 
 import numpy as np
+from scipy import sparse
 
 from dpsk._oracle.network_sums import clip_factors
 
@@ -20,7 +21,7 @@ class SaddleSums:
     model : MLP or LinearModel
     loss : SaddleLoss
     rows : Rows
-        Dense.
+        Those of a network are dense. Those of a linear model are scaled into its ball here.
     primal_clip, dual_clip : float
     """
 
@@ -30,7 +31,9 @@ class SaddleSums:
         self.model, self.loss = model, loss
         self.n_samples = len(rows)
         self.primal_size = model.dimension + loss.n_extra
+        rows = rows.clipped_by(model) if model.is_linear else rows
         self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
+        self._scale = model.row_scales(rows.X)[0] if model.is_linear else None
         self.primal_clip, self.dual_clip = primal_clip, dual_clip
 
     def gradients(self, primal, dual, rows=None):
@@ -100,7 +103,15 @@ class SaddleSums:
             yield part if rows is None else rows[part]
 
     def _forward(self, primal, part):
-        return self.model.forward(primal[:self.model.dimension], self._X[part])
+        return self.model.forward(primal[:self.model.dimension], self._entering(part))
+
+    def _entering(self, part):
+        """Return rows as the model takes them."""
+        X = self._X[part]
+        if self._scale is None:
+            return X
+        X = X.toarray() if sparse.issparse(X) else X
+        return X * self._scale[part, None]
 
     def _loss_gradients(self, primal, dual, raw, part):
         extra = primal[self.model.dimension:]

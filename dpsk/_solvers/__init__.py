@@ -8,8 +8,10 @@ from dpsk._solvers.last_iterate import LastIterateDescent
 from dpsk._solvers.minibatch_stgd import MiniBatchStableGradientDescent
 from dpsk._solvers.objective_perturbation import ObjectivePerturbation
 from dpsk._solvers.output_perturbation import OutputPerturbation
+from dpsk._solvers.privatediff import PrivateDiff
 from dpsk._solvers.rrpsgd import RandomRoundDescent
 from dpsk._solvers.sgd import StochasticGradientDescent
+from dpsk._solvers.sgda import GradientDescentAscent
 from dpsk._solvers.stgd import StableGradientDescent
 from dpsk._solvers.sufficient_statistics import SufficientStatistics
 from dpsk._solvers.svrg import VarianceReducedDescent
@@ -31,4 +33,10 @@ SOLVERS = {
     "svrgpp": DoublingVarianceReducedDescent,
 }
 
-__all__ = ["SOLVERS", "Problem", "Result", "Solver", "check_requirements"]
+#: For losses with a dual variable.
+SADDLE_SOLVERS = {
+    "privatediff": PrivateDiff,
+    "sgda": GradientDescentAscent,
+}
+
+__all__ = ["SADDLE_SOLVERS", "SOLVERS", "Problem", "Result", "Solver", "check_requirements"]

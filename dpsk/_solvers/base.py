@@ -81,7 +81,8 @@ class Result:
     Attributes
     ----------
     theta : ndarray
-        A function of noisy answers and public numbers only.
+        A function of noisy answers and public numbers only. Of a saddle problem the primal
+        numbers, then the dual ones.
     n_iter : int
         The planned number of steps, drawn at random or not.
     """
@@ -217,10 +218,9 @@ def check_requirements(name, solver, problem):
     To be called before the solver is configured, which may rely on them.
     """
     if problem.loss.minimax != solver.minimax:
-        kind = "is not" if solver.minimax else "is"
-        instead = "gd" if solver.minimax else "sgda"
-        raise ValueError(f"solver={name!r}: the loss {kind} one of a saddle problem; use "
-                         f"solver={instead!r}.".replace("is not one", "is none"))
+        kind, instead = ("none", "gd") if solver.minimax else ("one", "sgda")
+        raise ValueError(f"solver={name!r}: the loss is {kind} of a saddle problem; use "
+                         f"solver={instead!r}.")
     if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
         raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
                          "network do not; use solver='gd' or 'sgd'.")

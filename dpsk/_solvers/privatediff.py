@@ -1,17 +1,20 @@
 """Descent on a running estimate of the primal gradient, updated by differences (PrivateDiff)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
-
-import numpy as np
 
 from dpsk._oracle import NoisyKind, SaddleDifferenceOracle, SaddleKinds
 from dpsk._privacy.batch_plans import batch_plan
+from dpsk._privacy.certificate import Enforced
 from dpsk._solvers.base import Result, Solver
-from dpsk._solvers.descent import ITERATES, check_iterate
-from dpsk._solvers.saddle_defaults import configured_saddle
+from dpsk._solvers.descent import draw_stop
+from dpsk._solvers.saddle_defaults import check_saddle, configured_saddle, dual_bound
+from dpsk._solvers.saddle_path import TailMean, falling_step
+from dpsk._utils.parameters import check_integer, check_real
 
 __all__ = ["PrivateDiff"]
+
+_SLOPES = (1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class PrivateDiff(Solver):
     Parameters
     ----------
     max_iter : int or None
-        Rounds R. None: see `configured_saddle`, as for the next four.
+        Rounds R. None: the steps of `configured_saddle` over ``4 inner_steps + 1``. See
+        there for the next four too; the first step is a quarter of what is said there.
     learning_rate : float or None
     clip_norm : float or None
     batch_size : int or None
@@ -60,18 +64,38 @@ class PrivateDiff(Solver):
     dual_clip_norm: float | None = None
     dual_learning_rate: float | None = None
     period: int = 2
-    inner_steps: int = 3
-    slopes: tuple = (1.0, 1.0)
+    inner_steps: int = 1
+    slopes: tuple = _SLOPES
     difference_ratio: float = 1.0
-    iterate: str = "tail"
+    iterate: str = "half"
 
     oracle: ClassVar[type] = SaddleDifferenceOracle
     minimax: ClassVar[bool] = True
-    requires: ClassVar[tuple] = ("delta > 0",)
+    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
 
     def configured(self, problem):
-        check_iterate(self.iterate)
-        return configured_saddle(self, problem)
+        check_saddle(self)
+        for name in ("period", "inner_steps"):
+            check_integer(f"solver_options: {name}", getattr(self, name), low=1,
+                          remedy="an int >= 1")
+        check_real("solver_options: difference_ratio", self.difference_ratio, low=1e-3, high=1e3,
+                   remedy="a number in [0.001, 1000]")
+        solver = configured_saddle(self, problem)
+        # Every round adds releases, and the noise of a base stays in all of its period.
+        rounds = self.max_iter or max(4, solver.max_iter // (4 * self.inner_steps + 1))
+        return replace(solver, max_iter=rounds, slopes=_checked_slopes(self.slopes),
+                       learning_rate=self.learning_rate or solver.learning_rate / 4.0)
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
+
+    def stated(self):
+        """Return the bounds beside that of the primal gradient, as Enforced."""
+        return (dual_bound(self.dual_clip_norm),
+                Enforced("slopes", list(self.slopes), "declared" if self.slopes != _SLOPES
+                         else "default", "a row's clipped gradient enters a difference clipped "
+                         "to the first times the movement of the parameters plus the second "
+                         "times that of the dual variable"))
 
     @property
     def clip_bounds(self):
@@ -87,11 +111,9 @@ class PrivateDiff(Solver):
             difference=NoisyKind(batches, self.max_iter - whole, self.difference_ratio))
 
     def minimize(self, oracle, penalty, primal):
-        share = ITERATES[self.iterate]
-        stop = self.max_iter if share is not None else 1 + oracle.public_index(self.max_iter)
-        first_kept = min(stop - 1, int(np.ceil(stop * (1.0 - (share or 0.0)))))
-        dual, kept, estimate, last = oracle.dual_set.start, np.zeros_like(primal), None, None
-        for t in range(stop):
+        dual, estimate, last = oracle.dual_set.start, None, None
+        tail = TailMean(self.max_iter, self.iterate)
+        for t in range(self.max_iter):
             for _ in range(self.inner_steps):
                 dual = self._ascended(oracle, primal, dual)
             point = (primal, dual)
@@ -100,13 +122,20 @@ class PrivateDiff(Solver):
             else:
                 estimate = estimate + oracle.difference(point, last)
             last = point
-            step = self.learning_rate * (1.0 - t / self.max_iter)
+            step = falling_step(self.learning_rate, t, self.max_iter)
             primal = penalty.prox(primal - step * (estimate + penalty.gradient(primal)), step)
-            if t >= first_kept:
-                kept += primal
-        return Result(kept / (stop - first_kept), self.max_iter)
+            tail.add(primal, dual)
+        return Result(tail.mean(), self.max_iter)
 
     def _ascended(self, oracle, primal, dual):
         """Return the dual point after one noisy, projected ascent step."""
         ascent = oracle.dual_gradient(primal, dual) + oracle.dual_set.gradient(dual)
         return oracle.dual_set.project(dual + self.dual_learning_rate * ascent)
+
+
+def _checked_slopes(slopes):
+    """Return C2 and C3 as floats, or raise a ValueError."""
+    if not isinstance(slopes, (tuple, list)) or len(slopes) != 2:
+        raise ValueError(f"solver_options: slopes={slopes!r}: must be two numbers, C2 and C3.")
+    return tuple(check_real("solver_options: slopes", slope, low=1e-10, high=1e10,
+                            remedy="two numbers in [1e-10, 1e10]") for slope in slopes)

@@ -1,21 +1,58 @@
 """Defaults of the saddle solvers: functions of public facts."""
 
+import math
 from dataclasses import replace
 
-__all__ = ["configured_saddle"]
+from dpsk._privacy import gdp
+from dpsk._privacy.certificate import Enforced
+from dpsk._solvers.descent import check_iterate
+from dpsk._utils.parameters import check_real
+
+__all__ = ["check_saddle", "configured_saddle", "dual_bound"]
+
+
+def check_saddle(solver):
+    """Check the options that all saddle solvers take; raise a ValueError."""
+    check_iterate(solver.iterate)
+    for name in ("dual_clip_norm", "dual_learning_rate"):
+        value = getattr(solver, name)
+        if value is not None:
+            check_real(f"solver_options: {name}", value, low=1e-10, high=1e10,
+                       remedy="None, or a number in [1e-10, 1e10]")
+
+
+def dual_bound(dual_clip_norm):
+    """Return the bound on a row's dual gradient, for the certificate."""
+    return Enforced("dual_clip_norm", float(dual_clip_norm), "default, or declared in "
+                    "solver_options", "l2 norm of one row's gradient in the dual variable; "
+                    "longer ones are scaled down, non-finite ones become zero")
 
 
 def configured_saddle(solver, problem):
     """Return `solver` with every None filled.
 
-    Steps are given per unit of clip norm, since on a network nearly every row is clipped.
+    Networks: batches of 2048 rows; with ``r = n mu / sqrt(parameters)`` at the budget's mu and
+    ``k = sqrt(r / 25)`` within [1/2, 3], ``300 k`` steps that start at ``2 k`` over the clip
+    norm. Noise then moves the parameters by about as much at every budget. Linear scores: full
+    batches, as many steps and steps as large as the loss says in its `saddle_defaults`. Clips
+    and dual steps are the loss's.
     """
+    linear = problem.model.is_linear
+    own = problem.loss.saddle_defaults if linear else _network_defaults(problem)
     n_samples = problem.n_samples
-    clip_norm = 1.0 if solver.clip_norm is None else solver.clip_norm
-    batch_size = min(n_samples, solver.batch_size or 2048)
+    clip_norm = solver.clip_norm or own["clip_norm"]
     return replace(
-        solver, clip_norm=clip_norm, batch_size=batch_size,
-        dual_clip_norm=1.0 if solver.dual_clip_norm is None else solver.dual_clip_norm,
-        learning_rate=solver.learning_rate or 4.0 / clip_norm,
-        dual_learning_rate=solver.dual_learning_rate or 0.1,
-        max_iter=solver.max_iter or 400)
+        solver, clip_norm=float(clip_norm),
+        batch_size=min(n_samples, solver.batch_size or (n_samples if linear else 2048)),
+        dual_clip_norm=solver.dual_clip_norm or own["dual_clip_norm"],
+        learning_rate=solver.learning_rate or own["gain"] / clip_norm,
+        dual_learning_rate=solver.dual_learning_rate or own["dual_step"],
+        max_iter=solver.max_iter or own["max_iter"])
+
+
+def _network_defaults(problem):
+    """Return the loss's defaults for networks, with gain and max_iter of public numbers."""
+    mu = gdp.mu(problem.epsilon, problem.delta)
+    signal = problem.n_samples * mu / math.sqrt(problem.model.dimension)
+    k = min(3.0, max(0.5, math.sqrt(signal / 25.0)))
+    return {**problem.loss.network_defaults, "gain": 2.0 * k, "max_iter": round(300 * k)}

@@ -1,6 +1,6 @@
 """Stochastic gradient descent ascent on joint noisy gradients (DP-SGDA)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,8 +8,10 @@ import numpy as np
 from dpsk._oracle import JointSums, SaddleOracle
 from dpsk._privacy.batch_plans import batch_plan
 from dpsk._solvers.base import Result, Solver
-from dpsk._solvers.descent import ITERATES, check_iterate
-from dpsk._solvers.saddle_defaults import configured_saddle
+from dpsk._solvers.descent import draw_stop
+from dpsk._solvers.saddle_defaults import check_saddle, configured_saddle, dual_bound
+from dpsk._solvers.saddle_path import TailMean, falling_step
+from dpsk._utils.parameters import check_real
 
 __all__ = ["GradientDescentAscent"]
 
@@ -36,10 +38,11 @@ class GradientDescentAscent(Solver):
     batch_size : int or None
     dual_clip_norm : float or None
         Of a row's dual gradient.
-    dual_learning_rate : float
-    dual_share : float in (0, 1)
-        Share of ``1/z^2`` spent on the dual gradient.
-    momentum : float in [0, 1)
+    dual_learning_rate : float or None
+    dual_share : float in (0, 1) or None
+        Share of ``1/z^2`` spent on the dual gradient. None: 0.1 for networks, else the loss's.
+    momentum : float in [0, 1) or None
+        None: 0.9 for networks, else 0.5.
     iterate : {"tail", "half", "last", "average", "random"}
 
     References
@@ -54,17 +57,35 @@ class GradientDescentAscent(Solver):
     batch_size: int | None = None
     dual_clip_norm: float | None = None
     dual_learning_rate: float | None = None
-    dual_share: float = 0.1
-    momentum: float = 0.9
-    iterate: str = "tail"
+    dual_share: float | None = None
+    momentum: float | None = None
+    iterate: str = "half"
 
     oracle: ClassVar[type] = SaddleOracle
     minimax: ClassVar[bool] = True
-    requires: ClassVar[tuple] = ("delta > 0",)
+    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
 
     def configured(self, problem):
-        check_iterate(self.iterate)
-        return configured_saddle(self, problem)
+        check_saddle(self)
+        linear, loss = problem.model.is_linear, problem.loss
+        share, momentum = self.dual_share, self.momentum
+        if share is None:
+            share = (loss.saddle_defaults if linear else loss.network_defaults)["dual_share"]
+        if momentum is None:
+            momentum = 0.5 if linear else 0.9
+        check_real("solver_options: dual_share", share, low=0, high=1, open_low=True,
+                   open_high=True, remedy="None, or a number in (0, 1)")
+        check_real("solver_options: momentum", momentum, low=0, high=1, open_high=True,
+                   remedy="None, or a number in [0, 1)")
+        return replace(configured_saddle(self, problem), dual_share=float(share),
+                       momentum=float(momentum))
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
+
+    def stated(self):
+        """Return the bounds beside that of the primal gradient, as Enforced."""
+        return (dual_bound(self.dual_clip_norm),)
 
     @property
     def clip_bounds(self):
@@ -76,19 +97,16 @@ class GradientDescentAscent(Solver):
                          self.dual_share)
 
     def minimize(self, oracle, penalty, primal):
-        share = ITERATES[self.iterate]
-        stop = self.max_iter if share is not None else 1 + oracle.public_index(self.max_iter)
-        first_kept = min(stop - 1, int(np.ceil(stop * (1.0 - (share or 0.0)))))
         dual_set = oracle.dual_set
-        dual, velocity, kept = dual_set.start, np.zeros_like(primal), np.zeros_like(primal)
-        for t in range(stop):
+        dual, velocity = dual_set.start, np.zeros_like(primal)
+        tail = TailMean(self.max_iter, self.iterate)
+        for t in range(self.max_iter):
             gradient, ascent = oracle.gradients(primal, dual)
             velocity *= self.momentum
             velocity += (1.0 - self.momentum) * gradient
-            step = self.learning_rate * (1.0 - t / self.max_iter)
+            step = falling_step(self.learning_rate, t, self.max_iter)
             primal = penalty.prox(primal - step * (velocity + penalty.gradient(primal)), step)
             ascent += dual_set.gradient(dual)
             dual = dual_set.project(dual + self.dual_learning_rate * ascent)
-            if t >= first_kept:
-                kept += primal
-        return Result(kept / (stop - first_kept), self.max_iter)
+            tail.add(primal, dual)
+        return Result(tail.mean(), self.max_iter)

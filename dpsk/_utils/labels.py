@@ -8,7 +8,7 @@ from dpsk._utils.discretion import discreetly, without_warnings
 __all__ = ["encode_labels"]
 
 
-def encode_labels(y, classes, name, what="y"):
+def encode_labels(y, classes, name, what="y", parameter="classes"):
     """Return the sorted classes and the index of every label among them.
 
     Parameters
@@ -18,8 +18,8 @@ def encode_labels(y, classes, name, what="y"):
         The public label set; None to take it from `y`.
     name : str
         Of the estimator, for messages.
-    what : str
-        Names the labels in messages.
+    what, parameter : str
+        Name the labels and the label set in messages.
 
     Returns
     -------
@@ -34,20 +34,21 @@ def encode_labels(y, classes, name, what="y"):
     """
     discreetly(what, without_warnings, check_classification_targets, y)
     if classes is None:
-        classes, codes = discreetly("y", np.unique, y, return_inverse=True)
+        classes, codes = discreetly(what, np.unique, y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"{name} needs at least two classes, and y holds one class only; "
-                             "declare the label set with classes= if that is as intended.")
+            raise ValueError(f"{name} needs at least two classes, and {what} holds one class "
+                             f"only; declare the label set with {parameter}= if that is as "
+                             "intended.")
         return classes, codes.reshape(-1)
     declared = np.asarray(classes)
-    classes = discreetly("classes", np.unique, declared)
+    classes = discreetly(parameter, np.unique, declared)
     if declared.ndim != 1 or len(classes) < 2:
-        raise ValueError(f"classes={declared.tolist()!r}: must be a sequence of at least two "
+        raise ValueError(f"{parameter}={declared.tolist()!r}: must be a sequence of at least two "
                          "distinct labels, such as [0, 1].")
     codes = discreetly(what, _positions, y, classes)
     if codes is None:
-        raise ValueError(f"{what} holds a label outside classes=; declare every label that may "
-                         "occur.")
+        raise ValueError(f"{what} holds a label outside {parameter}=; declare every label that "
+                         "may occur.")
     return classes, codes
 
 

@@ -11,7 +11,7 @@ from dpsk._base import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._penalties import CONSTRAINTS, PENALTIES
 from dpsk._privacy.certificate import Enforced
-from dpsk._solvers import SOLVERS, Problem
+from dpsk._solvers import Problem
 from dpsk._solvers.choice import auto_solver
 from dpsk._solvers.whitening import pays
 from dpsk._stages import Whitening
@@ -79,8 +79,13 @@ class LinearEstimator(DPEstimator):
         """Return what is taken as public about the weights."""
         return [] if sample_weight is None else ["that some sample weight is not zero"]
 
-    def _fit_linear(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
-                    free_weights=False, holdout=None, enforced=(), public=()):
+    def _fit_linear(self, X, y, loss, n_outputs, **settings):
+        """Return the coefficients and the intercept of `_fit_with_rest`."""
+        return self._fit_with_rest(X, y, loss, n_outputs, **settings)[:2]
+
+    def _fit_with_rest(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
+                       free_weights=False, holdout=None, stages=(), enforced=(), public=(),
+                       released=()):
         """Fit on validated rows and encoded targets; set `preconditioner_`.
 
         Weights may exceed `weight_bound` only with `free_weights`, and are lowered to it where
@@ -90,6 +95,8 @@ class LinearEstimator(DPEstimator):
         -------
         coef : ndarray of shape (n_features,) or (n_features, n_outputs), dtype of X
         intercept : scalar or ndarray of shape (n_outputs,), dtype of X
+        rest : ndarray of float64
+            What a saddle loss adds: its extra numbers, then the dual ones.
         """
         n_samples, n_features = X.shape
         epsilon, delta = self._budget(n_samples)
@@ -98,7 +105,7 @@ class LinearEstimator(DPEstimator):
                         epsilon=epsilon, delta=delta,
                         weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(facts) if self.solver == "auto" else self.solver
-        solver = SOLVERS[name]
+        solver = self._solvers[name]
         if free_weights and "loss.smoothness" in solver.requires:
             facts = replace(facts, weight_bound=weight_bound)
             enforced = [*enforced, Enforced(
@@ -107,24 +114,28 @@ class LinearEstimator(DPEstimator):
         whitened = self._whitens(X, facts, solver)
         # The constant becomes a coordinate of the whitened rows, which have norm 1.
         model = LinearModel(rows.shape[0], n_outputs, False, 1.0) if whitened else rows
-        free_rows = int(model.fit_intercept and not solver.penalizes_intercept)
+        free_rows = int(model.fit_intercept and not solver.penalizes_intercept) + loss.n_extra
         problem = replace(facts, model=model, penalty=self._penalty(free_rows),
                           directions=float(rows.shape[0]) if whitened else None)
-        stages = [Whitening(rows)] if whitened else []
+        whitening = [Whitening(rows)] if whitened else []
         theta = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,
-            stages=stages, enforced=[*self._row_bounds(whitened), *enforced],
+            stages=[*whitening, *stages], enforced=[*self._row_bounds(whitened), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
-            released=["coef_", "intercept_", *(["preconditioner_"] if whitened else [])])
+            released=["coef_", "intercept_", *(["preconditioner_"] if whitened else []),
+                      *released])
+        rest = np.empty(0)
+        if loss.minimax:
+            theta, rest = theta[:model.dimension], theta[model.dimension:]
         self.preconditioner_ = None
         if whitened:
-            theta = stages[0].matrix @ theta
-            self.preconditioner_ = stages[0].matrix.astype(X.dtype)
+            theta = whitening[0].matrix @ theta
+            self.preconditioner_ = whitening[0].matrix.astype(X.dtype)
         theta = theta.astype(X.dtype)
         if not self.fit_intercept:
-            return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()]
-        return theta[:-1], theta[-1]
+            return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()], rest
+        return theta[:-1], theta[-1], rest
 
     def _auto_solver(self, problem):
         """Return the name of the solver that "auto" stands for."""

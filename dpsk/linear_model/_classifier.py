@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from dpsk._solvers import SOLVERS
 from dpsk._utils.labels import encode_labels
 from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._base import LinearEstimator
@@ -23,7 +22,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         tags = super().__sklearn_tags__()
         # At epsilon=1 with 50 rows half of the fits miss what heavy class weights should give.
         tags.classifier_tags.poor_score = True
-        solver = SOLVERS.get(self.solver) if isinstance(self.solver, str) else None
+        solver = self._solvers.get(self.solver) if isinstance(self.solver, str) else None
         if solver is not None and "scalar prediction" in solver.requires:
             tags.classifier_tags.multi_class = False
         return tags
@@ -90,6 +89,20 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self.coef_ = np.atleast_2d(coef.T)
         self.intercept_ = np.atleast_1d(intercept)
         return self
+
+    def _encode_two(self, y):
+        """Return the classes and the index of every label, where two classes are all there is."""
+        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        if len(classes) > 2:
+            raise ValueError("Only binary classification is supported. The label set has "
+                             f"{len(classes)} classes; use DPLogisticRegression for more.")
+        return classes, codes
+
+    def _labels_fact(self, kind, labels, declared):
+        """Return what is taken as public of a label set."""
+        source = "y" if kind == "class" else "groups"
+        origin = f"taken from {source}" if declared is None else "declared"
+        return f"the {len(labels)} {kind} labels ({origin})"
 
     def _public_targets(self, y, classes, dtype):
         """Return the loss's targets of public labels, which are of the training label set."""

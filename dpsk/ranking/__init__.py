@@ -1,0 +1,5 @@
+"""Models whose scores rank rows."""
+
+from dpsk.ranking._auc import DPAUCMaximizer
+
+__all__ = ["DPAUCMaximizer"]

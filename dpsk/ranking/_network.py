@@ -1,0 +1,85 @@
+"""A network in the place of a linear score."""
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from dpsk._models import MLP, LinearModel
+from dpsk._privacy.certificate import Enforced
+from dpsk._solvers import Problem
+from dpsk._utils.blocks import row_blocks
+from dpsk._utils.discretion import discreetly
+from dpsk._utils.parameters import check_integer
+from dpsk.linear_model._base import LinearEstimator
+
+__all__ = ["NetworkScorer", "check_layers"]
+
+
+def check_layers(sizes):
+    """Raise a ValueError unless `sizes` is a tuple of widths, or an empty one."""
+    if not isinstance(sizes, (tuple, list)):
+        raise ValueError(f"hidden_layer_sizes={sizes!r}: must be a tuple of ints, such as (64,), "
+                         "or () for a linear score.")
+    for size in sizes:
+        check_integer("hidden_layer_sizes", size, low=1, remedy="a tuple of ints >= 1")
+
+
+class NetworkScorer(LinearEstimator):
+    """Fit and prediction of a network with one raw prediction."""
+
+    def _network(self, n_features):
+        return MLP(n_features, tuple(int(size) for size in self.hidden_layer_sizes), None,
+                   self.activation)
+
+    def _fit_network(self, X, codes, loss, *, weights=None, weight_bound=1.0,
+                     free_weights=False, stages=(), public=(), released=()):
+        """Set the weights and biases of the layers; return the rest of the solution."""
+        if not isinstance(X, np.ndarray):
+            raise ValueError("hidden_layer_sizes: a network takes dense rows; pass a dense X, or "
+                             "use hidden_layer_sizes=().")
+        if self.precondition is True:
+            raise ValueError("precondition=True: whitening is for linear scores; leave "
+                             "precondition='auto', or use hidden_layer_sizes=().")
+        if self.data_norm_inf is not None:
+            raise ValueError(f"data_norm_inf={self.data_norm_inf!r}: a bound for linear scores; "
+                             "leave data_norm_inf=None, or use hidden_layer_sizes=().")
+        n_samples, n_features = X.shape
+        epsilon, delta = self._budget(n_samples)
+        model = self._network(n_features)
+        problem = Problem(n_samples=n_samples, model=model, loss=loss,
+                          penalty=self._penalty(model.n_biases + loss.n_extra),
+                          epsilon=epsilon, delta=delta,
+                          weight_bound=np.inf if free_weights else weight_bound)
+        name = self._auto_solver(problem) if self.solver == "auto" else self.solver
+        theta = self._solve(
+            problem, name, self._bounded(X), codes, weights=weights, stages=stages,
+            enforced=[self._network_row_bound()],
+            public=["number of rows and of features, feature names, dtype and container",
+                    "all parameters", "the network's starting weights", *public],
+            released=["coefs_", "intercepts_", *released])
+        layers = model.layers(theta[:model.dimension].astype(np.float32))
+        self.coefs_ = [weights.copy() for weights, _ in layers]
+        self.intercepts_ = [biases.copy() for _, biases in layers]
+        self.preconditioner_ = None
+        return theta[model.dimension:]
+
+    def _network_row_bound(self):
+        return Enforced("data_norm", float(self.data_norm),
+                        "default" if self.data_norm == 1.0 else "declared",
+                        "l2 norm of one row of features; longer rows are scaled down, in "
+                        "training and in prediction")
+
+    def _bounded(self, X):
+        """Return rows scaled down to the norm bound, in single precision."""
+        scale, _ = LinearModel(X.shape[1], None, False, float(self.data_norm)).row_scales(X)
+        return np.multiply(X, scale[:, None], dtype=np.float64).astype(np.float32)
+
+    def _predict_network(self, X):
+        """Return raw predictions, shape (n,), dtype of X."""
+        X = discreetly("X", validate_data, self, X, dtype=[np.float64, np.float32], reset=False)
+        model = self._network(X.shape[1])
+        theta = np.concatenate([*map(np.ravel, self.coefs_), *self.intercepts_])
+        raw = np.empty(len(X), X.dtype)
+        with np.errstate(all="ignore"):
+            for part in row_blocks(len(X), max(model.sizes)):
+                raw[part] = model.forward(theta, self._bounded(X[part])).raw
+        return raw

@@ -1,0 +1,5 @@
+"""Models whose risk is that of the worst group of rows."""
+
+from dpsk.robust._group_dro import DPGroupDROClassifier
+
+__all__ = ["DPGroupDROClassifier"]

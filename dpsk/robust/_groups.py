@@ -1,0 +1,50 @@
+"""Groups of rows and their shares, from what was declared or from the data."""
+
+from sklearn.utils.validation import column_or_1d
+
+from dpsk._utils.discretion import discreetly
+from dpsk._utils.labels import encode_labels
+from dpsk._utils.parameters import check_real
+
+__all__ = ["encode_groups", "public_shares"]
+
+
+def encode_groups(groups, labels, n_samples, name):
+    """Return the group labels, sorted, and the index of every row's group among them.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n,)
+    labels : array-like or None
+        The public set of groups; None to take it from `groups`.
+    n_samples : int
+    name : str
+        Of the estimator, for messages.
+    """
+    groups = discreetly("groups", column_or_1d, groups)
+    if len(groups) != n_samples:
+        raise ValueError(f"groups of length {len(groups)}: must be one label for each of the "
+                         f"{n_samples} rows.")
+    return encode_labels(groups, labels, name, "groups", "group_labels")
+
+
+def public_shares(group_shares, labels):
+    """Return declared shares of the groups, in their order, scaled to sum 1, or None.
+
+    Parameters
+    ----------
+    group_shares : dict or None
+    labels : ndarray of shape (n_groups,)
+    """
+    if group_shares is None:
+        return None
+    if not isinstance(group_shares, dict):
+        raise ValueError(f"group_shares={group_shares!r}: must be None, to count the groups "
+                         "under noise, or a dict of public shares by group.")
+    known = labels.tolist()
+    if set(group_shares) != set(known):
+        raise ValueError(f"group_shares={group_shares!r}: must hold one share for every group; "
+                         "declare the groups in group_labels=.")
+    shares = [check_real("group_shares", group_shares[label], low=1e-6, high=1.0,
+                         remedy="a dict of numbers in [1e-6, 1]") for label in known]
+    return tuple(share / sum(shares) for share in shares)
