@@ -43,10 +43,6 @@ class LinearModel:
 
     is_linear = True
 
-    is_linear = True
-
-    is_linear = True
-
     @property
     def shape(self):
         """tuple of int : shape of `theta`."""

@@ -111,30 +111,6 @@ def _open_sums(problem, declared, clip_norm, rows, noise_multiplier):
     return GridSums(problem.model, problem.loss, rows, clip_norm, bits)
 
 
-def _open_sums(problem, declared, clip_norm, rows, noise_multiplier):
-    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
-    if not problem.model.is_linear:
-        return NetworkSums(problem.model, problem.loss, rows, clip_norm)
-    bits = None
-    if isinstance(declared.batches, FullBatch):
-        bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
-    if bits is None:
-        return RowSums(problem.model, problem.loss, rows, clip_norm)
-    return GridSums(problem.model, problem.loss, rows, clip_norm, bits)
-
-
-def _open_sums(problem, declared, clip_norm, rows, noise_multiplier):
-    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
-    if not problem.model.is_linear:
-        return NetworkSums(problem.model, problem.loss, rows, clip_norm)
-    bits = None
-    if isinstance(declared.batches, FullBatch):
-        bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
-    if bits is None:
-        return RowSums(problem.model, problem.loss, rows, clip_norm)
-    return GridSums(problem.model, problem.loss, rows, clip_norm, bits)
-
-
 def _on_grid(noise, resolution):
     """Round noise to multiples of a power of two; leave it where there is no grid."""
     return noise if resolution is None else np.rint(noise / resolution) * resolution
