@@ -243,7 +243,8 @@ def test_boundary_values_are_not_refused(cls, monkeypatch):
     unclipped = [{"delta": 0}, {"clip_norm": math.inf}] if bounds_gradients(cls) else []
     own = [{"l1_ratio": 1, "penalty": "elasticnet", "alpha": 1},
            {"penalty": "l1_ball", "radius": 1}, {"penalty": "l2_ball", "radius": 1e-9},
-           {"radius": -1}, {"precondition": np.True_, "solver": "gd"}, {"precondition": False}]
+           {"radius": -1, "penalty": "l2"}, {"precondition": np.True_, "solver": "gd"},
+           {"precondition": False}]
     if not is_linear(cls):
         own = [{"hidden_layer_sizes": size} for size in (3, (), [4, np.int64(2)])]
     for params in [{"epsilon": 1}, {"epsilon": np.float32(1)}, {"clip_norm": 1e9, "solver": "gd"},
