@@ -13,6 +13,11 @@ __all__ = ["ACTIVATIONS", "MLP"]
 _LONGEST_SINGLE = 1 << 12
 #: Margin for the rounding of scaled rows, and what keeps a norm of zero from dividing.
 _ROUNDED_DOWN, _TINY = 1.0 - 2.0**-20, 1e-100
+#: Scales below lose bits in single precision, and squares beyond overflow in it.
+_LEAST_SCALE, _MOST_SQUARE = (float(end) for end in
+                              (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
+#: The most that as many squares lose where they underflow, even if flushed to zero.
+_UNDERFLOW = _LONGEST_SINGLE * _LEAST_SCALE
 
 
 def _relu(a):
@@ -50,7 +55,8 @@ class MLP:
         None for a scalar raw prediction.
     activation : one of ACTIVATIONS
     data_norm : float or None
-        Longer rows are scaled down to it; None leaves rows as they are.
+        Longer rows are scaled down to it, beyond 2^126 times it to zero; None leaves rows as
+        they are.
     """
 
     n_features: int
@@ -139,6 +145,7 @@ class MLP:
             return X
         norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
         scales = np.minimum(1.0, self.data_norm * _ROUNDED_DOWN / np.maximum(norms, _TINY))
+        scales[scales < _LEAST_SCALE] = 0.0
         return X * scales[:, None].astype(X.dtype)
 
 
@@ -172,12 +179,14 @@ class Pass:
     def square_norms(self):
         """Return the squared norm of every row's gradient, float64, shape (n,).
 
+        It is infinite where a layer's input or error is too long for single precision.
+
         A layer's gradient is the outer product of its input, with a 1 for the biases, and the
         error at its output, so its norm is the product of theirs (Goodfellow, 2015).
         """
         total = np.zeros(len(self.raw))
         for inputs, errors in zip(self.inputs, self.errors, strict=True):
-            total += (row_dots(inputs, inputs) + 1.0) * row_dots(errors, errors)
+            total += (row_squares(inputs) + 1.0) * row_squares(errors)
         return total
 
     def add_gradient(self, factors, out):
@@ -219,8 +228,8 @@ class Pass:
                                 strict=True):
             e, e2 = own * e, others * e2
             moved, turned = h - h2, e - e2
-            norm = (np.sqrt(row_dots(moved, moved) * row_dots(e, e))
-                    + np.sqrt((row_dots(h2, h2) + 1.0) * row_dots(turned, turned)))
+            norm = (np.sqrt(row_squares(moved) * row_squares(e))
+                    + np.sqrt((row_squares(h2) + 1.0) * row_squares(turned)))
             total += np.square(norm)
         return total
 
@@ -230,11 +239,15 @@ class Pass:
             array[rows] = 0.0
 
 
-def row_dots(a, b):
-    """Return the inner products of the rows of two arrays, shape (n,), float64.
+def row_squares(a):
+    """Return the squared norms of the rows of a float32 array, shape (n,), float64.
 
     Their relative error is at most 2^-12, which the head-room of clipping covers: long rows
-    are summed in double precision.
+    are summed in double precision. What underflows is made up for, so that no norm is too
+    short; what overflows is infinite, whatever the precision of the sum.
     """
     dtype = np.float64 if a.shape[1] > _LONGEST_SINGLE else None
-    return np.einsum("ij,ij->i", a, b, dtype=dtype).astype(np.float64, copy=False)
+    squares = np.einsum("ij,ij->i", a, a, dtype=dtype).astype(np.float64, copy=False)
+    squares[squares > _MOST_SQUARE] = np.inf
+    squares += _UNDERFLOW
+    return squares

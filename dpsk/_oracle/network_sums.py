@@ -8,6 +8,8 @@ __all__ = ["SINGLE_HEADROOM", "NetworkSums", "clip_factors"]
 _BLOCK = 512
 #: Margin for the rounding of single-precision norms and sums.
 SINGLE_HEADROOM = 1.0 - 2.0**-10
+#: Longer gradients could overflow a float32 sum of a block; smaller factors lose bits in it.
+_LONGEST, _LEAST_FACTOR = 2.0**100, float(np.finfo(np.float32).tiny)
 
 
 class NetworkSums:
@@ -72,7 +74,12 @@ class NetworkSums:
 
 
 def clip_factors(square_norms, clip_norm):
-    """Return what scales gradients to norm at most `clip_norm`, zero for those not finite."""
+    """Return what scales gradients to norm at most `clip_norm`, and at most 2^100.
+
+    It is zero for those that are not finite, or too long for a factor of full precision.
+    """
+    bound = min(clip_norm, _LONGEST) * SINGLE_HEADROOM
     with np.errstate(all="ignore"):
-        factors = np.minimum(1.0, clip_norm * SINGLE_HEADROOM / np.sqrt(square_norms))
-    return np.where(np.isfinite(square_norms), factors, 0.0)
+        factors = np.minimum(1.0, bound / np.sqrt(square_norms))
+        kept = np.isfinite(square_norms) & (factors >= _LEAST_FACTOR)
+    return np.where(kept, factors, 0.0)

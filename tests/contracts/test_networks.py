@@ -97,6 +97,32 @@ def test_no_row_contributes_more_than_the_clip(activation, outputs, clip_norm):
             assert np.linalg.norm(alone.gradient(theta)) <= clip_norm
 
 
+@pytest.mark.parametrize(("entry", "width", "weight", "clip_norm"), [
+    pytest.param(1e18, 1, 1e-24, 1e-10, id="the square of the error underflows"),
+    pytest.param(1e18, 1, 1.4e17, 1e-10, id="the factor is rounded up"),
+    pytest.param(1e28, 4097, 2.2e15, 1.0, id="the factor of a long row is rounded up"),
+])
+def test_no_row_contributes_more_where_single_precision_ends(entry, width, weight, clip_norm):
+    model = MLP(width, (), None)
+    sums = NetworkSums(model, Squared(), Rows(np.full((1, width), entry, np.float32), np.ones(1),
+                                              np.array([weight]), np.inf), clip_norm)
+    with np.errstate(all="ignore"):
+        assert np.linalg.norm(sums.gradient(np.zeros(model.shape))) <= clip_norm
+
+
+def test_no_clip_norm_lets_a_sum_overflow():
+    rows = Rows(np.full((3, 1), 1.5e19, np.float32), np.ones(3), np.full(3, 1.5e19), np.inf)
+    sums = NetworkSums(MLP(1, (), None), Squared(), rows, 1e100)
+    assert np.isfinite(sums.gradient(np.zeros(2))).all()
+
+
+def test_no_row_enters_longer_than_its_bound():
+    model = MLP(1, (), None, data_norm=1e-10)
+    rows = np.logspace(-20, 38, 1000, dtype=np.float64).astype(np.float32)[:, None]
+    for dtype in (np.float32, np.float64):
+        assert np.abs(model.forward(np.zeros(2), rows, dtype).inputs[0]).max() <= 1e-10
+
+
 @every_output
 def test_a_row_that_is_not_finite_adds_nothing(outputs):
     model, theta, X, y, loss = make("relu", outputs, n=8)
