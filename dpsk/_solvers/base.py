@@ -116,6 +116,8 @@ class Solver(ABC):
     minimax: ClassVar[bool] = False
     #: Whether it trains networks, whose gradients have no bound but the clip.
     takes_networks: ClassVar[bool] = False
+    #: Whether its scores may be rescaled after it, along its own oracle's ray.
+    tempers: ClassVar[bool] = False
     #: Whether it takes public rows, which no guarantee covers.
     wants_holdout = False
 

@@ -76,6 +76,7 @@ class GradientDescent(Solver):
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
     ignores: ClassVar[tuple] = ("batch_size",)
     takes_networks: ClassVar[bool] = True
+    tempers: ClassVar[bool] = True
 
     def configured(self, problem):
         if self.iterate is not None:
