@@ -5,6 +5,7 @@ from typing import ClassVar
 from sklearn.base import ClassifierMixin
 
 from dpsk._utils.labels import encode_labels
+from dpsk._utils.scores import best_class
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearScorer"]
@@ -60,6 +61,4 @@ class LinearScorer(ClassifierMixin, LinearEstimator):
         -------
         labels : ndarray of shape (n,)
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        return self.classes_[best_class(self.decision_function(X))]

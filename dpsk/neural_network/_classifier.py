@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from dpsk._losses import Logistic, Multinomial
 from dpsk._utils.labels import encode_labels
+from dpsk._utils.scores import best_class, log_probabilities, probabilities
 from dpsk._utils.weights import check_weights, class_weighted
 from dpsk.neural_network._base import NetworkEstimator
 
@@ -196,9 +196,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         -------
         labels : ndarray of shape (n,)
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        return self.classes_[best_class(self.decision_function(X))]
 
     def predict_proba(self, X):
         """Return class probabilities of samples, in the order of `classes_`.
@@ -211,10 +209,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         -------
         probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return softmax(scores, axis=1)
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities of samples.
@@ -227,7 +222,4 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         -------
         log_probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
-        return log_softmax(scores, axis=1)
+        return log_probabilities(self.decision_function(X))
