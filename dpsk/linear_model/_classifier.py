@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from dpsk._utils.labels import encode_labels
+from dpsk._utils.labels import encode_labels, labels_fact
 from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._scorer import LinearScorer
 
@@ -62,7 +62,6 @@ class LinearClassifier(LinearScorer):
         holdout = self._check_public_rows(public_X, public_y, X)
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
-        origin = "taken from y" if self.classes is None else "declared"
         if len(classes) == 2:
             loss, n_outputs = self._binary_loss(), None
             targets = self._binary_targets(codes)
@@ -77,7 +76,7 @@ class LinearClassifier(LinearScorer):
         coef, intercept = self._fit_linear(
             X, targets, loss, n_outputs, weights=weights, weight_bound=bound,
             free_weights=sample_weight is not None, holdout=holdout,
-            public=[f"the {len(classes)} class labels ({origin})",
+            public=[labels_fact(classes, self.classes),
                     *self._weight_facts(sample_weight)])
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef.T)

@@ -31,12 +31,6 @@ class LinearScorer(ClassifierMixin, LinearEstimator):
                              f"{len(classes)} classes; use DPLogisticRegression for more.")
         return classes, codes
 
-    def _labels_fact(self, kind, labels, declared):
-        """Return what is taken as public of a label set."""
-        source = "y" if kind == "class" else "groups"
-        origin = f"taken from {source}" if declared is None else "declared"
-        return f"the {len(labels)} {kind} labels ({origin})"
-
     def decision_function(self, X):
         """Return confidence scores of samples.
 

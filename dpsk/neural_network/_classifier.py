@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from dpsk._losses import Logistic, Multinomial
-from dpsk._utils.labels import encode_labels
+from dpsk._utils.labels import encode_labels, labels_fact
 from dpsk._utils.scores import best_class, log_probabilities, probabilities
 from dpsk._utils.weights import check_weights, class_weighted
 from dpsk.neural_network._base import NetworkEstimator
@@ -161,14 +161,13 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         weights = check_weights(sample_weight, X, np.float64)
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, np.float64)
-        origin = "taken from y" if self.classes is None else "declared"
         several = len(classes) > 2
         given = [] if sample_weight is None else ["that some sample weight is not zero"]
         self._fit_network(
             X, codes.astype(np.min_scalar_type(-len(classes))),
             Multinomial() if several else Logistic(), len(classes) if several else None,
             weights=weights, weight_bound=bound if sample_weight is None else np.inf,
-            public=[f"the {len(classes)} class labels ({origin})", *given])
+            public=[labels_fact(classes, self.classes), *given])
         self.classes_ = classes
         return self
 

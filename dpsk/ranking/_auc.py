@@ -10,6 +10,7 @@ from dpsk._models.mlp import ACTIVATIONS
 from dpsk._privacy import gdp
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk._stages import Counting
+from dpsk._utils.labels import labels_fact
 from dpsk._utils.parameters import check_choice, check_real
 from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._scorer import LinearScorer
@@ -222,7 +223,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         fit = self._fit_network if self.hidden_layer_sizes else self._fit_linear_score
         rest = fit(X, codes.astype(np.int8), loss, weights=weights, weight_bound=bound,
                    free_weights=sample_weight is not None, stages=[counting] if counts else [],
-                   public=[self._labels_fact("class", classes, self.classes),
+                   public=[labels_fact(classes, self.classes),
                            *self._weight_facts(sample_weight)],
                    released=[*(["offset_"] if loss.minimax else []),
                              *(["positive_ratio_"] if counts else [])])

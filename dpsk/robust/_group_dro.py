@@ -7,6 +7,7 @@ import numpy as np
 from dpsk._losses import GroupRisk, Logistic
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
+from dpsk._utils.labels import labels_fact
 from dpsk._utils.parameters import check_real
 from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._scorer import LinearScorer
@@ -202,8 +203,8 @@ class DPGroupDROClassifier(LinearScorer):
             self._group_loss(shares or _even(len(labels))), None, weights=weights,
             weight_bound=bound, free_weights=sample_weight is not None,
             stages=[counting] if shares is None else [],
-            public=[self._labels_fact("class", classes, self.classes),
-                    self._labels_fact("group", labels, self.group_labels),
+            public=[labels_fact(classes, self.classes),
+                    labels_fact(labels, self.group_labels, "group", "groups"),
                     *self._weight_facts(sample_weight)],
             released=["group_weights_", *(["group_shares_"] if shares is None else [])])
         self.classes_, self.groups_ = classes, labels
