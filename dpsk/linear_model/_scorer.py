@@ -55,4 +55,6 @@ class LinearScorer(ClassifierMixin, LinearEstimator):
         -------
         labels : ndarray of shape (n,)
         """
-        return self.classes_[best_class(self.decision_function(X))]
+        # First, as it says so where nothing was fitted.
+        codes = best_class(self.decision_function(X))
+        return self.classes_[codes]

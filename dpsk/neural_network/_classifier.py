@@ -195,7 +195,9 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         -------
         labels : ndarray of shape (n,)
         """
-        return self.classes_[best_class(self.decision_function(X))]
+        # First, as it says so where nothing was fitted.
+        codes = best_class(self.decision_function(X))
+        return self.classes_[codes]
 
     def predict_proba(self, X):
         """Return class probabilities of samples, in the order of `classes_`.
