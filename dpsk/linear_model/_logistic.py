@@ -1,11 +1,9 @@
 """Logistic regression with differential privacy."""
 
-import numpy as np
-from scipy.special import expit, log_softmax, softmax
-
 from dpsk._losses import Logistic, Multinomial
 from dpsk._stages import Tempering
 from dpsk._utils.parameters import check_flag
+from dpsk._utils.scores import log_probabilities, probabilities
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLogisticRegression"]
@@ -184,10 +182,7 @@ class DPLogisticRegression(LinearClassifier):
         -------
         probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return softmax(scores, axis=1)
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities of samples.
@@ -200,7 +195,4 @@ class DPLogisticRegression(LinearClassifier):
         -------
         log_probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
-        return log_softmax(scores, axis=1)
+        return log_probabilities(self.decision_function(X))
