@@ -221,4 +221,5 @@ every_linear_fit = pytest.mark.parametrize("cls, solver", [
     for name, cls in sorted(LINEAR.items()) for solver in sorted(documented_solvers(cls))])
 every_loss = pytest.mark.parametrize("name", _cases(LOSSES))
 every_penalty = pytest.mark.parametrize("name", _cases(PENALTIES))
+every_saddle_solver = pytest.mark.parametrize("name", _cases(SADDLE_SOLVERS))
 every_solver = pytest.mark.parametrize("name", _cases(SOLVERS))

@@ -10,7 +10,7 @@ import pytest
 import dpsk
 from dpsk._losses import LOSSES
 from dpsk._penalties import PENALTIES
-from dpsk._solvers import SOLVERS
+from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from tests import registry
 from tests.registry import ALL_SOLVERS, ESTIMATORS, every_estimator
 
@@ -140,6 +140,7 @@ def _contract_files():
     (registry.every_loss, LOSSES, "test_grid_sums.py"),
     (registry.every_loss, LOSSES, "test_weighted_sums.py"),
     (registry.every_penalty, PENALTIES, "test_penalties.py"),
+    (registry.every_saddle_solver, SADDLE_SOLVERS, "test_saddle_solvers.py"),
     (registry.every_solver, SOLVERS, "test_solvers.py")])
 def test_every_registry_entry_is_under_contract(mark, entries, file):
     assert {case.id for case in mark.args[1]} == set(entries)
