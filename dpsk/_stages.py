@@ -138,8 +138,8 @@ class Tempering:
         possible = tempers(problem, solver)
         if self._wanted and not possible:
             raise ValueError(
-                "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a clip_norm "
-                "below the loss's slope, an l2 penalty or none, and delta > 0; leave "
+                "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a "
+                "clip_norm below the loss's slope, an l2 penalty or none, and delta > 0; leave "
                 "temperature='auto'.")
         by_default = given.clip_norm is None if self._wanted is None else self._wanted
         if not (possible and by_default):

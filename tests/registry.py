@@ -150,6 +150,11 @@ def takes_several_classes(cls, solver="auto"):
         "scalar prediction" not in requires)
 
 
+def takes_groups(cls):
+    """Whether an estimator is told a group of every row, as an argument of its fit."""
+    return "groups" in inspect.signature(cls.fit).parameters
+
+
 def takes_pure_epsilon(cls):
     """Whether an estimator takes delta = 0 with the solver that it then chooses."""
     return "objective_perturbation" in documented_solvers(cls)
@@ -214,6 +219,10 @@ every_estimator = pytest.mark.parametrize("cls", [
 every_fit = pytest.mark.parametrize("cls, solver", [
     pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
     for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))])
+every_fit_with_groups = pytest.mark.parametrize("cls, solver", [
+    pytest.param(cls, solver, id=f"{name}-{solver}")
+    for name, cls in sorted(ESTIMATORS.items()) if takes_groups(cls)
+    for solver in sorted(documented_solvers(cls))])
 every_linear_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(LINEAR.items())])
 every_linear_fit = pytest.mark.parametrize("cls, solver", [

@@ -219,13 +219,18 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             loss = self._ranking_logistic(*X.shape)
         counting = Counting(codes, 2, lambda shares: self._auc_loss(shares[1]))
         counts = loss.minimax and ratio is None
-        fit = self._fit_network if self._layer_sizes() else self._fit_linear_score
+        fit, other = self._fit_linear_score, ("coefs_", "intercepts_")
+        if self._layer_sizes():
+            fit, other = self._fit_network, ("coef_", "intercept_")
         rest = fit(X, codes.astype(np.int8), loss, weights=weights, weight_bound=bound,
                    free_weights=sample_weight is not None, stages=[counting] if counts else [],
                    public=[labels_fact(classes, self.classes),
                            *self._weight_facts(sample_weight)],
                    released=[*(["offset_"] if loss.minimax else []),
                              *(["positive_ratio_"] if counts else [])])
+        # What an earlier fit released is not what this certificate is of.
+        for name in other:
+            vars(self).pop(name, None)
         self.classes_ = classes
         self.offset_ = float(self._mean_unit() * rest[:2].mean()) if loss.minimax else 0.0
         self.positive_ratio_ = None
