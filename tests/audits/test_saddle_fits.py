@@ -17,7 +17,9 @@ from scipy.stats import norm
 from test_fits import DELTA, miss_probability
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier
+from dpsk._solvers import SADDLE_SOLVERS
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+from tests.registry import ESTIMATORS, documented_solvers
 
 #: Clips of the two blocks, and steps so short that no gradient turns.
 CLIP, DUAL_CLIP, STEP, DUAL_STEP = 0.05, 0.2, 1e-3, 1e-3
@@ -213,6 +215,17 @@ def bounds(name, found, above):
 #: Fits on each data set in `make test`, the share of the noise at which they must notice, and
 #: the epsilon that they must notice.
 CORE = {"auc-sgda": (1200, 1 / 3, -np.inf), "groups-privatediff": (800, 1 / 6, EPSILON)}
+
+
+def test_every_estimator_with_every_saddle_solver_is_audited():
+    audited = {(type(case.make()), case.make().solver) for case in CASES.values()}
+    assert audited == {(cls, solver) for cls in ESTIMATORS.values()
+                       for solver in documented_solvers(cls) & set(SADDLE_SOLVERS)}
+    # One of each is in every run, and both kinds of batches are among the others.
+    for part in (0, 1):
+        assert {pair[part] for pair in audited} == {
+            (type(CASES[name].make()), CASES[name].make().solver)[part] for name in CORE}
+    assert {CASES[name].rate == 1.0 for name in CASES} == {True, False}
 
 
 @pytest.mark.parametrize("name", CORE)
