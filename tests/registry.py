@@ -177,7 +177,7 @@ def is_linear(cls):
 
 def coefficients(model):
     """Return everything trained on a fitted estimator as one vector."""
-    names = ("coef_", "intercept_") if is_linear(type(model)) else ("coefs_", "intercepts_")
+    names = ("coef_", "intercept_") if hasattr(model, "coef_") else ("coefs_", "intercepts_")
     parts = [part for name in names for part in _parts(getattr(model, name))]
     return np.concatenate([np.ravel(part) for part in parts])
 
