@@ -157,7 +157,7 @@ def takes_groups(cls):
 
 def takes_pure_epsilon(cls):
     """Whether an estimator takes delta = 0 with the solver that it then chooses."""
-    return "objective_perturbation" in documented_solvers(cls)
+    return any("delta > 0" not in ALL_SOLVERS[name].requires for name in documented_solvers(cls))
 
 
 def plain_solver(cls):
