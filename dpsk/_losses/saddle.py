@@ -6,6 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._utils.projections import simplex_projection
+
 __all__ = ["Interval", "SaddleLoss", "Simplex"]
 
 
@@ -49,10 +51,8 @@ class Simplex:
         return -self.curvature * (y - 1.0 / self.size)
 
     def project(self, y):
-        """Return the nearest point of the set (Held, Wolfe, Crowder, 1974)."""
-        descending = np.sort(y)[::-1]
-        excess = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
-        return np.maximum(y - excess[np.flatnonzero(descending > excess)[-1]], 0.0)
+        """Return the nearest point of the set."""
+        return simplex_projection(y, 1.0)
 
 
 class SaddleLoss(ABC):
