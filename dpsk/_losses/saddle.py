@@ -36,15 +36,27 @@ class Interval:
 
 @dataclass(frozen=True)
 class Simplex:
-    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``."""
+    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``.
 
-    size: int
+    Parameters
+    ----------
+    first : tuple of float
+        Where ascent starts, public.
+    curvature : float
+    """
+
+    first: tuple
     curvature: float
+
+    @property
+    def size(self):
+        """int : number of weights."""
+        return len(self.first)
 
     @property
     def start(self):
         """ndarray of shape (size,) : public."""
-        return np.full(self.size, 1.0 / self.size)
+        return np.array(self.first)
 
     def gradient(self, y):
         """Return the gradient of the public term."""

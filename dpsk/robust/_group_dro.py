@@ -44,7 +44,7 @@ class DPGroupDROClassifier(LinearScorer):
     group_shares : dict or None, default=None
         Public shares of the groups among the rows. None: a hundredth of the budget goes to
         noisy counts; shares below 1 % then count as 1 %.
-    group_penalty : float, default=0.01
+    group_penalty : float, default=0.3
         The c that keeps weights near uniform.
     alpha : float, default=0.0
         Strength of the penalty on the coefficients.
@@ -144,7 +144,7 @@ class DPGroupDROClassifier(LinearScorer):
     _solvers: ClassVar[dict] = SADDLE_SOLVERS
 
     def __init__(self, epsilon=1.0, *, delta=None, group_labels=None, group_shares=None,
-                 group_penalty=0.01, alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
+                 group_penalty=0.3, alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
                  solver="auto", precondition="auto", max_iter=None, learning_rate=None,
                  batch_size=None, clip_norm=None, data_norm=1.0,
                  data_norm_inf=None, fit_intercept=True,

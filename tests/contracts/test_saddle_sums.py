@@ -69,7 +69,7 @@ def test_the_surrogate_is_the_mean_square_over_pairs():
 def test_the_simplex_projection_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     y = 3 * rng.normal(size=6)
-    found = Simplex(6, 0.0).project(y)
+    found = Simplex((1 / 6,) * 6, 0.0).project(y)
     assert found.sum() == pytest.approx(1) and found.min() >= 0
     others = rng.dirichlet(np.ones(6), size=500)
     # The variational inequality of a projection.
@@ -79,7 +79,7 @@ def test_the_simplex_projection_is_the_nearest_point(seed):
 @pytest.mark.parametrize("point", [[1e300, -1e300, 0.0], [1e20, 1e20, 1.0], [0.0] * 3,
                                    [-1e17] * 3])
 def test_the_simplex_projection_of_far_points_is_on_the_simplex(point):
-    found = Simplex(3, 0.0).project(np.array(point))
+    found = Simplex((1 / 3,) * 3, 0.0).project(np.array(point))
     assert found.sum() == pytest.approx(1) and found.min() >= 0
 
 
