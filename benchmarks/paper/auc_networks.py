@@ -24,9 +24,8 @@ from dpsk._models import MLP
 from dpsk._oracle.network_sums import clip_factors
 from dpsk.ranking import DPAUCMaximizer
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import datasets
 from auc_of_images import oriented_gradients
 

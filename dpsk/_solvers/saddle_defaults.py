@@ -33,7 +33,8 @@ def configured_saddle(solver, problem):
 
     Networks: batches of 2048 rows; with ``r = n mu / sqrt(parameters)`` at the budget's mu and
     ``k = sqrt(r / 25)`` within [1/2, 3], ``300 k`` steps that start at ``2 k`` over the clip
-    norm. Noise then moves the parameters by about as much at every budget. Linear scores: full
+    norm, or at 2.5 over it and over the mean weight of a row where that is less. Noise then moves
+    the parameters by about as much at every budget. Linear scores: full
     batches, as many steps and steps as large as the loss says in its `saddle_defaults`. Clips
     and dual steps are the loss's.
     """
@@ -55,4 +56,6 @@ def _network_defaults(problem):
     mu = gdp.mu(problem.epsilon, problem.delta)
     signal = problem.n_samples * mu / math.sqrt(problem.model.dimension)
     k = min(3.0, max(0.5, math.sqrt(signal / 25.0)))
-    return {**problem.loss.network_defaults, "gain": 2.0 * k, "max_iter": round(300 * k)}
+    # Longer steps would overshoot, whatever the noise.
+    gain = min(2.0 * k, 2.5 / problem.loss.mean_weight)
+    return {**problem.loss.network_defaults, "gain": gain, "max_iter": round(300 * k)}
