@@ -54,6 +54,11 @@ class AUCSquare(SaddleLoss):
         """Interval : around the best difference of mean scores, which is in [-1, 1]."""
         return Interval(2.0, 2.0 * self.scale)
 
+    @property
+    def mean_weight(self):
+        """float : mean of a row's weight, by the ratio that the loss was given."""
+        return 2.0 * self.scale
+
     def _weights(self, y):
         """Return the weights of positive and of negative rows, zero elsewhere."""
         return (self.scale / self.positive_ratio * y,

@@ -39,9 +39,8 @@ class GradientDescentAscent(Solver):
         Of a row's dual gradient.
     dual_learning_rate : float or None
     dual_share : float in (0, 1) or None
-        Share of ``1/z^2`` spent on the dual gradient. None: 0.1 for networks, else the loss's.
-    momentum : float in [0, 1) or None
-        None: 0.9 for networks, else 0.5.
+        Share of ``1/z^2`` spent on the dual gradient. None: the loss's.
+    momentum : float in [0, 1)
     iterate : {"tail", "half", "last", "average", "random"}
 
     References
@@ -57,7 +56,7 @@ class GradientDescentAscent(Solver):
     dual_clip_norm: float | None = None
     dual_learning_rate: float | None = None
     dual_share: float | None = None
-    momentum: float | None = None
+    momentum: float = 0.5
     iterate: str = "half"
 
     oracle: ClassVar[type] = SaddleOracle
@@ -67,17 +66,15 @@ class GradientDescentAscent(Solver):
     def configured(self, problem):
         check_saddle(self)
         linear, loss = problem.model.is_linear, problem.loss
-        share, momentum = self.dual_share, self.momentum
+        share = self.dual_share
         if share is None:
             share = (loss.saddle_defaults if linear else loss.network_defaults)["dual_share"]
-        if momentum is None:
-            momentum = 0.5 if linear else 0.9
         check_real("solver_options: dual_share", share, low=0, high=1, open_low=True,
                    open_high=True, remedy="None, or a number in (0, 1)")
-        check_real("solver_options: momentum", momentum, low=0, high=1, open_high=True,
-                   remedy="None, or a number in [0, 1)")
+        check_real("solver_options: momentum", self.momentum, low=0, high=1, open_high=True,
+                   remedy="a number in [0, 1)")
         solver = configured_saddle(self, problem)
-        return replace(solver, dual_share=float(share), momentum=float(momentum),
+        return replace(solver, dual_share=float(share), momentum=float(self.momentum),
                        dual_clip_norm=float(solver.dual_clip_norm))
 
     def drawn(self, problem, draw_index):

@@ -53,7 +53,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     activation : {"relu", "tanh"}, default="relu"
         Of the hidden layers.
     alpha : float, default=0.0
-        Strength of the penalty on the coefficients, or on all parameters of a network.
+        Strength of the penalty on the coefficients, or on the weights of a network.
     penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
         The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
         `radius`, or are not negative and sum to it.

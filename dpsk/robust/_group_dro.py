@@ -226,9 +226,13 @@ class DPGroupDROClassifier(LinearScorer):
         """Return the groups, the index of every row's, and what is public of them."""
         if groups is None and self.group_labels is None:
             return classes, codes, labels_fact(classes, self.classes, "group")
-        groups = classes[codes] if groups is None else groups
-        labels, members = encode_groups(groups, self.group_labels, len(codes),
+        given = classes[codes] if groups is None else groups
+        labels, members = encode_groups(given, self.group_labels, len(codes),
                                         type(self).__name__)
+        if groups is None and labels.tolist() != classes.tolist():
+            raise ValueError("groups=None: group_labels= declares other groups than the classes; "
+                             "pass groups= to fit, in pipelines and searches after "
+                             "set_fit_request(groups=True).")
         return labels, members, labels_fact(labels, self.group_labels, "group", "groups")
 
 
