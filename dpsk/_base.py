@@ -14,7 +14,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.mechanisms import standard_normal
 from dpsk._privacy.sampling import open_stream, random_index
 from dpsk._solvers import SOLVERS, check_requirements
-from dpsk._stages import Preceded
+from dpsk._stages import Framed
 from dpsk._utils.content import content_digest
 from dpsk._utils.parameters import check_choice, check_integer, check_random_state, check_real
 from dpsk._version import __version__
@@ -91,8 +91,8 @@ class DPEstimator(BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), enforced,
-               public, released):
+    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), tempering=None,
+               enforced, public, released):
         """Run the private part of the fit on validated rows; set `n_iter_` and `privacy_`.
 
         Parameters
@@ -107,6 +107,8 @@ class DPEstimator(BaseEstimator):
             Public rows, if the solver wants some.
         stages : sequence of Whitening or Counting
             Releases that come first; what they released stays on them.
+        tempering : Tempering or None
+            A release that comes last, where it pays.
         enforced : list of Enforced
         public, released : list of str
 
@@ -128,7 +130,8 @@ class DPEstimator(BaseEstimator):
         solver = given.configured(problem)
         declared = solver.plan(problem)
         first = tuple(stage.event(problem) for stage in stages)
-        plan = Preceded(first, declared) if first else declared
+        last = () if tempering is None else tempering.events(problem, given, solver)
+        plan = Framed(first, declared, last) if first or last else declared
         noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
         event = plan(noise_multiplier)
         if self.verbose:
@@ -144,16 +147,21 @@ class DPEstimator(BaseEstimator):
                                         noise_multiplier, stream, ledger)
             start = problem.start(partial(standard_normal, apart))
             result = solver.minimize(oracle, problem.penalty, start)
+            theta = tempering.release(problem, oracle, result.theta) if last else result.theta
+        if tempering is not None:
+            self.temperature_ = 1.0 / tempering.factor if last else None
         self.n_iter_ = result.n_iter
         self.privacy_ = Certificate(
             epsilon=problem.epsilon, delta=problem.delta, event=event,
             noise_multiplier=noise_multiplier, estimator=type(self).__name__, solver=name,
-            enforced=(*enforced, *self._gradient_bounds(solver), *solver.stated()),
+            enforced=(*enforced, *self._gradient_bounds(solver), *solver.stated(),
+                      *(tempering.stated() if last else ())),
             public=(*public, *solver.public_facts(problem)),
-            released=tuple(released), noise_source=stream.description,
+            released=(*released, *(["temperature_"] if last else [])),
+            noise_source=stream.description,
             reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
-        return result.theta
+        return theta
 
     def _gradient_bounds(self, solver):
         """Yield the bound on a row's gradient, where the solver has one."""

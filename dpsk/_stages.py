@@ -1,4 +1,4 @@
-"""Releases that come before the solver's own, and what they change for it."""
+"""Releases that come before and after the solver's own, and what they change."""
 
 from dataclasses import dataclass, replace
 
@@ -6,22 +6,31 @@ import numpy as np
 
 from dpsk._models import Preconditioner
 from dpsk._oracle import CountOracle, MomentOracle, thresholded, whitening
+from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Composed, Gaussian
 from dpsk._solvers.counting import count_budget, shares
+from dpsk._solvers.tempering import (
+    CLIP_SHARE,
+    best_factor,
+    tempering_multiplier,
+    tempering_plan,
+    tempers,
+)
 from dpsk._solvers.whitening import moment_budget, whitening_floor
 
-__all__ = ["Counting", "Preceded", "Whitening"]
+__all__ = ["Counting", "Framed", "Tempering", "Whitening"]
 
 
 @dataclass(frozen=True)
-class Preceded:
-    """The declaration of `first` events, then of `rest`."""
+class Framed:
+    """The declaration of `first` events, then of the solver's plan, then of `last` events."""
 
     first: tuple
-    rest: object
+    plan: object
+    last: tuple
 
     def __call__(self, noise_multiplier):
-        return Composed((*self.first, self.rest(noise_multiplier)))
+        return Composed((*self.first, self.plan(noise_multiplier), *self.last))
 
 
 class Whitening:
@@ -92,3 +101,63 @@ class Counting:
         oracle = CountOracle(self._groups, self._n_groups, self.event(problem).mu, stream, ledger)
         self.shares = shares(oracle.counts(), problem.n_samples)
         return replace(problem, loss=self._make_loss(self.shares)), rows
+
+
+class Tempering:
+    """Release noisy slopes along the ray through what was fitted, and rescale it.
+
+    Parameters
+    ----------
+    wanted : bool or None
+        None: where the clip, left at its default, makes scores too large.
+
+    Attributes
+    ----------
+    factor : float or None
+        What the parameters were multiplied with, once it was found.
+    """
+
+    def __init__(self, wanted):
+        self._wanted = wanted
+        self.factor = None
+
+    def events(self, problem, given, solver):
+        """Return what the release costs: a tuple of at most one event.
+
+        Parameters
+        ----------
+        problem : Problem
+        given, solver : Solver
+            As the caller set it up, and configured.
+
+        Raises
+        ------
+        ValueError
+            If it is wanted where it cannot be had.
+        """
+        possible = tempers(problem, solver)
+        if self._wanted and not possible:
+            raise ValueError(
+                "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a clip_norm "
+                "below the loss's slope, an l2 penalty or none, and delta > 0; leave "
+                "temperature='auto'.")
+        by_default = given.clip_norm is None if self._wanted is None else self._wanted
+        if not (possible and by_default):
+            return ()
+        return (tempering_plan()(tempering_multiplier(problem)),)
+
+    def stated(self):
+        """Return what the certificate states of the slopes, a list of Enforced."""
+        return [Enforced("slope_clip", CLIP_SHARE, "default", "derivative of one row's loss in "
+                         "the factor of the parameters, over their norm times that of the longest "
+                         "row; larger ones are cut")]
+
+    def release(self, problem, oracle, theta):
+        """Return `theta` times the factor that suits it best."""
+        length = float(np.linalg.norm(theta))
+        self.factor = 1.0
+        # Elsewhere the products of scores and factors could overflow or vanish.
+        if 1e-50 < length * problem.model.radius < 1e50:
+            ray = oracle.along(theta, tempering_plan(), CLIP_SHARE, tempering_multiplier(problem))
+            self.factor = best_factor(ray, problem.penalty, theta)
+        return self.factor * theta

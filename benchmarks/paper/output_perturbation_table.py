@@ -57,6 +57,7 @@ class ShiftedLogistic(Loss):
     lipschitz = 1.0
     smoothness = 0.25
     plain_gain = 8.0
+    is_likelihood = True
 
     def value(self, y, z):
         return np.logaddexp(0.0, 1.0 - (y * z.T).T)

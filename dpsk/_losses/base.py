@@ -30,6 +30,8 @@ class Loss(ABC):
         clip norm: 2 where they can be opposite. A bound on what differences are clipped to.
     minimax : bool
         Whether it has a dual variable.
+    is_likelihood : bool
+        Whether the size of raw predictions says how sure they are, as in log-likelihoods.
     n_extra : int
         Number of trained numbers beside the model's.
     network_step : float
@@ -43,6 +45,7 @@ class Loss(ABC):
     convex = True
     vector_output = False
     minimax = False
+    is_likelihood = False
     n_extra = 0
     clip_share = 0.3
     plain_gain = 2.0

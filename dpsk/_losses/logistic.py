@@ -18,6 +18,7 @@ class Logistic(Loss):
 
     lipschitz = 1.0
     smoothness = 0.25
+    is_likelihood = True
     # The curvature is at its supremum only where the prediction is undecided.
     plain_gain = 8.0
     # Given y the derivative has one sign.
@@ -60,6 +61,7 @@ class Multinomial(Loss):
 
     lipschitz = float(np.sqrt(2.0))
     smoothness = 0.5
+    is_likelihood = True
     plain_gain = 8.0
     # Given y every entry has one sign, so no two gradients are at an obtuse angle.
     reversal = float(np.sqrt(2.0))

@@ -3,5 +3,6 @@
 from dpsk._models.linear import LinearModel
 from dpsk._models.mlp import MLP
 from dpsk._models.preconditioner import Preconditioner
+from dpsk._models.scale import ScaleModel
 
-__all__ = ["MLP", "LinearModel", "Preconditioner"]
+__all__ = ["MLP", "LinearModel", "Preconditioner", "ScaleModel"]

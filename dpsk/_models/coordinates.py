@@ -3,11 +3,9 @@
 import numpy as np
 from scipy import sparse
 
-from dpsk._utils.blocks import row_blocks
+from dpsk._utils.blocks import csr_blocks, row_blocks
 
 __all__ = ["clipped_entries", "row_maxima"]
-
-_BLOCK_ROWS = 1 << 14
 
 
 def clipped_entries(X, scale, bound):
@@ -30,8 +28,8 @@ def clipped_entries(X, scale, bound):
             out[part] = np.clip(scaled, -bound, bound, out=scaled)
         return out
     data = np.empty(len(X.data), X.data.dtype)
-    for entries, factors in _csr_blocks(X, scale):
-        scaled = X.data[entries] * factors
+    for part, entries, counts in csr_blocks(X):
+        scaled = X.data[entries] * np.repeat(scale[part], counts)
         data[entries] = np.clip(scaled, -bound, bound, out=scaled)
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
 
@@ -56,11 +54,3 @@ def row_maxima(X, scale):
         maxima[filled] = np.maximum(np.maximum.reduceat(X.data, X.indptr[filled]),
                                     -np.minimum.reduceat(X.data, X.indptr[filled]))
     return maxima * scale
-
-
-def _csr_blocks(X, scale):
-    """Yield slices of the entries of a CSR matrix and the scale of each entry's row."""
-    for start in range(0, X.shape[0], _BLOCK_ROWS):
-        pointers = X.indptr[start:start + _BLOCK_ROWS + 1]
-        factors = np.repeat(scale[start:start + _BLOCK_ROWS], np.diff(pointers))
-        yield slice(pointers[0], pointers[-1]), factors

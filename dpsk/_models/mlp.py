@@ -114,6 +114,26 @@ class MLP:
             start, bias = end, bias + outputs
         return views
 
+    def unpacked(self, theta):
+        """Return the weights and the biases of every layer, as released: copies in float32.
+
+        Parameters
+        ----------
+        theta : ndarray
+            What follows the `dimension` coordinates of the network is left out.
+
+        Returns
+        -------
+        weights, biases : list of ndarray of float32
+        """
+        layers = self.layers(theta[:self.dimension].astype(np.float32))
+        return [weights.copy() for weights, _ in layers], [biases.copy() for _, biases in layers]
+
+    @staticmethod
+    def packed(weights, biases):
+        """Return the `theta` of the weights and biases that `unpacked` returned."""
+        return np.concatenate([*map(np.ravel, weights), *biases])
+
     def forward(self, theta, X, dtype=np.float32):
         """Return a pass over rows at `theta`.
 

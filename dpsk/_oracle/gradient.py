@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from dpsk._models import ScaleModel
 from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.row_sums import RowSums, rounding_margin
@@ -47,8 +48,9 @@ class GradientOracle:
         stream : EntropyStream or KeyedStream
         ledger : Ledger
         """
-        return cls(_open_sums(problem, declared, clip_norm, rows, noise_multiplier), declared,
-                   noise_multiplier, stream, ledger)
+        sums = _open_sums(problem.model, problem.loss, declared, clip_norm, rows,
+                          noise_multiplier)
+        return cls(sums, declared, noise_multiplier, stream, ledger)
 
     def __init__(self, sums, declared, noise_multiplier, stream, ledger):
         batches = declared.batches
@@ -67,6 +69,11 @@ class GradientOracle:
     def arithmetic(self):
         """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
         return self._sums.arithmetic
+
+    @property
+    def noise_std(self):
+        """float : standard deviation of the noise on every coordinate of an answer; public."""
+        return self._noise_std / self._divisor
 
     def gradient(self, theta):
         """Return the noisy mean gradient at the public point `theta`.
@@ -90,6 +97,28 @@ class GradientOracle:
         answer /= self._divisor
         return answer
 
+    def along(self, theta, declared, clip_share, noise_multiplier):
+        """Return an oracle for multiples of the public `theta`, of what one number moves.
+
+        Its points and answers have shape (1,): the derivative in the factor.
+
+        Parameters
+        ----------
+        theta : ndarray
+            Not zero.
+        declared : NoisySums
+        clip_share : float
+            Clip norm over ``||theta|| radius``, which bounds the scores of a row.
+        noise_multiplier : float
+        """
+        model = self._sums.model
+        bound = float(np.linalg.norm(theta)) * model.radius
+        outputs = 1 if model.n_outputs is None else model.n_outputs
+        ray = ScaleModel(outputs, model.n_outputs, False, bound)
+        sums = _open_sums(ray, self._sums.loss, declared, clip_share * bound,
+                          self._sums.scores(theta), noise_multiplier)
+        return GradientOracle(sums, declared, noise_multiplier, self._stream, self._ledger)
+
     def _sum_and_noise(self, theta, rows):
         if self._sums.model.is_linear:
             return self._sums.gradient(theta, rows), next(self._noise)
@@ -99,16 +128,16 @@ class GradientOracle:
             return self._sums.gradient(theta, rows), noise.result()
 
 
-def _open_sums(problem, declared, clip_norm, rows, noise_multiplier):
+def _open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
     """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
-    if not problem.model.is_linear:
-        return NetworkSums(problem.model, problem.loss, rows, clip_norm)
+    if not model.is_linear:
+        return NetworkSums(model, loss, rows, clip_norm)
     bits = None
     if isinstance(declared.batches, FullBatch):
         bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
     if bits is None:
-        return RowSums(problem.model, problem.loss, rows, clip_norm)
-    return GridSums(problem.model, problem.loss, rows, clip_norm, bits)
+        return RowSums(model, loss, rows, clip_norm)
+    return GridSums(model, loss, rows, clip_norm, bits)
 
 
 def _on_grid(noise, resolution):

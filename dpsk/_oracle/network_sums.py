@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["SINGLE_HEADROOM", "NetworkSums", "clip_factors"]
+__all__ = ["SINGLE_HEADROOM", "NetworkSums", "clip_factors", "short_blocks"]
 
 #: Rows of one pass: float32 sums over more would lose more than the head-room.
 _BLOCK = 512
@@ -54,10 +54,8 @@ class NetworkSums:
         """
         total = np.zeros(self.model.shape)
         theta = theta.astype(np.float32)
-        count = self.n_samples if rows is None else len(rows)
-        for start in range(0, count, _BLOCK):
-            part = slice(start, start + _BLOCK)
-            self._add(theta, part if rows is None else rows[part], total)
+        for part in short_blocks(self.n_samples, rows):
+            self._add(theta, part, total)
         return total
 
     def _add(self, theta, rows, total):
@@ -71,6 +69,25 @@ class NetworkSums:
         factors = clip_factors(forward.square_norms(), self._clip_norm)
         forward.drop(factors == 0.0)
         forward.add_gradient(factors, total)
+
+
+def short_blocks(n_samples, rows):
+    """Yield indices of rows in blocks that single-precision sums can bear.
+
+    Parameters
+    ----------
+    n_samples : int
+    rows : ndarray of int or None
+        The rows to walk over; None for all.
+
+    Yields
+    ------
+    part : slice or ndarray of int
+    """
+    count = n_samples if rows is None else len(rows)
+    for start in range(0, count, _BLOCK):
+        part = slice(start, min(count, start + _BLOCK))
+        yield part if rows is None else rows[part]
 
 
 def clip_factors(square_norms, clip_norm):

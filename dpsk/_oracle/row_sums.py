@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._models.linear import HEADROOM, absolute_sums
+from dpsk._oracle.rows import Rows
 
 __all__ = ["RowSums", "rounding_margin"]
 
@@ -122,6 +123,20 @@ class RowSums:
             part = self._take(block)
             self.model.gradient_sum(self._derivatives(theta, part), part[0], part[2], total)
         return total
+
+    def scores(self, theta):
+        """Return the rows' raw predictions at `theta` as rows; sensitive, as those are.
+
+        Returns
+        -------
+        scores : Rows
+            Features of shape (n, n_outputs), or (n, 1) for a scalar prediction.
+        """
+        theta = self._point(theta)
+        raw = [self.model.predict_raw(theta, part[0], part[2])
+               for part in map(self._take, self._blocks(None))]
+        raw = np.concatenate(raw).reshape(self.n_samples, -1)
+        return Rows(raw, self._y, self._weights, self._weight_bound, owned=True)
 
     def hessian(self, theta):
         """Return the Hessian of the sum of clipped losses at `theta`, roughly, float64.

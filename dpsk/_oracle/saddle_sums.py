@@ -3,11 +3,9 @@
 import numpy as np
 from scipy import sparse
 
-from dpsk._oracle.network_sums import clip_factors
+from dpsk._oracle.network_sums import clip_factors, short_blocks
 
 __all__ = ["SaddleSums"]
-
-_BLOCK = 512
 
 
 class SaddleSums:
@@ -51,7 +49,7 @@ class SaddleSums:
         primal_sum, dual_sum : ndarray of float64
         """
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
-        for part in self._parts(rows):
+        for part in short_blocks(self.n_samples, rows):
             forward, d_extra, d_dual = self._differentiated(primal, dual, part)
             factors = self._primal_factors(forward, d_extra)
             self._add(forward, d_extra, factors, sums[0])
@@ -61,7 +59,7 @@ class SaddleSums:
     def dual_gradient(self, primal, dual, rows=None):
         """Return the sum of clipped dual gradients, like `dual`."""
         total = np.zeros(self.loss.dual_set.size)
-        for part in self._parts(rows):
+        for part in short_blocks(self.n_samples, rows):
             raw = self._forward(primal, part).raw.astype(np.float64)
             d_dual = self._weighted(self._loss_gradients(primal, dual, raw, part)[2], part)
             total += _clipped_sum(d_dual, self.dual_clip)
@@ -82,7 +80,7 @@ class SaddleSums:
         primal_sum : ndarray of float64, shape (primal_size,)
         """
         total = np.zeros(self.primal_size)
-        for part in self._parts(rows):
+        for part in short_blocks(self.n_samples, rows):
             there, there_extra, _ = self._differentiated(*new, part)
             here, here_extra, _ = self._differentiated(*old, part)
             there_factors = self._primal_factors(there, there_extra)
@@ -94,13 +92,6 @@ class SaddleSums:
             self._add(there, there_extra, shrink * there_factors, total)
             self._add(here, here_extra, -shrink * here_factors, total)
         return total
-
-    def _parts(self, rows):
-        """Yield indices of rows in blocks that single-precision sums can bear."""
-        count = self.n_samples if rows is None else len(rows)
-        for start in range(0, count, _BLOCK):
-            part = slice(start, min(count, start + _BLOCK))
-            yield part if rows is None else rows[part]
 
     def _forward(self, primal, part):
         return self.model.forward(primal[:self.model.dimension], self._entering(part))

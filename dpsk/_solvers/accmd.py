@@ -9,7 +9,7 @@ from dpsk._models.linear import HEADROOM
 from dpsk._oracle import GradientOracle
 from dpsk._privacy import gdp
 from dpsk._privacy.batch_plans import FullBatch, NoisySums
-from dpsk._solvers.base import Result, Solver, full_clip_norm, usual_weight
+from dpsk._solvers.base import Result, Solver, full_clip_norm
 from dpsk._solvers.mirror import default_geometry, make_geometry
 
 __all__ = ["AcceleratedMirrorDescent"]
@@ -62,7 +62,7 @@ class AcceleratedMirrorDescent(Solver):
         name = self.geometry or default_geometry(problem.penalty)
         geometry = make_geometry(problem.penalty, name, problem.model.shape)
         clip_norm = self._clip_norm(problem)
-        smoothness = usual_weight(problem) * problem.loss.smoothness
+        smoothness = problem.usual_weight * problem.loss.smoothness
         smoothness *= geometry.row_bound(problem.model) ** 2
         max_iter = self.max_iter or _balanced_steps(problem, geometry, smoothness, clip_norm)
         return replace(self, geometry=name, clip_norm=clip_norm, max_iter=max_iter,
@@ -87,7 +87,7 @@ class AcceleratedMirrorDescent(Solver):
     def _clip_norm(self, problem):
         if self.clip_norm is not None:
             return min(self.clip_norm, full_clip_norm(problem))
-        slope = problem.loss.lipschitz * usual_weight(problem)
+        slope = problem.loss.lipschitz * problem.usual_weight
         return (slope if np.isfinite(slope) else 1.0) * problem.model.radius / HEADROOM
 
 

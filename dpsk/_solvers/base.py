@@ -12,7 +12,7 @@ from dpsk._models.linear import HEADROOM
 from dpsk._penalties import ConstraintSet, L1Ball, Penalty
 
 __all__ = ["Problem", "Result", "Solver", "bounded_step", "check_monotone",
-           "check_requirements", "full_clip_norm", "usual_weight"]
+           "check_requirements", "full_clip_norm"]
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,14 @@ class Problem:
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 
     @property
+    def usual_weight(self):
+        """float : the bound on weights, 1 where there is none: for defaults that need a number."""
+        return self.weight_bound if np.isfinite(self.weight_bound) else 1.0
+
+    @property
     def risk_at_zero(self):
         """float : public bound on the mean loss at theta = 0; unbounded weights count as 1."""
-        weight = self.weight_bound if np.isfinite(self.weight_bound) else 1.0
-        return weight * self.loss.at_zero(self.model.n_outputs)
+        return self.usual_weight * self.loss.at_zero(self.model.n_outputs)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,8 @@ class Solver(ABC):
     minimax: ClassVar[bool] = False
     #: Whether it trains networks, whose gradients have no bound but the clip.
     takes_networks: ClassVar[bool] = False
+    #: Whether its scores may be rescaled after it, along its own oracle's ray.
+    tempers: ClassVar[bool] = False
     #: Whether it takes public rows, which no guarantee covers.
     wants_holdout = False
 
@@ -262,8 +268,3 @@ def bounded_step(step, curvature, rule):
 def full_clip_norm(problem):
     """Return the smallest clip norm that clips nothing, head-room included."""
     return problem.lipschitz / HEADROOM
-
-
-def usual_weight(problem):
-    """Return the bound on weights, 1 where there is none: for defaults that need a number."""
-    return problem.weight_bound if np.isfinite(problem.weight_bound) else 1.0

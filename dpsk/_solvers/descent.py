@@ -58,8 +58,7 @@ def default_step(problem, clip_norm):
     Where noise allows fewer steps than the fewest that are made, the step shrinks with their
     square, as an accelerated method covers ``step T^2``.
     """
-    weight = problem.weight_bound if np.isfinite(problem.weight_bound) else 1.0
-    smoothness = problem.loss.smoothness * weight * problem.model.radius**2
+    smoothness = problem.loss.smoothness * problem.usual_weight * problem.model.radius**2
     clipped = clip_norm < full_clip_norm(problem)
     whitened = problem.directions is not None
     if whitened:

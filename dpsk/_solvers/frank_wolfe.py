@@ -10,7 +10,7 @@ from dpsk._models.linear import HEADROOM
 from dpsk._oracle import SelectionOracle, Selections
 from dpsk._privacy import gdp
 from dpsk._privacy.bounded_range import bounded_range_epsilon
-from dpsk._solvers.base import Result, Solver, usual_weight
+from dpsk._solvers.base import Result, Solver
 
 __all__ = ["FrankWolfe"]
 
@@ -74,7 +74,7 @@ class FrankWolfe(Solver):
         longest = problem.model.coordinate_bound / HEADROOM
         if self.clip_norm is not None:
             return min(self.clip_norm, problem.loss.lipschitz * problem.weight_bound * longest)
-        slope = problem.loss.lipschitz * usual_weight(problem)
+        slope = problem.loss.lipschitz * problem.usual_weight
         return (slope if np.isfinite(slope) else 1.0) * longest
 
 
@@ -91,7 +91,7 @@ def _balanced_steps(problem, clip_norm):
 
     Gaussian choices have noise that grows with the square root of T, pure ones with T.
     """
-    curvature = problem.loss.smoothness * usual_weight(problem) * problem.model.coordinate_bound**2
+    curvature = problem.loss.smoothness * problem.usual_weight * problem.model.coordinate_bound**2
     spread = clip_norm * np.log(2.0 * problem.model.dimension) / problem.n_samples
     ratio = curvature * problem.penalty.radius / spread
     if problem.delta > 0:

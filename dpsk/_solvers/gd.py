@@ -76,6 +76,7 @@ class GradientDescent(Solver):
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
     ignores: ClassVar[tuple] = ("batch_size",)
     takes_networks: ClassVar[bool] = True
+    tempers: ClassVar[bool] = True
 
     def configured(self, problem):
         if self.iterate is not None:
@@ -118,9 +119,8 @@ class GradientDescent(Solver):
             problem, np.inf if self.clip_norm is None and bounded else self.clip_norm)
         step = self.learning_rate
         if step is None:
-            weight = problem.weight_bound if np.isfinite(problem.weight_bound) else 1.0
-            step = 1.0 / (replace(problem, weight_bound=weight).smoothness
-                          + problem.penalty.smoothness)
+            usual = replace(problem, weight_bound=problem.usual_weight)
+            step = 1.0 / (usual.smoothness + problem.penalty.smoothness)
         max_iter = self.max_iter or scheduled_steps(self.schedule, problem, clip_norm, step,
                                                     self.pl_constant)
         return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter,

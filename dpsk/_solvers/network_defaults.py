@@ -27,7 +27,7 @@ def network_clip_norm(problem, clip_norm):
     """
     if clip_norm is not None:
         return clip_norm
-    return problem.weight_bound if np.isfinite(problem.weight_bound) else 1.0
+    return problem.usual_weight
 
 
 def network_batch_size(problem, batch_size):

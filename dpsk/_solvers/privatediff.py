@@ -9,7 +9,8 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.descent import draw_stop
 from dpsk._solvers.saddle_defaults import check_saddle, configured_saddle, dual_bound
-from dpsk._solvers.saddle_path import TailMean, falling_step
+from dpsk._solvers.saddle_path import TailMean
+from dpsk._solvers.updates import falling_step
 from dpsk._utils.parameters import check_integer, check_real
 
 __all__ = ["PrivateDiff"]

@@ -1,15 +1,10 @@
-"""What the loops of the saddle solvers share: falling steps, and the mean of late points."""
+"""What the loops of the saddle solvers share: the mean of late points."""
 
 import numpy as np
 
-from dpsk._solvers.descent import ITERATES
+from dpsk._solvers.descent import first_kept
 
-__all__ = ["TailMean", "falling_step"]
-
-
-def falling_step(first, t, n_steps):
-    """Return the step at time t, which falls linearly from `first` to nothing."""
-    return first * (1.0 - t / n_steps)
+__all__ = ["TailMean"]
 
 
 class TailMean:
@@ -23,8 +18,7 @@ class TailMean:
     """
 
     def __init__(self, n_steps, iterate):
-        share = ITERATES[iterate] or 0.0
-        self._first = min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
+        self._first = first_kept(n_steps, iterate)
         self._seen, self._total = 0, 0.0
 
     def add(self, primal, dual):

@@ -78,6 +78,7 @@ class StochasticGradientDescent(Solver):
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = ("delta > 0", "finite clip")
     takes_networks: ClassVar[bool] = True
+    tempers: ClassVar[bool] = True
 
     def configured(self, problem):
         check_iterate(self.iterate)

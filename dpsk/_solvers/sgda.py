@@ -3,14 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from dpsk._oracle import JointSums, SaddleOracle
 from dpsk._privacy.batch_plans import batch_plan
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.descent import draw_stop
 from dpsk._solvers.saddle_defaults import check_saddle, configured_saddle, dual_bound
-from dpsk._solvers.saddle_path import TailMean, falling_step
+from dpsk._solvers.saddle_path import TailMean
+from dpsk._solvers.updates import Momentum, falling_step
 from dpsk._utils.parameters import check_real
 
 __all__ = ["GradientDescentAscent"]
@@ -98,14 +97,13 @@ class GradientDescentAscent(Solver):
 
     def minimize(self, oracle, penalty, primal):
         dual_set = oracle.dual_set
-        dual, velocity = dual_set.start, np.zeros_like(primal)
+        dual, turn = dual_set.start, Momentum(self.momentum)
         tail = TailMean(self.max_iter, self.iterate)
         for t in range(self.max_iter):
             gradient, ascent = oracle.gradients(primal, dual)
-            velocity *= self.momentum
-            velocity += (1.0 - self.momentum) * gradient
             step = falling_step(self.learning_rate, t, self.max_iter)
-            primal = penalty.prox(primal - step * (velocity + penalty.gradient(primal)), step)
+            direction = turn(gradient) + penalty.gradient(primal)
+            primal = penalty.prox(primal - step * direction, step)
             ascent += dual_set.gradient(dual)
             dual = dual_set.project(dual + self.dual_learning_rate * ascent)
             tail.add(primal, dual)

@@ -5,7 +5,7 @@ import numpy as np
 from dpsk._solvers.base import Result
 from dpsk._solvers.descent import first_kept
 
-__all__ = ["Adaptive", "Momentum", "train"]
+__all__ = ["Adaptive", "Momentum", "falling_step", "train"]
 
 #: Forgetting of squared gradients, and what is added to their root (Kingma and Ba, 2015).
 _SQUARES, _FLOOR = 0.999, 1e-8
@@ -55,6 +55,11 @@ class Adaptive:
         return mean / (np.sqrt(squares / (1.0 - _SQUARES**self._count)) + _FLOOR)
 
 
+def falling_step(first, t, n_steps):
+    """Return the step at time t, which falls linearly from `first` to nothing."""
+    return first * (1.0 - t / n_steps)
+
+
 def train(oracle, penalty, theta, *, step, n_steps, iterate, momentum, decay, adaptive):
     """Take noisy proximal steps along a direction that remembers.
 
@@ -83,7 +88,7 @@ def train(oracle, penalty, theta, *, step, n_steps, iterate, momentum, decay, ad
     for t in range(n_steps):
         gradient = oracle.gradient(theta)
         gradient += penalty.gradient(theta)
-        length = step * (1.0 - t / n_steps) if decay else step
+        length = falling_step(step, t, n_steps) if decay else step
         theta = penalty.prox(theta - length * turn(gradient), length)
         if t >= first:
             kept += theta

@@ -5,7 +5,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dpsk._utils.discretion import discreetly, without_warnings
 
-__all__ = ["encode_labels"]
+__all__ = ["encode_labels", "labels_fact"]
 
 
 def encode_labels(y, classes, name, what="y", parameter="classes"):
@@ -50,6 +50,21 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
         raise ValueError(f"{what} holds a label outside {parameter}=; declare every label that "
                          "may occur.")
     return classes, codes
+
+
+def labels_fact(labels, declared, kind="class", source="y"):
+    """Return what is taken as public of a label set, for the certificate.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_labels,)
+    declared : array-like or None
+        The set that was given; None where it was taken from the rows.
+    kind, source : str
+        What the labels are of, and where they would be taken from.
+    """
+    origin = f"taken from {source}" if declared is None else "declared"
+    return f"the {len(labels)} {kind} labels ({origin})"
 
 
 def _positions(y, classes):

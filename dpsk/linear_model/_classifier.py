@@ -1,30 +1,24 @@
 """What the linear classifiers share."""
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
-from dpsk._utils.labels import encode_labels
+from dpsk._utils.labels import encode_labels, labels_fact
 from dpsk._utils.weights import class_weighted
-from dpsk.linear_model._base import LinearEstimator
+from dpsk.linear_model._scorer import LinearScorer
 
 __all__ = ["LinearClassifier"]
 
 
-class LinearClassifier(ClassifierMixin, LinearEstimator):
-    """Base of classifiers by a linear score."""
-
-    _target_checks: ClassVar[dict] = {}
+class LinearClassifier(LinearScorer):
+    """Base of classifiers whose loss is one of two classes, and of several where there is one."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # At epsilon=1 with 50 rows half of the fits miss what heavy class weights should give.
-        tags.classifier_tags.poor_score = True
         solver = self._solvers.get(self.solver) if isinstance(self.solver, str) else None
-        if solver is not None and "scalar prediction" in solver.requires:
-            tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = (
+            solver is None or "scalar prediction" not in solver.requires)
         return tags
 
     @abstractmethod
@@ -68,7 +62,6 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         holdout = self._check_public_rows(public_X, public_y, X)
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
-        origin = "taken from y" if self.classes is None else "declared"
         if len(classes) == 2:
             loss, n_outputs = self._binary_loss(), None
             targets = self._binary_targets(codes)
@@ -83,56 +76,14 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         coef, intercept = self._fit_linear(
             X, targets, loss, n_outputs, weights=weights, weight_bound=bound,
             free_weights=sample_weight is not None, holdout=holdout,
-            public=[f"the {len(classes)} class labels ({origin})",
+            public=[labels_fact(classes, self.classes),
                     *self._weight_facts(sample_weight)])
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef.T)
         self.intercept_ = np.atleast_1d(intercept)
         return self
 
-    def _encode_two(self, y):
-        """Return the classes and the index of every label, where two classes are all there is."""
-        classes, codes = encode_labels(y, self.classes, type(self).__name__)
-        if len(classes) > 2:
-            raise ValueError("Only binary classification is supported. The label set has "
-                             f"{len(classes)} classes; use DPLogisticRegression for more.")
-        return classes, codes
-
-    def _labels_fact(self, kind, labels, declared):
-        """Return what is taken as public of a label set."""
-        source = "y" if kind == "class" else "groups"
-        origin = f"taken from {source}" if declared is None else "declared"
-        return f"the {len(labels)} {kind} labels ({origin})"
-
     def _public_targets(self, y, classes, dtype):
         """Return the loss's targets of public labels, which are of the training label set."""
         _, codes = encode_labels(y, classes, type(self).__name__, "public_y")
         return self._binary_targets(codes).astype(dtype) if len(classes) == 2 else codes
-
-    def decision_function(self, X):
-        """Return confidence scores of samples.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-        """
-        return self._predict_raw(X)
-
-    def predict(self, X):
-        """Return the class of highest score of each sample.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]

@@ -1,9 +1,9 @@
 """Logistic regression with differential privacy."""
 
-import numpy as np
-from scipy.special import expit, log_softmax, softmax
-
 from dpsk._losses import Logistic, Multinomial
+from dpsk._stages import Tempering
+from dpsk._utils.parameters import check_flag
+from dpsk._utils.scores import log_probabilities, probabilities
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLogisticRegression"]
@@ -47,6 +47,11 @@ class DPLogisticRegression(LinearClassifier):
         whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
         penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
         where ``n_features + 1 < n mu``.
+    temperature : {"auto", True, False}, default="auto"
+        Whether a fiftieth of the budget finds a factor for coefficients and intercept, which
+        gradients clipped below the loss's slope leave too long: probabilities become less sure,
+        and no decision changes. "auto": after "gd" and "sgd" with an l2 penalty or none and
+        delta > 0, where `clip_norm` is left at its default.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
@@ -77,6 +82,8 @@ class DPLogisticRegression(LinearClassifier):
     preconditioner_ : ndarray or None
         The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
         constant; one less without intercept. None where rows were not whitened.
+    temperature_ : float or None
+        What scores were divided by, released. None where no share of the budget went to it.
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
         The planned number of steps, with random rounds or a random iterate the drawn one.
@@ -96,8 +103,9 @@ class DPLogisticRegression(LinearClassifier):
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
     rows are whitened, then what the solver's plan holds: noisy gradients, differences or moments,
-    noisy coefficients, or choices made under noise; and what follows from them. The
-    number of rows and features, the labels and all parameters are public.
+    noisy coefficients, or choices made under noise; then noisy slopes in the temperature where
+    one is found; and what follows from them. The number of rows and features, the labels and all
+    parameters are public.
 
     ``decision_function(X)`` is linear in the rows *after* they are scaled to `data_norm`: with
     ``r`` the scaled row, its value is ``r' coef_ + intercept_``, divided by ``||P (r, 1)||`` where
@@ -120,8 +128,8 @@ class DPLogisticRegression(LinearClassifier):
     """
 
     def __init__(self, epsilon=1.0, *, delta=None, alpha=0.0, penalty="l2", l1_ratio=0.5,
-                 radius=None, solver="auto", precondition="auto", max_iter=None,
-                 learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
+                 radius=None, solver="auto", precondition="auto", temperature="auto",
+                 max_iter=None, learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
                  data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
         self.epsilon = epsilon
@@ -132,6 +140,7 @@ class DPLogisticRegression(LinearClassifier):
         self.radius = radius
         self.solver = solver
         self.precondition = precondition
+        self.temperature = temperature
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -144,6 +153,14 @@ class DPLogisticRegression(LinearClassifier):
         self.solver_options = solver_options
         self.random_state = random_state
         self.verbose = verbose
+
+    def _check_params(self):
+        super()._check_params()
+        if self.temperature != "auto":
+            check_flag("temperature", self.temperature)
+
+    def _tempering(self):
+        return Tempering(None if self.temperature == "auto" else bool(self.temperature))
 
     def _binary_loss(self):
         return Logistic()
@@ -165,10 +182,7 @@ class DPLogisticRegression(LinearClassifier):
         -------
         probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return softmax(scores, axis=1)
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities of samples.
@@ -181,7 +195,4 @@ class DPLogisticRegression(LinearClassifier):
         -------
         log_probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
-        return log_softmax(scores, axis=1)
+        return log_probabilities(self.decision_function(X))

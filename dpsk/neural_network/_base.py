@@ -82,10 +82,8 @@ class NetworkEstimator(DPEstimator):
             public=["number of rows and of features, feature names and container",
                     "all parameters, and the random weights at the start", *public],
             released=["coefs_", "intercepts_"])
-        layers = model.layers(theta.astype(np.float32))
-        self.coefs_ = [weights.copy() for weights, _ in layers]
-        self.intercepts_ = [biases.copy() for _, biases in layers]
-        self.n_layers_ = len(layers) + 1
+        self.coefs_, self.intercepts_ = model.unpacked(theta)
+        self.n_layers_ = len(self.coefs_) + 1
 
     def _model(self, n_features, hidden, n_outputs):
         data_norm = None if self.data_norm is None else float(self.data_norm)
@@ -104,7 +102,7 @@ class NetworkEstimator(DPEstimator):
         X = discreetly("X", validate_data, self, X, dtype=np.float32, reset=False)
         sizes = [len(weights) for weights in self.coefs_] + [len(self.intercepts_[-1])]
         model = self._model(sizes[0], tuple(sizes[1:-1]), sizes[-1])
-        theta = np.concatenate([part.ravel() for part in (*self.coefs_, *self.intercepts_)])
+        theta = model.packed(self.coefs_, self.intercepts_)
         raw = np.empty((len(X), sizes[-1]))
         # Rows rounded as in training; sums in double precision do not depend on the others.
         with np.errstate(all="ignore"):

@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from dpsk._losses import Logistic, Multinomial
-from dpsk._utils.labels import encode_labels
+from dpsk._utils.labels import encode_labels, labels_fact
+from dpsk._utils.scores import best_class, log_probabilities, probabilities
 from dpsk._utils.weights import check_weights, class_weighted
 from dpsk.neural_network._base import NetworkEstimator
 
@@ -161,14 +161,13 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         weights = check_weights(sample_weight, X, np.float64)
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, np.float64)
-        origin = "taken from y" if self.classes is None else "declared"
         several = len(classes) > 2
         given = [] if sample_weight is None else ["that some sample weight is not zero"]
         self._fit_network(
             X, codes.astype(np.min_scalar_type(-len(classes))),
             Multinomial() if several else Logistic(), len(classes) if several else None,
             weights=weights, weight_bound=bound if sample_weight is None else np.inf,
-            public=[f"the {len(classes)} class labels ({origin})", *given])
+            public=[labels_fact(classes, self.classes), *given])
         self.classes_ = classes
         return self
 
@@ -196,8 +195,8 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         -------
         labels : ndarray of shape (n,)
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        # First, as it says so where nothing was fitted.
+        codes = best_class(self.decision_function(X))
         return self.classes_[codes]
 
     def predict_proba(self, X):
@@ -211,10 +210,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         -------
         probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return softmax(scores, axis=1)
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities of samples.
@@ -227,7 +223,4 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         -------
         log_probabilities : ndarray of shape (n, n_classes)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
-        return log_softmax(scores, axis=1)
+        return log_probabilities(self.decision_function(X))

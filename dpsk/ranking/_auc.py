@@ -10,9 +10,10 @@ from dpsk._models.mlp import ACTIVATIONS
 from dpsk._privacy import gdp
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk._stages import Counting
+from dpsk._utils.labels import labels_fact
 from dpsk._utils.parameters import check_choice, check_real
 from dpsk._utils.weights import class_weighted
-from dpsk.linear_model._classifier import LinearClassifier
+from dpsk.linear_model._scorer import LinearScorer
 from dpsk.ranking._network import NetworkScorer, check_layers
 
 __all__ = ["DPAUCMaximizer"]
@@ -24,7 +25,7 @@ _EVEN = 0.5
 _NETWORK_MEAN_UNIT = 0.1
 
 
-class DPAUCMaximizer(NetworkScorer, LinearClassifier):
+class DPAUCMaximizer(NetworkScorer, LinearScorer):
     r"""Score of rows of two classes for a large area under the ROC curve, with privacy.
 
     With ``loss="auc"`` solves, under noise, for a score `h`, linear or of a network,
@@ -178,11 +179,6 @@ class DPAUCMaximizer(NetworkScorer, LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _check_params(self):
         super()._check_params()
         check_choice("loss", self.loss, ["auto", "auc", "logistic"])
@@ -227,7 +223,7 @@ class DPAUCMaximizer(NetworkScorer, LinearClassifier):
         fit = self._fit_network if self.hidden_layer_sizes else self._fit_linear_score
         rest = fit(X, codes.astype(np.int8), loss, weights=weights, weight_bound=bound,
                    free_weights=sample_weight is not None, stages=[counting] if counts else [],
-                   public=[self._labels_fact("class", classes, self.classes),
+                   public=[labels_fact(classes, self.classes),
                            *self._weight_facts(sample_weight)],
                    released=[*(["offset_"] if loss.minimax else []),
                              *(["positive_ratio_"] if counts else [])])
@@ -292,9 +288,3 @@ class DPAUCMaximizer(NetworkScorer, LinearClassifier):
         if self._loss_name() == "logistic":
             return Logistic()
         return self._auc_loss(_EVEN if self.positive_ratio is None else self.positive_ratio)
-
-    def _binary_targets(self, codes):
-        return codes
-
-    def _several_loss(self, n_classes):
-        raise NotImplementedError("two classes only")

@@ -56,9 +56,7 @@ class NetworkScorer(LinearEstimator):
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", "the network's starting weights", *public],
             released=["coefs_", "intercepts_", *released])
-        layers = model.layers(theta[:model.dimension].astype(np.float32))
-        self.coefs_ = [weights.copy() for weights, _ in layers]
-        self.intercepts_ = [biases.copy() for _, biases in layers]
+        self.coefs_, self.intercepts_ = model.unpacked(theta)
         self.preconditioner_ = None
         return theta[model.dimension:]
 
@@ -77,7 +75,7 @@ class NetworkScorer(LinearEstimator):
         """Return raw predictions, shape (n,), dtype of X."""
         X = discreetly("X", validate_data, self, X, dtype=[np.float64, np.float32], reset=False)
         model = self._network(X.shape[1])
-        theta = np.concatenate([*map(np.ravel, self.coefs_), *self.intercepts_])
+        theta = model.packed(self.coefs_, self.intercepts_)
         raw = np.empty(len(X), X.dtype)
         with np.errstate(all="ignore"):
             for part in row_blocks(len(X), max(model.sizes)):

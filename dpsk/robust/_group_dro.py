@@ -7,9 +7,10 @@ import numpy as np
 from dpsk._losses import GroupRisk, Logistic
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
+from dpsk._utils.labels import labels_fact
 from dpsk._utils.parameters import check_real
 from dpsk._utils.weights import class_weighted
-from dpsk.linear_model._classifier import LinearClassifier
+from dpsk.linear_model._scorer import LinearScorer
 from dpsk.robust._groups import encode_groups, public_shares
 
 __all__ = ["DPGroupDROClassifier"]
@@ -18,7 +19,7 @@ __all__ = ["DPGroupDROClassifier"]
 _LARGEST_LOSS = 3.0
 
 
-class DPGroupDROClassifier(LinearClassifier):
+class DPGroupDROClassifier(LinearScorer):
     r"""Logistic regression that minimises the worst group's risk, with differential privacy.
 
     Solves, under noise,
@@ -168,11 +169,6 @@ class DPGroupDROClassifier(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
     def fit(self, X, y, sample_weight=None, *, groups=None):
         """Fit the model under the declared budget.
@@ -207,8 +203,8 @@ class DPGroupDROClassifier(LinearClassifier):
             self._group_loss(shares or _even(len(labels))), None, weights=weights,
             weight_bound=bound, free_weights=sample_weight is not None,
             stages=[counting] if shares is None else [],
-            public=[self._labels_fact("class", classes, self.classes),
-                    self._labels_fact("group", labels, self.group_labels),
+            public=[labels_fact(classes, self.classes),
+                    labels_fact(labels, self.group_labels, "group", "groups"),
                     *self._weight_facts(sample_weight)],
             released=["group_weights_", *(["group_shares_"] if shares is None else [])])
         self.classes_, self.groups_ = classes, labels
@@ -228,15 +224,6 @@ class DPGroupDROClassifier(LinearClassifier):
             return classes, codes
         groups = classes[codes] if groups is None else groups
         return encode_groups(groups, self.group_labels, len(codes), type(self).__name__)
-
-    def _binary_loss(self):
-        return self._group_loss(_even(2))
-
-    def _binary_targets(self, codes):
-        return codes
-
-    def _several_loss(self, n_classes):
-        raise NotImplementedError("two classes only")
 
 
 def _even(n_groups):

@@ -15,8 +15,9 @@ from audit_settings import CLIP, EPSILON, LEVEL, RELEASES, N, gaussian_mu
 from scipy.stats import chi2, norm
 from test_fits import DELTA, RUNS, miss_probability
 
-from dpsk import DPLinearRegression, DPLogisticRegression
+from dpsk import DPLinearRegression, DPLogisticRegression, _stages
 from dpsk._oracle import LeastSquaresOracle, MomentOracle, moments
+from dpsk._solvers import tempering
 from dpsk._solvers.whitening import moment_budget
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -34,6 +35,9 @@ REACH = STEP * STEPS * CLIP / N
 THETA_STD = REACH / STEPS * np.sqrt(STEPS) * 2 * np.sqrt(STEPS) / MU_STEPS
 MOMENT_STD = np.sqrt(2) / MU_MOMENT
 JOINT_STD = np.sqrt(4.5) / MU
+#: Share of the budget for the slopes in the temperature: the usual fiftieth is too little to see.
+SLOPES_SHARE = 0.9
+MU_SLOPES = np.sqrt(SLOPES_SHARE) * MU
 
 
 @pytest.fixture
@@ -50,8 +54,19 @@ def released(monkeypatch):
 
         monkeypatch.setattr(cls, name, recorded)
 
+    def recorded_factor(oracle, penalty, theta):
+        slopes = []
+        seen = SimpleNamespace(
+            noise_std=oracle.noise_std,
+            gradient=lambda factor: slopes.append(oracle.gradient(factor)[0]) or slopes[-1:])
+        factor = tempering.best_factor(seen, penalty, theta)
+        answers[:] = [np.array(slopes), theta]
+        return factor
+
     record(MomentOracle, "second_moment")
     record(LeastSquaresOracle, "moments")
+    monkeypatch.setattr(_stages, "best_factor", recorded_factor)
+    monkeypatch.setattr(tempering, "_SHARE", SLOPES_SHARE)
     return answers
 
 
@@ -123,6 +138,26 @@ def joint_ratio(model, released, case):
     return (ratio(matrix, *squares, JOINT_STD) + ratio(vector, *products, JOINT_STD)) / case.shift
 
 
+def tempered():
+    return DPLogisticRegression(
+        EPSILON, delta=DELTA, fit_intercept=False, precondition=False, temperature=True,
+        solver="gd", clip_norm=CLIP, max_iter=1, learning_rate=STEP, classes=[0, 1])
+
+
+def slopes_ratio(model, released, case):
+    # Of the scores only that of row 0 is not zero; its slopes are cut on either side.
+    clip, std = slopes_clip_and_std(released)
+    # Rows of label 1 pull towards scores of their own sign.
+    toward = -np.sign(released[1][0]) * N * released[0].sum()
+    return 2.0 * clip * toward / std**2 / case.shift
+
+
+def slopes_clip_and_std(released):
+    clip = tempering.CLIP_SHARE * np.linalg.norm(released[1])
+    # Four slopes, each moved by twice the clip.
+    return clip, 4.0 * clip / MU_SLOPES
+
+
 def table(first, y):
     """Return rows of which only the first has a gradient that does not cancel."""
     X = np.zeros((N, 2))
@@ -148,6 +183,8 @@ CASES = {
                    MU_MOMENT, MU_MOMENT),
     "whole": Case(whitened, table((1, 0), LABELS), table(TURNED, LABELS), whole_ratio,
                   MU_WHOLE, MU),
+    "slopes": Case(tempered, (single((1, 0))[:, :1], ONES), (single((1, 0))[:, :1], ZEROS[:, 0]),
+                   slopes_ratio, MU_SLOPES, MU_SLOPES),
     # The angle at which squares and products cost exactly the declared mu.
     "joint": Case(
         lambda: DPLinearRegression(EPSILON, delta=DELTA, fit_intercept=False,
@@ -210,12 +247,14 @@ def squared_lengths(name, released, fits):
         if name == "joint":
             matrix, vector = released[0]
             total += (np.square(matrix).sum() + np.square(vector).sum()) / JOINT_STD**2
+        elif name == "slopes":
+            total += np.square(N * released[0]).sum() / slopes_clip_and_std(released)[1]**2
         else:
             total += np.square(N * released[0]).sum() / MOMENT_STD**2
         if name == "whole":
             total += np.square(theta_of(model)).sum() / THETA_STD**2
-    # A symmetric matrix of size 2 has three coordinates.
-    return total, chi2(fits * {"moment": 3, "whole": 5, "joint": 5}[name])
+    # There are four slopes; a symmetric matrix of size 2 has three coordinates.
+    return total, chi2(fits * {"moment": 3, "slopes": 4, "whole": 5, "joint": 5}[name])
 
 
 def scale_is_accepted(name, released):

@@ -1,5 +1,7 @@
 """The multilayer perceptron: derivatives, norms without per-row gradients, and enforced clips."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,16 @@ def row_gradients(model, theta, X, y, loss):
         forward.add_gradient(np.ones(1), out)
         gradients.append(out)
     return np.array(gradients)
+
+
+@every_output
+@pytest.mark.parametrize("hidden", [(), (5,), (5, 4)])
+def test_packing_undoes_unpacking_of_the_networks_own_numbers(hidden, outputs):
+    model, theta, *_ = make(outputs=outputs, hidden=hidden)
+    weights, biases = model.unpacked(np.append(theta, [7.0, 8.0]))
+    assert [part.shape for part in weights] == [(i, o) for i, o in pairwise(model.sizes)]
+    assert [part.shape for part in biases] == [(o,) for o in model.sizes[1:]]
+    np.testing.assert_array_equal(model.packed(weights, biases), theta.astype(np.float32))
 
 
 @every_output

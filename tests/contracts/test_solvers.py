@@ -17,7 +17,7 @@ from dpsk._privacy.events import Event, Gaussian, tally
 from dpsk._solvers import SOLVERS, Problem
 from dpsk._solvers.descent import ITERATES
 from dpsk._solvers.whitening import moment_budget
-from dpsk._stages import Preceded
+from dpsk._stages import Framed
 from tests.registry import (
     ESTIMATORS,
     coefficients,
@@ -98,7 +98,7 @@ def test_plan_is_hashable_and_more_noise_is_more_private(name):
 def test_calibrated_plan_meets_the_budget(name):
     problem = problem_for(name)
     declared = SOLVERS[name]().configured(problem).plan(problem)
-    for plan in (declared, Preceded((Gaussian(moment_budget(problem)),), declared)):
+    for plan in (declared, Framed((Gaussian(moment_budget(problem)),), declared, ())):
         noise = calibrate(plan, problem.epsilon, problem.delta)
         spent = accountant.delta(plan(noise), problem.epsilon)
         assert 0.95 * problem.delta <= spent <= problem.delta

@@ -1,0 +1,65 @@
+"""When and how scores are rescaled after a fit whose clip made them too large.
+
+The optimum of clipped logistic gradients is that of a loss which forgives rows far on the wrong
+side, so its coefficients are longer. One factor, found from noisy slopes along the ray through
+them, undoes most of that and leaves every decision as it was.
+"""
+
+import numpy as np
+
+from dpsk._privacy import gdp
+from dpsk._privacy.batch_plans import FullBatch, NoisySums
+from dpsk._solvers.base import full_clip_norm
+
+__all__ = ["CLIP_SHARE", "best_factor", "tempering_multiplier", "tempering_plan", "tempers"]
+
+#: Logarithms of the factors at which slopes are asked for; what a clip does is to lengthen.
+_LOGS = np.linspace(np.log(0.4), 0.0, 4)
+#: The logarithm expected before the slopes are known, and its standard deviation.
+_USUAL, _SPREAD = float(_LOGS.mean()), 0.3
+#: Share of mu^2 spent on the slopes.
+_SHARE = 0.02
+#: Clip norm of a slope over the bound on scores, which few rows come near.
+CLIP_SHARE = 0.3
+
+
+def tempers(problem, solver):
+    """Return whether there is something to undo, and a way to: from public facts."""
+    return (solver.tempers and problem.delta > 0 and problem.loss.is_likelihood
+            and problem.penalty.is_smooth
+            and solver.clip_norm < full_clip_norm(problem))
+
+
+def tempering_plan():
+    """Return the declaration of the slopes."""
+    return NoisySums(FullBatch(), len(_LOGS))
+
+
+def tempering_multiplier(problem):
+    """Return the noise multiplier with which all slopes cost their share of the budget."""
+    mu = np.sqrt(_SHARE) * gdp.mu(problem.epsilon, problem.delta)
+    return float(2.0 * np.sqrt(len(_LOGS)) / mu)
+
+
+def best_factor(oracle, penalty, theta):
+    """Return the factor at which the objective along `theta` is least, from noisy slopes.
+
+    The zero of a line through the slopes over the factors' logarithms, drawn to the usual factor
+    the more, the larger the noise is beside the line's rise.
+
+    Parameters
+    ----------
+    oracle : GradientOracle
+        For multiples of `theta`.
+    penalty : Penalty
+    theta : ndarray
+    """
+    slopes = np.array([
+        oracle.gradient(np.array([factor]))[0]
+        + float(np.vdot(penalty.gradient(factor * theta), theta)) for factor in np.exp(_LOGS)])
+    offsets = _LOGS - _USUAL
+    # Without noise the slopes grow with the factor.
+    rise = max(0.0, float(offsets @ slopes) / float(offsets @ offsets))
+    error = oracle.noise_std / np.sqrt(len(_LOGS))
+    away = -float(slopes.mean()) * rise * _SPREAD**2 / ((rise * _SPREAD)**2 + error**2)
+    return float(np.exp(np.clip(_USUAL + away, _LOGS[0], _LOGS[-1])))

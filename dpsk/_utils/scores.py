@@ -1,0 +1,31 @@
+"""From raw scores to classes and probabilities: one score for two classes, else one a class."""
+
+import numpy as np
+from scipy.special import expit, log_softmax, softmax
+
+__all__ = ["best_class", "log_probabilities", "probabilities"]
+
+
+def best_class(scores):
+    """Return the index of the class of highest score, int, shape (n,).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,), positive for the second of two classes, or (n, n_classes)
+    """
+    return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def probabilities(scores):
+    """Return class probabilities of log-odds, shape (n,), or of logits, (n, n_classes)."""
+    if scores.ndim == 1:
+        # Each from its own sign, as 1 less a probability near 1 would lose its digits.
+        return np.column_stack([expit(-scores), expit(scores)])
+    return softmax(scores, axis=1)
+
+
+def log_probabilities(scores):
+    """Return the logarithm of `probabilities`, finite where those underflow."""
+    if scores.ndim == 1:
+        return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
+    return log_softmax(scores, axis=1)
