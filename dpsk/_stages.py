@@ -110,6 +110,8 @@ class Tempering:
     ----------
     wanted : bool or None
         None: where the clip, left at its default, makes scores too large.
+    is_sparse : bool
+        Whether rows are sparse.
 
     Attributes
     ----------
@@ -117,8 +119,8 @@ class Tempering:
         What the parameters were multiplied with, once it was found.
     """
 
-    def __init__(self, wanted):
-        self._wanted = wanted
+    def __init__(self, wanted, is_sparse):
+        self._wanted, self._is_sparse = wanted, is_sparse
         self.factor = None
 
     def events(self, problem, given, solver):
@@ -135,12 +137,12 @@ class Tempering:
         ValueError
             If it is wanted where it cannot be had.
         """
-        possible = tempers(problem, solver)
+        possible = tempers(problem, solver, self._is_sparse)
         if self._wanted and not possible:
             raise ValueError(
-                "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a clip_norm "
-                "below the loss's slope, an l2 penalty or none, and delta > 0; leave "
-                "temperature='auto'.")
+                "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a "
+                "clip_norm below the loss's slope, an l2 penalty or none, delta > 0, and not "
+                "for several classes of sparse rows; leave temperature='auto'.")
         by_default = given.clip_norm is None if self._wanted is None else self._wanted
         if not (possible and by_default):
             return ()

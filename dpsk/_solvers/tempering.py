@@ -23,8 +23,13 @@ _SHARE = 0.02
 CLIP_SHARE = 0.3
 
 
-def tempers(problem, solver):
-    """Return whether there is something to undo, and a way to: from public facts."""
+def tempers(problem, solver, is_sparse):
+    """Return whether there is something to undo, and a way to: from public facts.
+
+    Not for several classes of sparse rows, whose scores would take more memory than they do.
+    """
+    if is_sparse and problem.loss.vector_output:
+        return False
     return (solver.tempers and problem.delta > 0 and problem.loss.is_likelihood
             and problem.penalty.is_smooth
             and solver.clip_norm < full_clip_norm(problem))

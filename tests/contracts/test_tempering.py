@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpsk import DPLogisticRegression, _base
 from dpsk._models import LinearModel, ScaleModel
@@ -184,3 +185,11 @@ def test_probabilities_of_a_clipped_fit_are_nearer_to_the_truth():
         odds = model.predict_log_proba(X)
         losses.append(-odds[np.arange(len(y)), y].mean())
     assert losses[0] < losses[1] - 0.005
+
+
+def test_scores_of_several_classes_of_sparse_rows_are_left_alone():
+    X, y, _ = table("multinomial")
+    assert DPLogisticRegression().fit(X, y).temperature_ is not None
+    assert DPLogisticRegression().fit(sparse.csr_matrix(X), y).temperature_ is None
+    with pytest.raises(ValueError, match="several classes of sparse rows"):
+        DPLogisticRegression(temperature=True).fit(sparse.csr_matrix(X), y)

@@ -114,6 +114,6 @@ def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_stat
     before = set(vars(model))
     model.fit(*training_rows(model))
     left = set(vars(model)) - before
-    assert left <= {"coef_", "intercept_", "offset_", "preconditioner_", "classes_", "n_iter_",
-                    "n_features_in_", "privacy_", "coefs_", "intercepts_", "n_layers_",
-                    "scale_"}
+    assert left <= {"coef_", "intercept_", "offset_", "preconditioner_", "temperature_",
+                    "classes_", "n_iter_", "n_features_in_", "privacy_", "coefs_", "intercepts_",
+                    "n_layers_", "scale_"}
