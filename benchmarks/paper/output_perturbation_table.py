@@ -326,7 +326,8 @@ def main():
                   "bars.", "", "mu = 0, ours with `temperature=False`: the default clip at 0.3 of "
                   f"the slope moves the optimum of the risk ({options.untempered} fits).", "",
                   "| set | loss | epsilon | ours, temperature=False |", "|---|---|---|---|"]
-        lines += [row for name in options.sets for row in untempered_rows(name, options.untempered)]
+        for name in options.sets:
+            lines += untempered_rows(name, options.untempered)
     print("\n".join(lines))
     if options.output:
         options.output.write_text("\n".join(lines) + "\n")
