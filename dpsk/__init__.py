@@ -13,7 +13,9 @@ from dpsk.linear_model import (
     DPRidge,
 )
 from dpsk.neural_network import DPMLPClassifier, DPMLPRegressor
+from dpsk.ranking import DPAUCMaximizer
+from dpsk.robust import DPGroupDROClassifier
 
-__all__ = ["Certificate", "DPHuberRegressor", "DPLasso", "DPLinearRegression", "DPLinearSVC",
-           "DPLogisticRegression", "DPMLPClassifier", "DPMLPRegressor", "DPPoissonRegressor",
-           "DPRidge", "__version__", "noise_scale"]
+__all__ = ["Certificate", "DPAUCMaximizer", "DPGroupDROClassifier", "DPHuberRegressor", "DPLasso",
+           "DPLinearRegression", "DPLinearSVC", "DPLogisticRegression", "DPMLPClassifier",
+           "DPMLPRegressor", "DPPoissonRegressor", "DPRidge", "__version__", "noise_scale"]

@@ -122,7 +122,6 @@ class DPEstimator(BaseEstimator):
         _check_holdout(name, solver, holdout)
         rows = Rows(X, y, weights, problem.weight_bound,
                     holdout=None if holdout is None else Rows(*holdout))
-        stream = open_stream(self.random_state, partial(self._context, problem, solver, rows))
         # What is public and random comes first, and from a stream of its own that the rows do
         # not key: plan and noise may follow it, and it may be published.
         apart = open_stream(self.random_state, partial(self._public_context, problem, solver))
@@ -134,6 +133,9 @@ class DPEstimator(BaseEstimator):
         plan = Framed(first, declared, last) if first or last else declared
         noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
         event = plan(noise_multiplier)
+        # The key holds the event: the same noise under two multipliers would give away the sums.
+        stream = open_stream(self.random_state,
+                             partial(self._context, problem, solver, rows, event))
         if self.verbose:
             print(f"{type(self).__name__}: {solver}, noise multiplier {noise_multiplier:.6g}")
         ledger = Ledger(event)
@@ -155,7 +157,7 @@ class DPEstimator(BaseEstimator):
             epsilon=problem.epsilon, delta=problem.delta, event=event,
             noise_multiplier=noise_multiplier, estimator=type(self).__name__, solver=name,
             enforced=(*enforced, *self._gradient_bounds(solver), *solver.stated(),
-                      *(tempering.stated() if last else ())),
+                      *(tempering.stated(problem) if last else ())),
             public=(*public, *solver.public_facts(problem)),
             released=(*released, *(["temperature_"] if last else [])),
             noise_source=stream.description,
@@ -178,9 +180,10 @@ class DPEstimator(BaseEstimator):
         yield b"public draws"
         yield from self._settings(problem, solver)
 
-    def _context(self, problem, solver, rows):
-        """Yield what keys a reproducible stream: method, parameters and content of the rows."""
+    def _context(self, problem, solver, rows, event):
+        """Yield what keys a reproducible stream: method, parameters, event and content of rows."""
         yield from self._settings(problem, solver)
+        yield repr(event).encode()
         yield str(rows.X.dtype).encode()
         yield content_digest(rows.X)
         yield content_digest(rows.y)

@@ -10,8 +10,9 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Composed, Gaussian
 from dpsk._solvers.counting import count_budget, shares
 from dpsk._solvers.tempering import (
-    CLIP_SHARE,
     best_factor,
+    pays,
+    slope_clip,
     tempering_multiplier,
     tempering_plan,
     tempers,
@@ -109,9 +110,7 @@ class Tempering:
     Parameters
     ----------
     wanted : bool or None
-        None: where the clip, left at its default, makes scores too large.
-    is_sparse : bool
-        Whether rows are sparse.
+        None: on whitened rows, where the clip, left at its default, makes scores too large.
 
     Attributes
     ----------
@@ -119,8 +118,8 @@ class Tempering:
         What the parameters were multiplied with, once it was found.
     """
 
-    def __init__(self, wanted, is_sparse):
-        self._wanted, self._is_sparse = wanted, is_sparse
+    def __init__(self, wanted):
+        self._wanted = wanted
         self.factor = None
 
     def events(self, problem, given, solver):
@@ -137,22 +136,22 @@ class Tempering:
         ValueError
             If it is wanted where it cannot be had.
         """
-        possible = tempers(problem, solver, self._is_sparse)
+        possible = tempers(problem, solver)
         if self._wanted and not possible:
             raise ValueError(
                 "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a "
-                "clip_norm below the loss's slope, an l2 penalty or none, delta > 0, and not "
-                "for several classes of sparse rows; leave temperature='auto'.")
-        by_default = given.clip_norm is None if self._wanted is None else self._wanted
-        if not (possible and by_default):
+                "clip_norm below the loss's slope, an l2 penalty or none, and delta > 0; leave "
+                "temperature='auto'.")
+        by_default = given.clip_norm is None and pays(problem)
+        if not (possible and (by_default if self._wanted is None else self._wanted)):
             return ()
         return (tempering_plan()(tempering_multiplier(problem)),)
 
-    def stated(self):
+    def stated(self, problem):
         """Return what the certificate states of the slopes, a list of Enforced."""
-        return [Enforced("slope_clip", CLIP_SHARE, "default", "derivative of one row's loss in "
-                         "the factor of the parameters, over their norm times that of the longest "
-                         "row; larger ones are cut")]
+        return [Enforced("slope_clip", slope_clip(problem), "default",
+                         "derivative of one row's loss in the factor of the parameters, over "
+                         "their norm times that of the longest row; larger ones are cut")]
 
     def release(self, problem, oracle, theta):
         """Return `theta` times the factor that suits it best."""
@@ -160,6 +159,7 @@ class Tempering:
         self.factor = 1.0
         # Elsewhere the products of scores and factors could overflow or vanish.
         if 1e-50 < length * problem.model.radius < 1e50:
-            ray = oracle.along(theta, tempering_plan(), CLIP_SHARE, tempering_multiplier(problem))
+            ray = oracle.along(theta, tempering_plan(), slope_clip(problem),
+                               tempering_multiplier(problem))
             self.factor = best_factor(ray, problem.penalty, theta)
         return self.factor * theta

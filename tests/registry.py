@@ -16,13 +16,15 @@ from dpsk._losses import LOSSES, HuberisedHinge
 from dpsk._models import LinearModel
 from dpsk._models.linear import HEADROOM
 from dpsk._penalties import PENALTIES
-from dpsk._solvers import SOLVERS, Problem, check_requirements
+from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, Problem, check_requirements
 from dpsk.linear_model._base import LinearEstimator
 
 ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
               if inspect.isclass(getattr(dpsk, name))
               and issubclass(getattr(dpsk, name), BaseEstimator)}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
+#: The solvers of all estimators.
+ALL_SOLVERS = {**SOLVERS, **SADDLE_SOLVERS}
 #: Parameters of linear models that others do without.
 LINEAR_ONLY = {"fit_intercept", "penalty", "precondition", "radius"}
 #: What keeps fits of networks short.
@@ -135,15 +137,37 @@ def make_estimator(cls, solver, **params):
     params = {**SOLVER_PARAMS.get(solver, {}), **params}
     if not is_linear(cls):
         short = {key: value for key, value in NETWORK_PARAMS.items()
-                 if key not in SOLVERS[solver].ignores}
+                 if key not in ALL_SOLVERS[solver].ignores}
         params = {**short, **{key: value for key, value in params.items()
                               if key not in LINEAR_ONLY}}
     return cls(**{"solver": solver, **params})
 
 
-def takes_several_classes(solver):
-    """Whether the solver `solver` takes the loss of several classes."""
-    return "scalar prediction" not in SOLVERS[solver].requires
+def takes_several_classes(cls, solver="auto"):
+    """Whether a classifier, with the solver `solver`, takes more than two classes."""
+    requires = ALL_SOLVERS[solver].requires if solver in ALL_SOLVERS else ()
+    return cls().__sklearn_tags__().classifier_tags.multi_class and (
+        "scalar prediction" not in requires)
+
+
+def takes_groups(cls):
+    """Whether an estimator is told a group of every row, as an argument of its fit."""
+    return "groups" in inspect.signature(cls.fit).parameters
+
+
+def takes_pure_epsilon(cls):
+    """Whether an estimator takes delta = 0 with the solver that it then chooses."""
+    return any("delta > 0" not in ALL_SOLVERS[name].requires for name in documented_solvers(cls))
+
+
+def plain_solver(cls):
+    """Return the solver that stands for others of an estimator: "gd" where it is taken."""
+    return next(name for name in ("gd", "sgda") if name in documented_solvers(cls))
+
+
+def batch_solver(cls):
+    """Return the first solver of an estimator that reads Poisson batches of its rows."""
+    return next(name for name in ("sgd", "sgda") if name in documented_solvers(cls))
 
 
 def is_linear(cls):
@@ -153,7 +177,7 @@ def is_linear(cls):
 
 def coefficients(model):
     """Return everything trained on a fitted estimator as one vector."""
-    names = ("coef_", "intercept_") if is_linear(type(model)) else ("coefs_", "intercepts_")
+    names = ("coef_", "intercept_") if hasattr(model, "coef_") else ("coefs_", "intercepts_")
     parts = [part for name in names for part in _parts(getattr(model, name))]
     return np.concatenate([np.ravel(part) for part in parts])
 
@@ -176,13 +200,13 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
 def pair_marks(cls, solver):
     """Return the marks of a pair: every run tries a part of them, `make audit` all.
 
-    That part has every estimator, with "gd" where it takes it, and every solver, with the first
-    classifier and the first regressor that take it.
+    That part has every estimator, with "gd" and "sgda" where it takes them, and every solver,
+    with the first classifier and the first regressor that take it.
     """
     alike = [other for _, other in sorted(ESTIMATORS.items(), reverse=True)
              if is_classifier(other()) == is_classifier(cls())
              and solver in documented_solvers(other)]
-    core = solver == "gd" or alike[0] is cls or "gd" not in documented_solvers(cls)
+    core = solver in ("gd", "sgda") or alike[0] is cls or "gd" not in documented_solvers(cls)
     return () if core else (pytest.mark.audit,)
 
 
@@ -195,6 +219,10 @@ every_estimator = pytest.mark.parametrize("cls", [
 every_fit = pytest.mark.parametrize("cls, solver", [
     pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
     for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))])
+every_fit_with_groups = pytest.mark.parametrize("cls, solver", [
+    pytest.param(cls, solver, id=f"{name}-{solver}")
+    for name, cls in sorted(ESTIMATORS.items()) if takes_groups(cls)
+    for solver in sorted(documented_solvers(cls))])
 every_linear_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(LINEAR.items())])
 every_linear_fit = pytest.mark.parametrize("cls, solver", [
@@ -202,4 +230,5 @@ every_linear_fit = pytest.mark.parametrize("cls, solver", [
     for name, cls in sorted(LINEAR.items()) for solver in sorted(documented_solvers(cls))])
 every_loss = pytest.mark.parametrize("name", _cases(LOSSES))
 every_penalty = pytest.mark.parametrize("name", _cases(PENALTIES))
+every_saddle_solver = pytest.mark.parametrize("name", _cases(SADDLE_SOLVERS))
 every_solver = pytest.mark.parametrize("name", _cases(SOLVERS))

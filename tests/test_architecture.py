@@ -10,9 +10,9 @@ import pytest
 import dpsk
 from dpsk._losses import LOSSES
 from dpsk._penalties import PENALTIES
-from dpsk._solvers import SOLVERS
+from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from tests import registry
-from tests.registry import ESTIMATORS, every_estimator
+from tests.registry import ALL_SOLVERS, ESTIMATORS, every_estimator
 
 _PACKAGE = Path(dpsk.__file__).parent
 _ROOT = _PACKAGE.parent
@@ -140,6 +140,7 @@ def _contract_files():
     (registry.every_loss, LOSSES, "test_grid_sums.py"),
     (registry.every_loss, LOSSES, "test_weighted_sums.py"),
     (registry.every_penalty, PENALTIES, "test_penalties.py"),
+    (registry.every_saddle_solver, SADDLE_SOLVERS, "test_saddle_solvers.py"),
     (registry.every_solver, SOLVERS, "test_solvers.py")])
 def test_every_registry_entry_is_under_contract(mark, entries, file):
     assert {case.id for case in mark.args[1]} == set(entries)
@@ -151,18 +152,19 @@ def test_every_estimator_meets_every_solver_on_offer_in_tests():
     covered = {case.values for case in registry.every_fit.args[1]}
     assert covered == {(cls, solver) for cls in ESTIMATORS.values()
                        for solver in registry.documented_solvers(cls)}
-    assert {solver for _, solver in covered} == set(SOLVERS)
+    assert {solver for _, solver in covered} == set(ALL_SOLVERS)
 
 
 @every_estimator
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
+@pytest.mark.parametrize("solver", sorted(ALL_SOLVERS))
 def test_the_docstring_offers_the_solvers_that_fit_and_no_others(cls, solver):
     model = registry.make_estimator(cls, solver)
     rows = registry.training_rows(model)
     if solver in registry.documented_solvers(cls):
         assert model.fit(*rows).privacy_.solver == solver
     else:
-        with pytest.raises(ValueError, match=f"solver='{solver}'.*use solver='gd'"):
+        instead = ".*use solver='gd'" if solver in cls._solvers else ": must be one of 'auto'"
+        with pytest.raises(ValueError, match=f"solver='{solver}'{instead}"):
             model.fit(*rows)
 
 
@@ -237,13 +239,14 @@ def test_estimators_state_their_guarantee_and_source(cls):
 @every_estimator
 def test_solvers_and_penalties_on_offer_are_registered(cls):
     text = _sections(inspect.getdoc(cls))["Parameters"]
-    assert registry.documented_solvers(cls) <= set(SOLVERS)
+    assert registry.documented_solvers(cls) <= set(ALL_SOLVERS)
     for penalty in PENALTIES if registry.is_linear(cls) else ():
         assert f'"{penalty}"' in text
 
 
 @pytest.mark.parametrize("entry", [
-    pytest.param(value, id=name) for table in (LOSSES, SOLVERS) for name, value in table.items()])
+    pytest.param(value, id=name)
+    for table in (LOSSES, ALL_SOLVERS) for name, value in table.items()])
 def test_losses_and_solvers_carry_their_argument(entry):
     doc = inspect.getdoc(entry)
     words = ("derivative", "gradient") if entry in LOSSES.values() else ("Privacy:", "References")

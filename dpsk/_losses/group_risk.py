@@ -49,7 +49,8 @@ class GroupRisk(SaddleLoss):
     @property
     def dual_set(self):
         """Simplex : the weights of the groups."""
-        return Simplex(len(self.shares), self.scale * self.curvature)
+        # At the shares the objective is the mean over all rows.
+        return Simplex(self.shares, self.scale * self.curvature)
 
     def _parts(self, y):
         groups = y[:, 1].astype(int)

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._utils.projections import simplex_projection
+
 __all__ = ["Interval", "SaddleLoss", "Simplex"]
 
 
@@ -34,25 +36,35 @@ class Interval:
 
 @dataclass(frozen=True)
 class Simplex:
-    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``."""
+    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``.
 
-    size: int
+    Parameters
+    ----------
+    first : tuple of float
+        Where ascent starts, public.
+    curvature : float
+    """
+
+    first: tuple
     curvature: float
+
+    @property
+    def size(self):
+        """int : number of weights."""
+        return len(self.first)
 
     @property
     def start(self):
         """ndarray of shape (size,) : public."""
-        return np.full(self.size, 1.0 / self.size)
+        return np.array(self.first)
 
     def gradient(self, y):
         """Return the gradient of the public term."""
         return -self.curvature * (y - 1.0 / self.size)
 
     def project(self, y):
-        """Return the nearest point of the set (Held, Wolfe, Crowder, 1974)."""
-        descending = np.sort(y)[::-1]
-        excess = (np.cumsum(descending) - 1.0) / np.arange(1, y.size + 1)
-        return np.maximum(y - excess[np.flatnonzero(descending > excess)[-1]], 0.0)
+        """Return the nearest point of the set."""
+        return simplex_projection(y, 1.0)
 
 
 class SaddleLoss(ABC):

@@ -130,9 +130,9 @@ class LinearModel:
         """Return the public start, zero; `normals` is not asked for any."""
         return np.zeros(self.shape)
 
-    def forward(self, theta, X):
-        """Return a `LinearPass` over dense rows that are bounded already."""
-        return LinearPass(self, theta, X)
+    def forward(self, theta, X, scale, norms):
+        """Return a `LinearPass` over rows with what `row_scales` returned for them."""
+        return LinearPass(self, theta, X, scale, norms)
 
     def gradient_sum(self, dz, X, scale, out):
         """Add the gradient's sum over rows to `out`, overwriting `dz`.

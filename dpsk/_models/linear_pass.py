@@ -1,28 +1,36 @@
 """One evaluation of a linear map on some rows, with the interface of a network's pass."""
 
+from copy import copy
+
 import numpy as np
 
 __all__ = ["LinearPass"]
 
+#: Squares of shorter rows underflow beside derivatives that are long: these are no shorter.
+_SHORTEST = 1e-150
+
 
 class LinearPass:
-    """Raw predictions of rows that are bounded already, and the way back.
+    """Raw predictions of some rows, and the way back.
 
     Parameters
     ----------
     model : LinearModel
         Scalar output.
     theta : ndarray
-    X : ndarray of float64, shape (n, n_features)
+    X : ndarray or CSR matrix of float64, shape (n, n_features)
+    scale, norms : ndarray of shape (n,)
+        What `model.row_scales` returned for the rows.
 
     Attributes
     ----------
     raw : ndarray of float64, shape (n,)
     """
 
-    def __init__(self, model, theta, X):
-        self._model, self._X = model, X
-        self.raw = model.predict_raw(theta, X)
+    def __init__(self, model, theta, X, scale, norms):
+        self._model, self._X, self._scale = model, X, scale
+        self._lengths = np.maximum(model.entering_norms(norms), _SHORTEST)
+        self.raw = model.predict_raw(theta, X, scale)
         self._dz = None
 
     def backward(self, dz):
@@ -31,21 +39,18 @@ class LinearPass:
 
     def square_norms(self):
         """Return the squared norm of every row's gradient, shape (n,)."""
-        return np.square(self._dz) * self._square_rows()
+        return np.square(self._dz * self._lengths)
 
     def add_gradient(self, factors, out):
         """Add the sum over rows of `factors` times their gradients to `out`."""
-        self._model.gradient_sum(self._dz * factors, self._X, None, out)
+        self._model.gradient_sum(self._dz * factors, self._X, self._scale, out)
 
     def drop(self, rows):
         """Set everything about some rows to zero."""
         self._dz[rows] = 0.0
 
-    def square_differences(self, other, own_factors, other_factors):
-        """Return the squared norms of the rows' ``factor gradient`` of self less of `other`."""
-        change = own_factors * self._dz - other_factors * other._dz
-        return np.square(change) * self._square_rows()
-
-    def _square_rows(self):
-        norms = np.einsum("ij,ij->i", self._X, self._X)
-        return norms + 1.0 if self._model.fit_intercept else norms
+    def less(self, other, own_factors, other_factors):
+        """Return the change ``factor gradient`` of self less that of `other`, as a pass."""
+        change = copy(self)
+        change.backward(own_factors * self._dz - other_factors * other._dz)
+        return change

@@ -225,38 +225,67 @@ class Pass:
             weights += inputs.T @ weighted
             biases += weighted.sum(axis=0, dtype=np.float64)
 
-    def square_differences(self, other, own_factors, other_factors):
-        """Return bounds on the squared norms of ``factor gradient`` of self less of `other`.
-
-        With ``h, e`` a layer's input and weighted error, ``h e' - h2 e2'`` is
-        ``(h - h2) e' + h2 (e - e2)'``: the sum of the two norms bounds it without the
-        cancellation that the exact expression suffers where the passes are close.
+    def less(self, other, own_factors, other_factors):
+        """Return the change ``factor gradient`` of self less that of `other`, a `Change`.
 
         Parameters
         ----------
         other : Pass
             On the same rows.
         own_factors, other_factors : ndarray of shape (n,)
-
-        Returns
-        -------
-        square_norms : ndarray of float64, shape (n,)
         """
-        total = np.zeros(len(self.raw))
         own, others = (f[:, None].astype(np.float32) for f in (own_factors, other_factors))
-        for h, e, h2, e2 in zip(self.inputs, self.errors, other.inputs, other.errors,
-                                strict=True):
-            e, e2 = own * e, others * e2
-            moved, turned = h - h2, e - e2
-            norm = (np.sqrt(row_squares(moved) * row_squares(e))
-                    + np.sqrt((row_squares(h2) + 1.0) * row_squares(turned)))
-            total += np.square(norm)
-        return total
+        return Change(self._model, [
+            (h - h2, own * e, h2, own * e - others * e2) for h, e, h2, e2 in
+            zip(self.inputs, self.errors, other.inputs, other.errors, strict=True)])
 
     def drop(self, rows):
         """Set everything about some rows to zero, so that nothing infinite meets a factor 0."""
         for array in (*self.inputs[1:], *self.errors):
             array[rows] = 0.0
+
+
+class Change:
+    """Differences of rows' weighted gradients between two passes, in parts that do not cancel.
+
+    With ``h, e`` a layer's input and weighted error, ``h e' - h2 e2'`` is
+    ``(h - h2) e' + h2 (e - e2)'``. Norms and sums are both made of these parts, so that a sum
+    rounds in proportion to what is summed and not to the gradients.
+
+    Parameters
+    ----------
+    model : MLP
+    layers : list of (h - h2, e, h2, e - e2)
+        Of every layer.
+    """
+
+    def __init__(self, model, layers):
+        self._model, self._layers = model, layers
+
+    def square_norms(self):
+        """Return upper bounds on the squared norms of the rows, float64, shape (n,)."""
+        total = 0.0
+        for moved, e, h2, turned in self._layers:
+            norm = (np.sqrt(row_squares(moved) * row_squares(e))
+                    + np.sqrt((row_squares(h2) + 1.0) * row_squares(turned)))
+            total = total + np.square(norm)
+        return total
+
+    def add_gradient(self, factors, out):
+        """Add the sum over rows of `factors` times their differences to `out`."""
+        factors = factors[:, None].astype(np.float32)
+        for (moved, e, h2, turned), (weights, biases) in zip(
+                self._layers, self._model.layers(out), strict=True):
+            turned = turned * factors
+            weights += moved.T @ (e * factors)
+            weights += h2.T @ turned
+            biases += turned.sum(axis=0, dtype=np.float64)
+
+    def drop(self, rows):
+        """Set everything about some rows to zero, but for the rows themselves."""
+        for place, (moved, e, h2, turned) in enumerate(self._layers):
+            for part in (moved, e, turned, *([h2] if place else [])):
+                part[rows] = 0.0
 
 
 def row_squares(a):

@@ -71,22 +71,24 @@ class NetworkSums:
         forward.add_gradient(factors, total)
 
 
-def short_blocks(n_samples, rows):
-    """Yield indices of rows in blocks that single-precision sums can bear.
+def short_blocks(n_samples, rows, length=_BLOCK):
+    """Yield indices of rows in blocks, by default such as single-precision sums can bear.
 
     Parameters
     ----------
     n_samples : int
     rows : ndarray of int or None
         The rows to walk over; None for all.
+    length : int
+        Of a block.
 
     Yields
     ------
     part : slice or ndarray of int
     """
     count = n_samples if rows is None else len(rows)
-    for start in range(0, count, _BLOCK):
-        part = slice(start, min(count, start + _BLOCK))
+    for start in range(0, count, length):
+        part = slice(start, min(count, start + length))
         yield part if rows is None else rows[part]
 
 

@@ -133,9 +133,10 @@ class RowSums:
             Features of shape (n, n_outputs), or (n, 1) for a scalar prediction.
         """
         theta = self._point(theta)
-        raw = [self.model.predict_raw(theta, part[0], part[2])
-               for part in map(self._take, self._blocks(None))]
-        raw = np.concatenate(raw).reshape(self.n_samples, -1)
+        raw = np.empty((self.n_samples, self.model.n_outputs or 1))
+        for block in self._blocks(None):
+            X, _, scale, _, _ = self._take(block)
+            raw[block] = self.model.predict_raw(theta, X, scale).reshape(-1, raw.shape[1])
         return Rows(raw, self._y, self._weights, self._weight_bound, owned=True)
 
     def hessian(self, theta):

@@ -77,7 +77,7 @@ class SaddleDifferenceOracle:
             multiplier = kind.ratio * noise_multiplier
             margin = rounding_margin(kind.batches.largest_size(sums.n_samples))
             self._open[name] = (
-                kind.batches.release(multiplier), multiplier, margin - 1.0,
+                kind.batches.release(multiplier), multiplier * margin,
                 kind.batches.expected_size(sums.n_samples),
                 kind.batches.batches(stream, sums.n_samples, kind.count))
 
@@ -114,12 +114,10 @@ class SaddleDifferenceOracle:
                             lambda rows: self._sums.differences(new, old, bound, rows))
 
     def _answer(self, name, clip, summed):
-        event, multiplier, rounding, divisor, batches = self._open[name]
+        event, scale, divisor, batches = self._open[name]
         self._ledger.charge(event)
         answer = summed(next(batches))
-        # Sums round in proportion to their terms, which the parts of a difference may exceed.
-        std = multiplier * (clip + rounding * max(clip, 2.0 * self._sums.primal_clip))
-        answer += std * mechanisms.standard_normal(self._stream, answer.shape)
+        answer += scale * clip * mechanisms.standard_normal(self._stream, answer.shape)
         answer /= divisor
         return answer
 

@@ -7,6 +7,9 @@ from dpsk._oracle.network_sums import clip_factors, short_blocks
 
 __all__ = ["SaddleSums"]
 
+#: Entries of a block of dense rows; how many sparse rows a block has at least.
+_ENTRIES, _CSR_ROWS = 1 << 18, 1 << 14
+
 
 class SaddleSums:
     """Rows and the sums of their clipped gradients in the primal and in the dual block.
@@ -19,7 +22,7 @@ class SaddleSums:
     model : MLP or LinearModel
     loss : SaddleLoss
     rows : Rows
-        Those of a network are dense. Those of a linear model are scaled into its ball here.
+        Those of a network are dense. Those of a linear model enter scaled into its ball.
     primal_clip, dual_clip : float
     """
 
@@ -31,7 +34,7 @@ class SaddleSums:
         self.primal_size = model.dimension + loss.n_extra
         rows = rows.clipped_by(model) if model.is_linear else rows
         self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
-        self._scale = model.row_scales(rows.X)[0] if model.is_linear else None
+        self._bounds = model.row_scales(rows.X) if model.is_linear else None
         self.primal_clip, self.dual_clip = primal_clip, dual_clip
 
     def gradients(self, primal, dual, rows=None):
@@ -49,9 +52,9 @@ class SaddleSums:
         primal_sum, dual_sum : ndarray of float64
         """
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
-        for part in short_blocks(self.n_samples, rows):
+        for part in self._blocks(rows):
             forward, d_extra, d_dual = self._differentiated(primal, dual, part)
-            factors = self._primal_factors(forward, d_extra)
+            factors = _factors(forward, d_extra, self.primal_clip)
             self._add(forward, d_extra, factors, sums[0])
             sums[1][:] += _clipped_sum(d_dual, self.dual_clip)
         return sums
@@ -59,7 +62,7 @@ class SaddleSums:
     def dual_gradient(self, primal, dual, rows=None):
         """Return the sum of clipped dual gradients, like `dual`."""
         total = np.zeros(self.loss.dual_set.size)
-        for part in short_blocks(self.n_samples, rows):
+        for part in self._blocks(rows):
             raw = self._forward(primal, part).raw.astype(np.float64)
             d_dual = self._weighted(self._loss_gradients(primal, dual, raw, part)[2], part)
             total += _clipped_sum(d_dual, self.dual_clip)
@@ -80,29 +83,35 @@ class SaddleSums:
         primal_sum : ndarray of float64, shape (primal_size,)
         """
         total = np.zeros(self.primal_size)
-        for part in short_blocks(self.n_samples, rows):
+        for part in self._blocks(rows):
             there, there_extra, _ = self._differentiated(*new, part)
             here, here_extra, _ = self._differentiated(*old, part)
-            there_factors = self._primal_factors(there, there_extra)
-            here_factors = self._primal_factors(here, here_extra)
-            squares = there.square_differences(here, there_factors, here_factors)
-            change = (there_factors[:, None] * there_extra - here_factors[:, None] * here_extra)
-            squares += np.einsum("ij,ij->i", change, change)
-            shrink = clip_factors(squares, clip)
-            self._add(there, there_extra, shrink * there_factors, total)
-            self._add(here, here_extra, -shrink * here_factors, total)
+            there_factors = _factors(there, there_extra, self.primal_clip)
+            here_factors = _factors(here, here_extra, self.primal_clip)
+            # Norm and sum are of one change a row: two sums would round as their terms do.
+            change = there.less(here, there_factors, here_factors)
+            extra = there_factors[:, None] * there_extra - here_factors[:, None] * here_extra
+            self._add(change, extra, _factors(change, extra, clip), total)
         return total
 
-    def _forward(self, primal, part):
-        return self.model.forward(primal[:self.model.dimension], self._entering(part))
+    def _blocks(self, rows):
+        if self._bounds is None:
+            return short_blocks(self.n_samples, rows)
+        # Sums of a linear model are of double precision, which bears blocks of any length.
+        width = self._X.shape[1]
+        length = (max(_CSR_ROWS, width) if sparse.issparse(self._X)
+                  else max(1, _ENTRIES // width))
+        return short_blocks(self.n_samples, rows, length)
 
-    def _entering(self, part):
-        """Return rows as the model takes them."""
-        X = self._X[part]
-        if self._scale is None:
-            return X
-        X = X.toarray() if sparse.issparse(X) else X
-        return X * self._scale[part, None]
+    def _forward(self, primal, part):
+        theta = primal[:self.model.dimension]
+        whole = isinstance(part, slice) and part.stop - part.start == self.n_samples
+        X = self._X if whole else self._X[part]
+        if self._bounds is None:
+            return self.model.forward(theta, X)
+        scale, norms = self._bounds
+        return self.model.forward(theta, X.astype(np.float64, copy=False), scale[part],
+                                  norms[part])
 
     def _loss_gradients(self, primal, dual, raw, part):
         extra = primal[self.model.dimension:]
@@ -123,19 +132,28 @@ class SaddleSums:
         forward.backward(dz)
         return forward, d_extra, d_dual
 
-    def _primal_factors(self, forward, d_extra):
-        """Return the clip's factor of every row, and drop what is not finite."""
-        squares = forward.square_norms() + np.einsum("ij,ij->i", d_extra, d_extra)
-        factors = clip_factors(squares, self.primal_clip)
-        lost = factors == 0.0
-        if lost.any():
-            forward.drop(lost)
-            d_extra[lost] = 0.0
-        return factors
-
     def _add(self, forward, d_extra, factors, total):
         forward.add_gradient(factors, total[:self.model.dimension])
         total[self.model.dimension:] += factors @ d_extra
+
+
+def _factors(change, extra, clip):
+    """Return what clips rows to a norm, and drop those that are not finite.
+
+    Parameters
+    ----------
+    change : Pass, LinearPass or Change
+        The part of the model's coordinates.
+    extra : ndarray of shape (n, n_extra)
+    clip : float
+    """
+    squares = change.square_norms() + np.einsum("ij,ij->i", extra, extra)
+    factors = clip_factors(squares, clip)
+    lost = factors == 0.0
+    if lost.any():
+        change.drop(lost)
+        extra[lost] = 0.0
+    return factors
 
 
 def _clipped_sum(vectors, clip_norm):

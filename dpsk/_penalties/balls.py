@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsk._penalties.constraint import ConstraintSet, simplex_projection
+from dpsk._penalties.constraint import ConstraintSet
+from dpsk._utils.projections import simplex_projection
 
 
 @dataclass(frozen=True)

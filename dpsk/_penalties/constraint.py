@@ -7,7 +7,7 @@ import numpy as np
 
 from dpsk._penalties.base import Penalty
 
-__all__ = ["ConstraintSet", "simplex_projection"]
+__all__ = ["ConstraintSet"]
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,3 @@ class ConstraintSet(Penalty):
 
     def _constrained(self, theta):
         return theta[:len(theta) - self.free_rows]
-
-
-def simplex_projection(w, radius):
-    """Return the nearest point with entries >= 0 that sum to `radius`.
-
-    Sort and threshold (Duchi et al. 2008), relative to the largest entry: what is kept is
-    within a radius of it, so that nothing cancels.
-    """
-    below = w - w.max()
-    ordered = np.sort(below, axis=None)[::-1]
-    excess = (np.cumsum(ordered) - radius) / np.arange(1, ordered.size + 1)
-    threshold = excess[np.count_nonzero(ordered > excess) - 1]
-    return np.maximum(below - threshold, 0.0)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from dpsk._penalties.constraint import ConstraintSet, simplex_projection
+from dpsk._penalties.constraint import ConstraintSet
+from dpsk._utils.projections import simplex_projection
 
 
 @dataclass(frozen=True)

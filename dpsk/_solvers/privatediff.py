@@ -76,15 +76,17 @@ class PrivateDiff(Solver):
 
     def configured(self, problem):
         check_saddle(self)
-        for name in ("period", "inner_steps"):
+        period, inner_steps = (
             check_integer(f"solver_options: {name}", getattr(self, name), low=1,
-                          remedy="an int >= 1")
-        check_real("solver_options: difference_ratio", self.difference_ratio, low=1e-3, high=1e3,
-                   remedy="a number in [0.001, 1000]")
+                          remedy="an int >= 1") for name in ("period", "inner_steps"))
+        ratio = check_real("solver_options: difference_ratio", self.difference_ratio, low=1e-3,
+                           high=1e3, remedy="a number in [0.001, 1000]")
         solver = configured_saddle(self, problem)
         # Every round adds releases, and the noise of a base stays in all of its period.
-        rounds = self.max_iter or max(4, solver.max_iter // (4 * self.inner_steps + 1))
+        rounds = self.max_iter or max(4, solver.max_iter // (4 * inner_steps + 1))
         return replace(solver, max_iter=rounds, slopes=_checked_slopes(self.slopes),
+                       period=period, inner_steps=inner_steps, difference_ratio=ratio,
+                       dual_clip_norm=float(solver.dual_clip_norm),
                        learning_rate=self.learning_rate or solver.learning_rate / 4.0)
 
     def drawn(self, problem, draw_index):

@@ -76,8 +76,9 @@ class GradientDescentAscent(Solver):
                    open_high=True, remedy="None, or a number in (0, 1)")
         check_real("solver_options: momentum", momentum, low=0, high=1, open_high=True,
                    remedy="None, or a number in [0, 1)")
-        return replace(configured_saddle(self, problem), dual_share=float(share),
-                       momentum=float(momentum))
+        solver = configured_saddle(self, problem)
+        return replace(solver, dual_share=float(share), momentum=float(momentum),
+                       dual_clip_norm=float(solver.dual_clip_norm))
 
     def drawn(self, problem, draw_index):
         return draw_stop(self, problem, draw_index)

@@ -11,7 +11,8 @@ from dpsk._privacy import gdp
 from dpsk._privacy.batch_plans import FullBatch, NoisySums
 from dpsk._solvers.base import full_clip_norm
 
-__all__ = ["CLIP_SHARE", "best_factor", "tempering_multiplier", "tempering_plan", "tempers"]
+__all__ = ["best_factor", "pays", "slope_clip", "tempering_multiplier", "tempering_plan",
+           "tempers"]
 
 #: Logarithms of the factors at which slopes are asked for; what a clip does is to lengthen.
 _LOGS = np.linspace(np.log(0.4), 0.0, 4)
@@ -19,20 +20,30 @@ _LOGS = np.linspace(np.log(0.4), 0.0, 4)
 _USUAL, _SPREAD = float(_LOGS.mean()), 0.3
 #: Share of mu^2 spent on the slopes.
 _SHARE = 0.02
-#: Clip norm of a slope over the bound on scores, which few rows come near.
-CLIP_SHARE = 0.3
+#: Clip norm of a slope over the bound on weighted scores, which few rows come near.
+_CLIP_SHARE = 0.3
 
 
-def tempers(problem, solver, is_sparse):
-    """Return whether there is something to undo, and a way to: from public facts.
+def pays(problem):
+    """Return whether slopes are asked for by default, from public facts.
 
-    Not for several classes of sparse rows, whose scores would take more memory than they do.
+    Rows as they are may be far shorter than their bound, so that the clip cuts few gradients and
+    noise hides the slopes. Scores of more classes than columns would outweigh the rows.
     """
-    if is_sparse and problem.loss.vector_output:
-        return False
+    columns, outputs = problem.model.n_features, problem.model.n_outputs or 1
+    return problem.directions is not None and outputs <= columns
+
+
+def tempers(problem, solver):
+    """Return whether there is something to undo, and a way to: from public facts."""
     return (solver.tempers and problem.delta > 0 and problem.loss.is_likelihood
             and problem.penalty.is_smooth
             and solver.clip_norm < full_clip_norm(problem))
+
+
+def slope_clip(problem):
+    """Return the clip norm of a slope over the bound on scores."""
+    return _CLIP_SHARE * problem.usual_weight
 
 
 def tempering_plan():

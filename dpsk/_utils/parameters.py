@@ -5,7 +5,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["check_choice", "check_flag", "check_integer", "check_random_state", "check_real"]
+__all__ = ["check_choice", "check_flag", "check_integer", "check_layers", "check_random_state",
+           "check_real"]
 
 
 def check_real(name, value, *, low=-math.inf, high=math.inf, open_low=False, open_high=False,
@@ -45,6 +46,16 @@ def check_integer(name, value, *, low, high=math.inf, remedy):
     if not ok or not low <= value <= high:
         raise ValueError(f"{name}={value!r}: must be {remedy}.")
     return int(value)
+
+
+def check_layers(name, sizes):
+    """Return widths of hidden layers, an int or a sequence, as a tuple; or raise a ValueError."""
+    try:
+        return tuple(check_integer("", size, low=1, high=10**6, remedy="")
+                     for size in ((sizes,) if isinstance(sizes, Integral) else sizes))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={sizes!r}: must be an int in [1, 10**6], or a sequence of such, "
+                         "such as (128,).") from None
 
 
 def check_choice(name, value, choices):

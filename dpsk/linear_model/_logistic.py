@@ -50,9 +50,9 @@ class DPLogisticRegression(LinearClassifier):
     temperature : {"auto", True, False}, default="auto"
         Whether a fiftieth of the budget finds a factor for coefficients and intercept, which
         gradients clipped below the loss's slope leave too long: probabilities become less sure,
-        and no decision changes. "auto": after "gd" and "sgd" with an l2 penalty or none and
-        delta > 0, where `clip_norm` is left at its default; not for several classes of
-        sparse rows.
+        and no decision changes. "auto": on whitened rows, where `clip_norm` is left at its default
+        and there are no more classes than columns. True: after "gd" and "sgd" with an l2
+        penalty or none and delta > 0.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
@@ -160,8 +160,8 @@ class DPLogisticRegression(LinearClassifier):
         if self.temperature != "auto":
             check_flag("temperature", self.temperature)
 
-    def _tempering(self, is_sparse):
-        return Tempering(None if self.temperature == "auto" else bool(self.temperature), is_sparse)
+    def _tempering(self):
+        return Tempering(None if self.temperature == "auto" else bool(self.temperature))
 
     def _binary_loss(self):
         return Logistic()

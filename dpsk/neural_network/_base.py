@@ -1,7 +1,6 @@
 """What the multilayer perceptrons share: from rows and parameters to a Problem, and back."""
 
 from itertools import pairwise
-from numbers import Integral
 
 import numpy as np
 from sklearn import config_context
@@ -15,7 +14,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
 from dpsk._utils.blocks import row_blocks
 from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_choice, check_integer, check_real
+from dpsk._utils.parameters import check_choice, check_layers, check_real
 
 __all__ = ["NetworkEstimator"]
 
@@ -33,13 +32,7 @@ class NetworkEstimator(DPEstimator):
 
     def _layer_sizes(self):
         """Return `hidden_layer_sizes` as a tuple of int."""
-        sizes = self.hidden_layer_sizes
-        try:
-            return tuple(check_integer("", size, low=1, high=10**6, remedy="")
-                         for size in ((sizes,) if isinstance(sizes, Integral) else sizes))
-        except (TypeError, ValueError):
-            raise ValueError(f"hidden_layer_sizes={sizes!r}: must be an int in [1, 10**6], or a "
-                             "sequence of such, such as (128,).") from None
+        return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

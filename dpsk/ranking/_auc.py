@@ -14,11 +14,10 @@ from dpsk._utils.labels import labels_fact
 from dpsk._utils.parameters import check_choice, check_real
 from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._scorer import LinearScorer
-from dpsk.ranking._network import NetworkScorer, check_layers
+from dpsk.ranking._network import NetworkScorer
 
 __all__ = ["DPAUCMaximizer"]
 
-_SOLVERS = ["auto", "gd", "sgd", "sgda", "privatediff"]
 #: Stands for a ratio that is to be released.
 _EVEN = 0.5
 #: Unit of the mean scores of the classes beside a network's parameters.
@@ -49,18 +48,19 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     positive_ratio : float or None, default=None
         Public share of the second class, for ``loss="auc"``. None: a hundredth of the budget
         goes to a noisy count.
-    hidden_layer_sizes : tuple of int, default=()
+    hidden_layer_sizes : int or sequence of int, default=()
         Widths of the hidden layers; none for a linear score.
     activation : {"relu", "tanh"}, default="relu"
         Of the hidden layers.
     alpha : float, default=0.0
         Strength of the penalty on the coefficients, or on all parameters of a network.
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
-        The balls constrain what is penalised to norm at most `radius` and ignore `alpha`.
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
+        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
+        `radius`, or are not negative and sum to it.
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Radius of a ball; needed exactly there.
+        Radius of a set; needed exactly there.
     solver : {"auto", "gd", "sgd", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda" for ``loss="auc"``; for ``loss="logistic"`` "gd", and "sgd" for a
         network.
@@ -132,6 +132,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     rows of the rare class the ones that noise must cover. Where a linear score is all there is
     the logistic loss gives the same directions at less noise: ``docs/results/auc_linear.md``.
 
+    There is no `predict_proba`: scores are fitted to rank rows, and not to be probabilities.
+
     References
     ----------
     Ying, Wen, Lyu (2016), theorem 1; Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 1.
@@ -139,14 +141,14 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from dpsk.ranking import DPAUCMaximizer
+    >>> from dpsk import DPAUCMaximizer
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = DPAUCMaximizer(epsilon=1.0, random_state=0).fit(X / 1000.0, y)
     >>> model.decision_function(X[:2] / 1000.0).shape
     (2,)
     """
 
-    _solvers: ClassVar[dict] = {**SOLVERS, **SADDLE_SOLVERS}
+    _solvers: ClassVar[dict] = {"gd": SOLVERS["gd"], "sgd": SOLVERS["sgd"], **SADDLE_SOLVERS}
 
     def __init__(self, epsilon=1.0, *, delta=None, loss="auto", positive_ratio=None,
                  hidden_layer_sizes=(), activation="relu", alpha=0.0, penalty="l2",
@@ -185,11 +187,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         if self.positive_ratio is not None:
             check_real("positive_ratio", self.positive_ratio, low=1e-4, high=1 - 1e-4,
                        remedy="None, or a number in [0.0001, 0.9999]")
-        check_layers(self.hidden_layer_sizes)
+        self._layer_sizes()
         check_choice("activation", self.activation, ACTIVATIONS)
-        if self.solver not in _SOLVERS:
-            raise ValueError(f"solver={self.solver!r}: not one that scores are trained with; use "
-                             f"one of {', '.join(map(repr, _SOLVERS))}.")
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
     def fit(self, X, y, sample_weight=None):
@@ -220,13 +219,18 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             loss = self._ranking_logistic(*X.shape)
         counting = Counting(codes, 2, lambda shares: self._auc_loss(shares[1]))
         counts = loss.minimax and ratio is None
-        fit = self._fit_network if self.hidden_layer_sizes else self._fit_linear_score
+        fit, other = self._fit_linear_score, ("coefs_", "intercepts_")
+        if self._layer_sizes():
+            fit, other = self._fit_network, ("coef_", "intercept_")
         rest = fit(X, codes.astype(np.int8), loss, weights=weights, weight_bound=bound,
                    free_weights=sample_weight is not None, stages=[counting] if counts else [],
                    public=[labels_fact(classes, self.classes),
                            *self._weight_facts(sample_weight)],
                    released=[*(["offset_"] if loss.minimax else []),
                              *(["positive_ratio_"] if counts else [])])
+        # What an earlier fit released is not what this certificate is of.
+        for name in other:
+            vars(self).pop(name, None)
         self.classes_ = classes
         self.offset_ = float(self._mean_unit() * rest[:2].mean()) if loss.minimax else 0.0
         self.positive_ratio_ = None
@@ -246,7 +250,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         scores : ndarray of shape (n,)
         """
         check_is_fitted(self)
-        raw = self._predict_network(X) if self.hidden_layer_sizes else self._predict_raw(X)
+        raw = self._predict_network(X) if self._layer_sizes() else self._predict_raw(X)
         return raw - np.asarray(self.offset_, dtype=raw.dtype)
 
     def _fit_linear_score(self, X, codes, loss, **settings):
@@ -261,12 +265,12 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             return self.loss
         if self.solver != "auto":
             return "auc" if self._solvers[self.solver].minimax else "logistic"
-        return "auc" if self.hidden_layer_sizes else "logistic"
+        return "auc" if self._layer_sizes() else "logistic"
 
     def _auto_solver(self, problem):
         if problem.loss.minimax:
             return "sgda"
-        return "sgd" if self.hidden_layer_sizes else "gd"
+        return "sgd" if self._layer_sizes() else "gd"
 
     def _auc_loss(self, positive_ratio):
         # The greatest weight of a row is then 1, in the unit of the default clips.
@@ -274,12 +278,12 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         return AUCSquare(float(positive_ratio), scale, self._mean_unit())
 
     def _mean_unit(self):
-        return _NETWORK_MEAN_UNIT if self.hidden_layer_sizes else 1.0
+        return _NETWORK_MEAN_UNIT if self._layer_sizes() else 1.0
 
     def _ranking_logistic(self, n_samples, n_features):
         """Return the logistic loss with the clip that ranks best, a rule of public numbers."""
         epsilon, delta = self._budget(n_samples)
-        if delta == 0 or self.hidden_layer_sizes:
+        if delta == 0 or self._layer_sizes():
             return Logistic()
         signal = n_samples * gdp.mu(epsilon, delta) / (n_features + 1)
         return RankingLogistic(0.3 * float(np.clip(np.sqrt(signal / 50.0), 1.0, 2.0)))

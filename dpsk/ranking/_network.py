@@ -8,27 +8,26 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
 from dpsk._utils.blocks import row_blocks
 from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_integer
+from dpsk._utils.parameters import check_layers
 from dpsk.linear_model._base import LinearEstimator
 
-__all__ = ["NetworkScorer", "check_layers"]
-
-
-def check_layers(sizes):
-    """Raise a ValueError unless `sizes` is a tuple of widths, or an empty one."""
-    if not isinstance(sizes, (tuple, list)):
-        raise ValueError(f"hidden_layer_sizes={sizes!r}: must be a tuple of ints, such as (64,), "
-                         "or () for a linear score.")
-    for size in sizes:
-        check_integer("hidden_layer_sizes", size, low=1, remedy="a tuple of ints >= 1")
+__all__ = ["NetworkScorer"]
 
 
 class NetworkScorer(LinearEstimator):
     """Fit and prediction of a network with one raw prediction."""
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._layer_sizes()
+        return tags
+
+    def _layer_sizes(self):
+        """Return `hidden_layer_sizes` as a tuple of int, empty for a linear score."""
+        return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
+
     def _network(self, n_features):
-        return MLP(n_features, tuple(int(size) for size in self.hidden_layer_sizes), None,
-                   self.activation)
+        return MLP(n_features, self._layer_sizes(), None, self.activation)
 
     def _fit_network(self, X, codes, loss, *, weights=None, weight_bound=1.0,
                      free_weights=False, stages=(), public=(), released=()):
@@ -77,7 +76,8 @@ class NetworkScorer(LinearEstimator):
         model = self._network(X.shape[1])
         theta = model.packed(self.coefs_, self.intercepts_)
         raw = np.empty(len(X), X.dtype)
+        # Sums in double precision do not depend on the other rows.
         with np.errstate(all="ignore"):
             for part in row_blocks(len(X), max(model.sizes)):
-                raw[part] = model.forward(theta, self._bounded(X[part])).raw
+                raw[part] = model.forward(theta, self._bounded(X[part]), np.float64).raw
         return raw

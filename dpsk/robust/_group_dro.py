@@ -44,16 +44,17 @@ class DPGroupDROClassifier(LinearScorer):
     group_shares : dict or None, default=None
         Public shares of the groups among the rows. None: a hundredth of the budget goes to
         noisy counts; shares below 1 % then count as 1 %.
-    group_penalty : float, default=0.01
+    group_penalty : float, default=0.3
         The c that keeps weights near uniform.
     alpha : float, default=0.0
         Strength of the penalty on the coefficients.
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball"}, default="l2"
-        The balls constrain the coefficients to norm at most `radius` and ignore `alpha`.
+    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
+        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
+        `radius`, or are not negative and sum to it.
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
-        Radius of a ball; needed exactly there.
+        Radius of a set; needed exactly there.
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda".
     precondition : {"auto", True, False}, default="auto"
@@ -120,6 +121,10 @@ class DPGroupDROClassifier(LinearScorer):
     A group that depends on the label, such as "sex x label", makes the label part of the group:
     only its set of values is public, never which row has which.
 
+    In pipelines and searches groups travel by metadata routing, once they are asked for with
+    ``set_fit_request(groups=True)``. There is no `predict_proba`: weighting groups by their risk
+    leaves scores that are no log odds.
+
     References
     ----------
     Sagawa, Koh, Hashimoto, Liang (2020), Algorithm 1; Zhang, Lei, Ding, Xiang, Xu, Wang (2025),
@@ -128,7 +133,7 @@ class DPGroupDROClassifier(LinearScorer):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from dpsk.robust import DPGroupDROClassifier
+    >>> from dpsk import DPGroupDROClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> groups = X[:, 0] > 14
     >>> model = DPGroupDROClassifier(epsilon=1.0, random_state=0, group_labels=[False, True])
@@ -139,7 +144,7 @@ class DPGroupDROClassifier(LinearScorer):
     _solvers: ClassVar[dict] = SADDLE_SOLVERS
 
     def __init__(self, epsilon=1.0, *, delta=None, group_labels=None, group_shares=None,
-                 group_penalty=0.01, alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
+                 group_penalty=0.3, alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
                  solver="auto", precondition="auto", max_iter=None, learning_rate=None,
                  batch_size=None, clip_norm=None, data_norm=1.0,
                  data_norm_inf=None, fit_intercept=True,
@@ -195,7 +200,7 @@ class DPGroupDROClassifier(LinearScorer):
         weights = self._check_weights(sample_weight, X)
         classes, codes = self._encode_two(y)
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
-        labels, members = self._encode_groups(groups, classes, codes)
+        labels, members, fact = self._encode_groups(groups, classes, codes)
         shares = public_shares(self.group_shares, labels)
         counting = Counting(members, len(labels), self._group_loss)
         coef, intercept, rest = self._fit_with_rest(
@@ -203,9 +208,7 @@ class DPGroupDROClassifier(LinearScorer):
             self._group_loss(shares or _even(len(labels))), None, weights=weights,
             weight_bound=bound, free_weights=sample_weight is not None,
             stages=[counting] if shares is None else [],
-            public=[labels_fact(classes, self.classes),
-                    labels_fact(labels, self.group_labels, "group", "groups"),
-                    *self._weight_facts(sample_weight)],
+            public=[labels_fact(classes, self.classes), fact, *self._weight_facts(sample_weight)],
             released=["group_weights_", *(["group_shares_"] if shares is None else [])])
         self.classes_, self.groups_ = classes, labels
         self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
@@ -220,10 +223,13 @@ class DPGroupDROClassifier(LinearScorer):
         return "sgda"
 
     def _encode_groups(self, groups, classes, codes):
+        """Return the groups, the index of every row's, and what is public of them."""
         if groups is None and self.group_labels is None:
-            return classes, codes
+            return classes, codes, labels_fact(classes, self.classes, "group")
         groups = classes[codes] if groups is None else groups
-        return encode_groups(groups, self.group_labels, len(codes), type(self).__name__)
+        labels, members = encode_groups(groups, self.group_labels, len(codes),
+                                        type(self).__name__)
+        return labels, members, labels_fact(labels, self.group_labels, "group", "groups")
 
 
 def _even(n_groups):

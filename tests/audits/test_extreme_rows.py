@@ -12,7 +12,9 @@ from sklearn.base import clone
 
 from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, _base
 from dpsk._losses import (
+    AUCSquare,
     CappedPoisson,
+    GroupRisk,
     Huber,
     HuberisedHinge,
     Logistic,
@@ -22,8 +24,8 @@ from dpsk._losses import (
     Squared,
     SquaredHinge,
 )
-from dpsk._models import LinearModel
-from dpsk._oracle import GridSums, LeastSquaresOracle, Rows, RowSums, grid_bits
+from dpsk._models import MLP, LinearModel
+from dpsk._oracle import GridSums, LeastSquaresOracle, Rows, RowSums, SaddleSums, grid_bits
 from dpsk._privacy import sampling
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 from tests.estimators.pairs import build
@@ -82,6 +84,46 @@ def test_the_gradient_of_one_row_stays_within_the_clip_norm(name, clip_norm, dty
     assert worst <= clip_norm
     # The rows tried do reach the bound.
     assert worst > 0.9 * clip_norm
+
+
+SADDLES = {"auc": AUCSquare(0.01, 0.01), "unscaled": AUCSquare(0.01),
+           "groups": GroupRisk(Logistic(), (0.01, 0.99), 0.1, 3.0)}
+SADDLE_MODELS = {"linear": (LinearModel(3, None, True, 1.0), "float64"),
+                 "single": (LinearModel(3, None, False, 1e3), "float32"),
+                 "tanh": (MLP(3, (4,), None, "tanh"), "float32"),
+                 "relu": (MLP(3, (4, 2), None, "relu"), "float32")}
+
+
+@pytest.mark.parametrize("clip_norm", [1e-9, 1e-3, 0.5, 1e3])
+@pytest.mark.parametrize("kind", SADDLE_MODELS)
+@pytest.mark.parametrize("name", SADDLES)
+def test_no_block_of_a_saddle_gradient_and_no_difference_exceeds_its_clip(name, kind, clip_norm):
+    rng = np.random.default_rng(0)
+    loss, (model, dtype) = SADDLES[name], SADDLE_MODELS[kind]
+    worst = np.zeros(3)
+    for x in extreme_rows(rng, dtype, 100):
+        y = np.array([float(rng.integers(2))])
+        y = np.column_stack([y, rng.integers(2, size=1)]) if name == "groups" else y
+        weights = rng.choice([None, 0.0, 1e-12, 1.0, 7.0, 1e12, 1e300])
+        rows = Rows(x[None], y, None if weights is None else np.array([weights]),
+                    1.0 if weights is None else np.inf)
+        scale = 10.0**rng.uniform(-3, rng.choice([1, 30, 200]))
+        points = []
+        # Two points, from beside each other to far apart.
+        primal = scale * rng.normal(size=model.dimension + loss.n_extra)
+        for share in (0.0, 10.0**rng.uniform(-12, 1)):
+            moved = primal + share * scale * rng.normal(size=primal.shape)
+            points.append((moved, loss.dual_set.project(rng.normal(size=loss.dual_set.size))))
+        small = clip_norm * 10.0**rng.uniform(-6, 0)
+        with np.errstate(all="ignore"):
+            sums = SaddleSums(model, loss, rows, clip_norm, 2 * clip_norm)
+            answers = (*sums.gradients(*points[0]), sums.differences(*points, small))
+        lengths = [np.linalg.norm(answer) for answer in answers]
+        assert np.isfinite(lengths).all()
+        worst = np.maximum(worst, np.array(lengths) / [clip_norm, 2 * clip_norm, small])
+    assert worst.max() <= 1.0
+    # The rows tried do reach the bounds.
+    assert np.all(worst > 0.9) or (clip_norm > 1 and worst[0] > 0.9)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpsk import DPMLPClassifier, DPMLPRegressor, _base
+from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor, _base
 from dpsk._privacy import gdp
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.registry import coefficients
@@ -65,14 +65,45 @@ def test_the_noise_in_the_weights_is_what_is_declared(solver, cls, hidden, monke
     X[1] = 0.1
     # From zero, where nothing is learnt, so that what is left of a fit is its noise.
     monkeypatch.setattr(_base, "standard_normal", lambda stream, shape: np.zeros(shape))
+    noise_has_its_scale(lambda: make(solver, cls, hidden, learning_rate=1.0), np.sqrt(STEPS), X, y)
+
+
+@pytest.mark.parametrize("solver, options, factor", [
+    ("sgda", {"dual_share": 0.3, "momentum": 0.0}, 1 / np.sqrt(0.7)),
+    ("privatediff", {"period": 1}, 1.0)])
+def test_the_noise_in_the_weights_of_a_network_that_ranks(solver, options, factor, monkeypatch):
+    X, y = rows(1)
+    X[0] = 0.0
+    X[1] = 0.1
+    monkeypatch.setattr(_base, "standard_normal", lambda stream, shape: np.zeros(shape))
+
+    def make_ranking():
+        return DPAUCMaximizer(EPSILON, delta=DELTA, hidden_layer_sizes=(6, 5), loss="auc",
+                              solver=solver, max_iter=STEPS, clip_norm=CLIP, learning_rate=1.0,
+                              positive_ratio=0.5, batch_size=N,
+                              solver_options={"iterate": "last", **options})
+
+    # Steps that fall to zero.
+    falling = np.linalg.norm(1.0 - np.arange(STEPS) / STEPS)
+    noise_has_its_scale(make_ranking, factor * falling, X, y)
+
+
+def noise_has_its_scale(make_model, steps, X, y):
+    """Check the noise in 150 fits on rows that say nothing against its declared scale.
+
+    Parameters
+    ----------
+    make_model : callable () -> estimator
+    steps : float
+        Root of the sum of squared steps.
+    X, y : ndarray
+    """
     total, count = 0.0, 0
     for _ in range(150):
-        model = make(solver, cls, hidden, learning_rate=1.0)
-        model.fit(X, y, sample_weight=np.full(N, 1e-20))
-        moved = coefficients(model) / (
-            model.privacy_.noise_multiplier * CLIP / N * np.sqrt(STEPS))
+        model = make_model().fit(X, y, sample_weight=np.full(N, 1e-20))
+        moved = coefficients(model) / (model.privacy_.noise_multiplier * CLIP / N * steps)
         total, count = total + np.sum(np.square(moved, dtype=float)), count + moved.size
-    print(f"{cls.__name__} {solver} {hidden}: variance ratio {total / count:.4f} of {count}")
+    print(f"{model}: variance ratio {total / count:.4f} of {count}")
     assert chi2(count).sf(total) > LEVEL and chi2(count).cdf(total) > LEVEL
     # Two thirds of the noise, or three halves, would not pass.
     for factor in (4 / 9, 9 / 4):

@@ -17,9 +17,9 @@ from joblib import Parallel, delayed
 from scipy.stats import beta
 from sklearn.base import clone
 
-from dpsk import DPLinearRegression, DPLogisticRegression
-from dpsk._solvers import SOLVERS
-from tests.registry import SOLVER_PARAMS
+from dpsk import DPGroupDROClassifier, DPLinearRegression, DPLogisticRegression
+from dpsk._solvers import SADDLE_SOLVERS
+from tests.registry import ALL_SOLVERS, SOLVER_PARAMS
 
 D = 500
 LARGEST_CORRELATION = np.sqrt(beta.isf(1e-9, 0.5, (D - 1) / 2))
@@ -39,12 +39,15 @@ def rows(n=24):
 
 def estimator(solver="gd", **params):
     """Return an estimator that shows its noise; the rows are not whitened."""
-    cls = DPLinearRegression if "squared loss" in SOLVERS[solver].requires \
-        else DPLogisticRegression
+    cls = DPLogisticRegression
+    if "squared loss" in ALL_SOLVERS[solver].requires:
+        cls = DPLinearRegression
+    if ALL_SOLVERS[solver].minimax:
+        cls = DPGroupDROClassifier
     params = {"batch_size": 6, "max_iter": 3, **SOLVER_PARAMS.get(solver, {}), **params}
     return cls(solver=solver, delta=1e-3, fit_intercept=False, precondition=False,
                **{key: value for key, value in params.items()
-                  if key not in SOLVERS[solver].ignores})
+                  if key not in ALL_SOLVERS[solver].ignores})
 
 
 def noise(model):
@@ -71,7 +74,7 @@ def fit_in(method, tasks):
         return [result.get(timeout=120) for result in results]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_fits_in_one_process(solver):
     model, data = estimator(solver), rows()
     fits = [clone(model.fit(*data)).fit(*data) for _ in range(2)]
@@ -113,7 +116,7 @@ def test_fits_after_a_fork_between_two_fits():
     assert_unrelated([first, in_child, clone(model).fit(*data)])
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
     X, y = rows()
     model = estimator(solver, random_state=7)
@@ -129,12 +132,23 @@ def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
     ]
     for name, value in (("epsilon", 2.0), ("alpha", 0.2), ("learning_rate", 0.1),
                         ("max_iter", 4), ("random_state", 8), ("random_state", None)):
-        if name not in SOLVERS[solver].ignores:
+        if name not in ALL_SOLVERS[solver].ignores:
             variants.append(clone(model).set_params(**{name: value}).fit(X, y))
     weights = np.ones(len(y))
     weights[3] = 0.5
     variants.append(clone(model).fit(X, y, sample_weight=weights))
     assert_unrelated(variants)
+
+
+@pytest.mark.parametrize("solver", SADDLE_SOLVERS)
+def test_one_seed_gives_unrelated_noise_to_other_groups(solver):
+    X, y = rows()
+    model, groups = estimator(solver, random_state=7), np.arange(len(y)) % 3
+    fits = [clone(model).fit(X, y, groups=groups)]
+    np.testing.assert_array_equal(noise(fits[0]), noise(clone(model).fit(X, y, groups=groups)))
+    groups[3] = 1
+    fits += [clone(model).fit(X, y, groups=groups), clone(model).fit(X, y)]
+    assert_unrelated(fits)
 
 
 @pytest.mark.parametrize("method", [pytest.param("fork", marks=forking), "spawn"])
@@ -160,7 +174,7 @@ def test_one_seed_under_joblib():
         np.testing.assert_array_equal(noise(clone(model).fit(*fold)), noise(there))
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_one_seed_repeats_for_the_same_rows_however_they_are_stored(solver):
     X, y = rows()
     model = estimator(solver, random_state=7)

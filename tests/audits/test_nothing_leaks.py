@@ -13,7 +13,13 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from tests.estimators.pairs import build
-from tests.registry import ESTIMATORS, documented_solvers, pair_marks, takes_several_classes
+from tests.registry import (
+    ESTIMATORS,
+    documented_solvers,
+    every_fit_with_groups,
+    pair_marks,
+    takes_several_classes,
+)
 
 # Sizes that no public number of the fits below equals.
 N, D = 37, 3
@@ -53,7 +59,7 @@ def class_counts(cls, solver):
     """Return the numbers of classes to fit, 0 for a regression."""
     if not is_classifier(cls()):
         return (0,)
-    return (2, 3) if takes_several_classes(solver) else (2,)
+    return (2, 3) if takes_several_classes(cls, solver) else (2,)
 
 
 PAIRS = [(cls, solver) for _, cls in sorted(ESTIMATORS.items())
@@ -130,7 +136,10 @@ def test_released_attributes_do_depend_on_the_rows(cls, solver, noise_times):
     model = make(cls, solver).fit(X, y)
     changed = X.copy()
     changed[:9] = [0.4, -0.3, 0.2]
-    other = clone(model).fit(changed, np.roll(y, 1))
+    targets = np.roll(y, 1)
+    # Another number of each label, too.
+    targets[:9] = y[0]
+    other = clone(model).fit(changed, targets)
     for attribute in model.privacy_.released:
         here, there = (list(contents(getattr(one, attribute))) for one in (model, other))
         assert here != there
@@ -173,6 +182,27 @@ def test_nothing_is_printed_or_warned_that_depends_on_the_rows(cls, solver, caps
         captured = capsys.readouterr()
         outputs.add(captured.out + captured.err)
     assert len(outputs) == 1
+
+
+@every_fit_with_groups
+@pytest.mark.parametrize("labels", [None, ["north", "south", "west"]])
+def test_groups_show_in_released_attributes_only(cls, solver, labels, noise_times):
+    noise_times(0.0)
+    X, y = rows(cls)
+    groups = np.resize(["north", "south", "west", "north"], N)
+    model = make(cls, solver, group_labels=labels, precondition=False)
+    model.fit(X, y, groups=groups)
+    assert {"group_weights_", "group_shares_"} <= set(model.privacy_.released)
+    changed = groups.copy()
+    changed[5] = "west"
+    assert changed[5] != groups[5]
+    other = clone(model).fit(X, y, groups=changed)
+    assert other.privacy_ == model.privacy_
+    for attribute, value in vars(model).items():
+        here, there = (list(contents(v)) for v in (value, vars(other)[attribute]))
+        assert (here != there) == (attribute in model.privacy_.released), attribute
+    for path, leaf in contents(vars(model)):
+        assert not path.endswith(".array") or N not in leaf[1], path
 
 
 @every_pair

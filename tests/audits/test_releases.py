@@ -153,7 +153,7 @@ def slopes_ratio(model, released, case):
 
 
 def slopes_clip_and_std(released):
-    clip = tempering.CLIP_SHARE * np.linalg.norm(released[1])
+    clip = tempering.slope_clip(SimpleNamespace(usual_weight=1.0)) * np.linalg.norm(released[1])
     # Four slopes, each moved by twice the clip.
     return clip, 4.0 * clip / MU_SLOPES
 

@@ -3,14 +3,18 @@
 And without noise and clips the saddle solvers reach the saddle point.
 """
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import chi2
 
 from dpsk._losses import AUCSquare, GroupRisk, Logistic
+from dpsk._losses.saddle import Interval, SaddleLoss
 from dpsk._models import LinearModel
-from dpsk._oracle import Rows
+from dpsk._oracle import Rows, SaddleDifferenceOracle
 from dpsk._penalties import PENALTIES
 from dpsk._privacy.calibrate import calibrate
 from dpsk._privacy.events import tally
@@ -55,6 +59,65 @@ def test_noise_in_both_steps_keeps_the_claim():
     solver = solver.configured(problem)
     z = calibrate(solver.plan(problem), EPSILON, DELTA)
     assert lower_bound(z, z) <= EPSILON
+
+
+@dataclass(frozen=True)
+class Coupled(SaddleLoss):
+    """The same function, of one extra primal number x; targets hold z."""
+
+    n_extra = 1
+    dual_set = Interval(10.0, 1.0)
+    saddle_defaults: ClassVar[dict] = {
+        "max_iter": 1, "clip_norm": 1.0 / N, "dual_clip_norm": 1.0 / N, "gain": 1.0,
+        "dual_step": 1.0, "dual_share": 0.5}
+
+    def value(self, y, z, extra, dual):
+        return dual[0] * (y + 2.0 * extra[0])
+
+    def gradients(self, y, z, extra, dual):
+        ones = np.ones((len(y), 1))
+        return np.zeros(len(y)), 2.0 * dual[0] * ones, (y[:, None] + 2.0 * extra[0])
+
+
+class UnnoisedDual(SaddleDifferenceOracle):
+    """Answers as printed: the dual point that follows is a function of all rows."""
+
+    def dual_gradient(self, primal, dual):
+        return self._sums.dual_gradient(primal, dual) / N
+
+
+def real_lower_bound(oracle, noise, runs):
+    """Return the lower bound from runs of the solver, whether its first step went down."""
+    problem = Problem(n_samples=N, model=LinearModel(1, None, False, 1.0), loss=Coupled(),
+                      penalty=PENALTIES["l2"](alpha=0.0, l1_ratio=0.5, radius=None, free_rows=1),
+                      epsilon=EPSILON, delta=DELTA)
+    solver = SADDLE_SOLVERS["privatediff"](max_iter=1, iterate="last").configured(problem)
+    plan = solver.plan(problem)
+    z = calibrate(plan, EPSILON, DELTA) if noise is None else noise
+    hits = []
+    for last in (0.5, -0.5):
+        rows = Rows(np.zeros((N, 1)), np.append(np.resize([0.5, -0.5], N - 2), [0.0, last]))
+        points = []
+        for _ in range(runs):
+            answering = oracle.open(problem, plan, solver.clip_bounds, rows, z, EntropyStream(),
+                                    Ledger(plan(z)))
+            points.append(solver.minimize(answering, problem.penalty, problem.start(None)).theta)
+        hits.append(int(np.sum(np.array(points)[:, 1] < 0)))
+    return epsilon_lower_bound(hits[0], runs, hits[1], runs, delta=DELTA, level=LEVEL)
+
+
+def test_our_solver_breaks_its_claim_if_its_oracle_leaves_the_dual_step_without_noise():
+    printed = np.sqrt(8 * np.log(1 / DELTA)) / EPSILON / N
+    found = real_lower_bound(UnnoisedDual, printed, 600)
+    print(f"A2, un-noised dual step in our solver: epsilon >= {found:.2f} of {EPSILON}")
+    assert found > 2 * EPSILON
+
+
+def test_our_solver_with_its_own_oracle_keeps_the_claim():
+    """False-alarm rate at most 2e-7."""
+    found = real_lower_bound(SaddleDifferenceOracle, None, 1_500)
+    print(f"A2, our solver and oracle: epsilon >= {found:.2f} of {EPSILON}")
+    assert found <= EPSILON
 
 
 def _auc_problem(X, alpha=0.0, loss=None, penalty="l2"):
@@ -133,22 +196,27 @@ def test_noise_of_both_blocks_has_the_declared_scale(name, batch_size, factor, n
     """Two-sided at level 1e-8; 2/3 and 3/2 of the scale are far outside."""
     noise_times(factor)
     X, y = np.zeros((200, 300)), np.zeros((200, 2))
-    loss = GroupRisk(Logistic(), (0.5, 0.5), 1.0, 3.0)
+    loss = GroupRisk(Logistic(), (1 / 300,) * 300, 1.0, 3.0)
     problem = _auc_problem(X, 0.0, loss)
     solver = SADDLE_SOLVERS[name](max_iter=4, batch_size=batch_size, clip_norm=0.5,
                            dual_clip_norm=2.0).configured(problem)
     plan = solver.plan(problem)
-    oracle = solver.oracle.open(problem, plan, solver.clip_bounds, Rows(X, y), 1.0,
-                                EntropyStream(), Ledger(plan(1.0)))
+    # Rows so light that answers are noise.
+    oracle = solver.oracle.open(problem, plan, solver.clip_bounds,
+                                Rows(X, y, np.full(200, 1e-30)), 1.0, EntropyStream(),
+                                Ledger(plan(1.0)))
     start = np.zeros(300), loss.dual_set.start
     if name == "sgda":
-        noise = oracle.gradients(*start)[0] / (0.5 / np.sqrt(1 - solver.dual_share))
+        noise, dual_noise = oracle.gradients(*start)
+        noise = noise / (0.5 / np.sqrt(1 - solver.dual_share))
+        dual_noise = dual_noise / (2.0 / np.sqrt(solver.dual_share))
     else:
-        noise = oracle.gradient(*start) / 0.5
+        noise, dual_noise = oracle.gradient(*start) / 0.5, oracle.dual_gradient(*start) / 2.0
         moved = oracle.difference((start[0] + 0.01, start[1]), start)
         bound = np.sqrt(300) * 0.01 * solver.slopes[0]
         assert _plausible(moved * batch_size / bound) == (factor == 1.0)
     assert _plausible(noise * batch_size) == (factor == 1.0)
+    assert _plausible(dual_noise * batch_size) == (factor == 1.0)
 
 
 def _plausible(noise):

@@ -76,7 +76,7 @@ CASES = [pytest.param(kind, solver, run, id=f"{kind}-{solver}-{run}")
          for run in range(len(RUNS[solver]))
          # The squared hinge bounds no slope.
          if (params.get("loss") is None or "loss.lipschitz" not in SOLVERS[solver].requires)
-         and (kind not in SEVERAL or takes_several_classes(solver))]
+         and (kind not in SEVERAL or takes_several_classes(cls, solver))]
 #: Solvers inside sets, run in test_zero_noise_in_sets.
 IN_SETS = {"accmd", "frank_wolfe"}
 WHITENED = [case for case in CASES if SOLVERS[case.values[1]].whitens]

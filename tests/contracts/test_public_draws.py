@@ -19,6 +19,7 @@ from dpsk._privacy.sampling import EntropyStream, open_stream, random_index, ran
 from dpsk._solvers import SOLVERS
 from dpsk._solvers.schedules import ITERATE
 from tests.registry import (
+    ALL_SOLVERS,
     every_fit,
     make_estimator,
     make_loss,
@@ -33,7 +34,7 @@ from tests.registry import (
 
 @every_fit
 def test_noise_is_calibrated_to_the_number_of_steps_that_was_drawn(cls, solver):
-    if not {"iterate", "rounds"} & set(SOLVERS[solver].options()):
+    if not {"iterate", "rounds"} & set(ALL_SOLVERS[solver].options()):
         return
     options = {} if solver == "rrpsgd" else {"iterate": "random"}
     seen = {}

@@ -1,7 +1,10 @@
 """Saddle losses and the clipped sums over them: derivatives, sets, and enforced clips."""
 
+import itertools
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpsk._losses import Logistic
 from dpsk._losses.auc_square import AUCSquare
@@ -66,11 +69,18 @@ def test_the_surrogate_is_the_mean_square_over_pairs():
 def test_the_simplex_projection_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     y = 3 * rng.normal(size=6)
-    found = Simplex(6, 0.0).project(y)
+    found = Simplex((1 / 6,) * 6, 0.0).project(y)
     assert found.sum() == pytest.approx(1) and found.min() >= 0
     others = rng.dirichlet(np.ones(6), size=500)
     # The variational inequality of a projection.
     assert np.all((others - found) @ (y - found) <= 1e-12)
+
+
+@pytest.mark.parametrize("point", [[1e300, -1e300, 0.0], [1e20, 1e20, 1.0], [0.0] * 3,
+                                   [-1e17] * 3])
+def test_the_simplex_projection_of_far_points_is_on_the_simplex(point):
+    found = Simplex((1 / 3,) * 3, 0.0).project(np.array(point))
+    assert found.sum() == pytest.approx(1) and found.min() >= 0
 
 
 def test_the_interval_projection_clips():
@@ -99,7 +109,9 @@ def test_wide_clips_leave_the_plain_sums(name, kind):
     h = 1e-5 if kind == "linear" else 1e-3
 
     def total(point, y):
-        raw = model.forward(point[:model.dimension], rows.X).raw.astype(float)
+        theta = point[:model.dimension]
+        raw = (model.predict_raw(theta, rows.X) if model.is_linear
+               else model.forward(theta, rows.X).raw.astype(float))
         return loss.value(rows.y, raw, point[model.dimension:], y).sum()
 
     slope = (total(primal + h * direction, dual) - total(primal - h * direction, dual)) / (2 * h)
@@ -125,6 +137,55 @@ def test_differences_are_clipped_and_else_the_difference_of_clipped_sums(name, k
         whole = sums.gradients(moved, dual)[0] - sums.gradients(primal, dual)[0]
         if 2 * np.linalg.norm(whole) < clip:
             np.testing.assert_allclose(found, whole, rtol=2e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("share", [2.0**-20, 2.0**-13, 0.5])
+@every_model
+@every_loss
+def test_replacing_a_row_moves_a_sum_of_differences_by_twice_its_clip(name, kind, share):
+    """However far the clip is below that of the gradients whose difference it is of."""
+    loss, model, rows, primal, dual = make(name, kind, n=700)
+    clip = 0.5 * share
+    # Points so far apart that differences are long beside the clip, and more so at the end.
+    moved = primal + share
+    new = primal + 3.0
+    totals = []
+    for row, target in ((rows.X[0], 0.0), (-rows.X[0], 1.0), (1e6 * rows.X[1], 1.0)):
+        X, y = rows.X.copy(), rows.y.copy()
+        X[350] = row
+        y[350] = target
+        sums = SaddleSums(model, loss, Rows(X, y), 0.5, 0.1)
+        totals.append([sums.differences((point, dual), (primal, dual), clip)
+                       for point in (moved, new)])
+        np.testing.assert_array_equal(X[350], row)
+    for here, there in itertools.combinations(totals, 2):
+        for one, other in zip(here, there, strict=True):
+            assert np.linalg.norm(one - other) <= 2 * clip
+
+
+@every_model
+@every_loss
+def test_equal_points_have_no_difference_whatever_the_block(name, kind):
+    loss, model, rows, primal, dual = make(name, kind, n=1500)
+    point = (primal, dual)
+    sums = SaddleSums(model, loss, rows, 0.5, 0.1)
+    assert not sums.differences(point, point, 1e-6).any()
+
+
+@every_loss
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_have_the_sums_of_dense_ones_without_a_dense_copy(name, dtype):
+    loss, model, rows, primal, dual = make(name, n=50)
+    X = (3 * rows.X * (rows.X > 0)).astype(dtype)
+    dense, thin = (SaddleSums(model, loss, Rows(table, rows.y), 0.5, 0.1)
+                   for table in (X, sparse.csr_matrix(X)))
+    batch = np.array([3, 7, 8, 41])
+    for read in (None, batch):
+        here, there = (np.concatenate([
+            *sums.gradients(primal, dual, read), sums.dual_gradient(primal, dual, read),
+            sums.differences((primal + 0.1, dual), (primal, dual), 0.01, read)])
+            for sums in (dense, thin))
+        np.testing.assert_allclose(here, there, rtol=1e-12, atol=1e-12)
 
 
 def test_a_row_that_is_not_finite_is_left_out_of_every_sum():

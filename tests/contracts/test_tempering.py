@@ -1,5 +1,6 @@
 """The factor that rescales scores after a fit: its slopes, its rule and its price."""
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpsk._privacy.events import Composed, tally
 from dpsk._privacy.gdp import mu
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import open_stream
-from dpsk._solvers.tempering import CLIP_SHARE, best_factor, tempering_plan
+from dpsk._solvers.tempering import best_factor, slope_clip, tempering_plan
 from tests.registry import make_loss, make_targets
 
 likelihoods = pytest.mark.parametrize("name", ["logistic", "multinomial"])
@@ -27,7 +28,7 @@ def table(name, seed=0, n=N):
     return X, make_targets(name, n, rng), rng
 
 
-def along(name, kind, X, y, theta, z=1e-9, clip_share=CLIP_SHARE):
+def along(name, kind, X, y, theta, z=1e-9, clip_share=0.3):
     """Return an oracle along theta, of nearly no noise unless z says otherwise."""
     outputs = theta.shape[1] if theta.ndim == 2 else None
     model, loss = LinearModel(X.shape[1], outputs, False, 1.0), make_loss(name)
@@ -62,7 +63,7 @@ def test_slopes_are_derivatives_of_the_mean_loss_along_the_ray(name, kind):
 def test_replacing_any_row_moves_a_slope_by_at_most_twice_the_clip(name, kind):
     X, y, rng = table(name, n=40)
     theta = direction(name, rng)
-    bound = CLIP_SHARE * np.linalg.norm(theta)
+    bound = 0.3 * np.linalg.norm(theta)
     # Scores are largest along the coefficients.
     straight = theta if theta.ndim == 1 else np.linalg.svd(theta)[0][:, 0]
     extremes = [straight, -straight, [0.0, 0.0, 0.0], [1e300, -1e300, 1e300], [1e-320, 0, 0]]
@@ -125,7 +126,9 @@ def test_a_ridge_counts_along_the_ray():
     assert best_factor(oracle, penalty, theta) == pytest.approx(2 / 3, abs=0.05)
 
 
-CASES = [({}, True), ({"solver": "sgd"}, True), ({"solver": "gd", "alpha": 0.1}, True),
+CASES = [({}, True), ({"solver": "sgd"}, True), ({"solver": "gd", "alpha": 0.1}, False),
+         ({"solver": "gd", "alpha": 0.1, "temperature": True}, True),
+         ({"precondition": False}, False),
          ({"temperature": False}, False), ({"clip_norm": 0.2}, False),
          ({"clip_norm": np.inf}, False), ({"clip_norm": 0.2, "temperature": True}, True),
          ({"solver": "svrg", "alpha": 0.1}, False),
@@ -148,7 +151,7 @@ def test_temperature_is_found_where_the_default_clip_bites(params, expected, led
 def test_slopes_take_a_fiftieth_of_the_budget(ledgers):
     X, y, _ = table("logistic")
     fits = [DPLogisticRegression(delta=1e-3, temperature=temperature, precondition=False).fit(X, y)
-            for temperature in ("auto", False)]
+            for temperature in (True, False)]
     (slope, count), = (item for item in tally(ledgers[0].plan).items() if item[1] == 4)
     assert count * slope.mu**2 == pytest.approx(0.02 * mu(1.0, 1e-3)**2)
     ratio = fits[0].privacy_.noise_multiplier / fits[1].privacy_.noise_multiplier
@@ -187,9 +190,48 @@ def test_probabilities_of_a_clipped_fit_are_nearer_to_the_truth():
     assert losses[0] < losses[1] - 0.005
 
 
-def test_scores_of_several_classes_of_sparse_rows_are_left_alone():
+def test_scores_of_more_classes_than_columns_are_left_alone():
+    X, _, rng = table("multinomial")
+    for n_classes, expected in ((4, True), (5, False)):
+        y = rng.integers(n_classes, size=N)
+        model = DPLogisticRegression(precondition=True).fit(X, y)
+        assert (model.temperature_ is not None) == expected
+
+
+def test_slopes_of_sparse_rows_are_those_of_dense_ones():
     X, y, _ = table("multinomial")
-    assert DPLogisticRegression().fit(X, y).temperature_ is not None
-    assert DPLogisticRegression().fit(sparse.csr_matrix(X), y).temperature_ is None
-    with pytest.raises(ValueError, match="several classes of sparse rows"):
-        DPLogisticRegression(temperature=True).fit(sparse.csr_matrix(X), y)
+    fits = [DPLogisticRegression(solver="gd", precondition=False, temperature=True,
+                                 random_state=0).fit(form(X), y)
+            for form in (np.asarray, sparse.csr_matrix)]
+    assert fits[0].temperature_ == fits[1].temperature_ > 1.0
+
+
+def test_the_clip_of_slopes_follows_the_class_weights():
+    X, y, _ = table("logistic")
+    model = DPLogisticRegression(class_weight={0: 1.0, 1: 20.0}).fit(X, y)
+    clips = {bound.name: bound.value for bound in model.privacy_.enforced}
+    assert clips["slope_clip"] == pytest.approx(20 * 0.3)
+    free = SimpleNamespace(usual_weight=1.0)
+    assert slope_clip(free) == pytest.approx(0.3)
+
+
+def test_no_two_plans_share_a_key(monkeypatch):
+    """One seed and one table: the same noise under two multipliers would give away its sums."""
+    X, y, _ = table("multinomial", n=60)
+    keys, opened = {}, _base.open_stream
+
+    def recording(seed, context):
+        parts = list(context())
+        latest[:] = [tuple(parts)] if parts[0] != b"public draws" else latest
+        return opened(seed, lambda: iter(parts))
+
+    latest = []
+    monkeypatch.setattr(_base, "open_stream", recording)
+    for solver, temperature, precondition, alpha, form in itertools.product(
+            ("gd", "sgd"), ("auto", True, False), ("auto", False), (0.0, 0.1),
+            (np.asarray, sparse.csr_matrix)):
+        model = DPLogisticRegression(
+            solver=solver, temperature=temperature, precondition=precondition, alpha=alpha,
+            max_iter=2, random_state=1).fit(form(X), y)
+        assert keys.setdefault(latest[0], model.privacy_.event) == model.privacy_.event
+    assert len(keys) > 12

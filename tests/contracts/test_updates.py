@@ -11,6 +11,7 @@ from dpsk._penalties import PENALTIES
 from dpsk._solvers import SOLVERS, Problem
 from dpsk._solvers.updates import train
 from tests.registry import (
+    ALL_SOLVERS,
     coefficients,
     every_fit,
     make_estimator,
@@ -115,6 +116,6 @@ def test_schedules_of_theorems_are_refused_for_networks(schedule):
 def test_step_options_leave_finite_coefficients(cls, solver):
     steps = {"learning_rate": 1e-3, "max_iter": 2}
     model = make_estimator(cls, solver, **{
-        key: value for key, value in steps.items() if key not in SOLVERS[solver].ignores})
+        key: value for key, value in steps.items() if key not in ALL_SOLVERS[solver].ignores})
     model.fit(*training_rows(model))
     assert np.all(np.isfinite(coefficients(model)))

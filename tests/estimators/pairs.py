@@ -5,33 +5,39 @@ import re
 import numpy as np
 import pytest
 
-from dpsk._solvers import SOLVERS
 from dpsk._solvers.base import REQUIREMENTS
-from tests.registry import ESTIMATORS, documented_solvers, is_linear, make_estimator
+from tests.registry import ALL_SOLVERS, ESTIMATORS, documented_solvers, is_linear, make_estimator
 
 REFUSED = [pytest.param(cls, solver, id=f"{name}-{solver}")
            for name, cls in sorted(ESTIMATORS.items())
-           for solver in sorted(set(SOLVERS) - documented_solvers(cls))]
+           for solver in sorted(set(cls._solvers) - documented_solvers(cls))]
 every_refusal = pytest.mark.parametrize("cls, solver", REFUSED)
 
 
 def build(cls, solver, **params):
     """Return an estimator with `solver`, leaving out what that solver has no use for."""
     return make_estimator(cls, solver, **{key: value for key, value in params.items()
-                                          if key not in SOLVERS[solver].ignores})
+                                          if key not in ALL_SOLVERS[solver].ignores})
 
 
-def bounds_gradients(cls):
+def bounds_gradients(cls, solver="auto"):
     """Whether the loss bounds the gradient of a row, so that clip_norm=inf is accepted."""
-    if not is_linear(cls):
+    saddle = all(ALL_SOLVERS[name].minimax for name in
+                 (documented_solvers(cls) if solver == "auto" else [solver]))
+    if saddle or not is_linear(cls):
         return False
     model = cls()
     loss = model._loss() if hasattr(model, "_loss") else model._binary_loss()
     return bool(np.isfinite(loss.lipschitz))
 
 
+def ranks_pairs(cls, solver):
+    """Whether a fit is by the loss of pairs, whose threshold is midway between mean scores."""
+    return "positive_ratio" in cls().get_params() and ALL_SOLVERS[solver].minimax
+
+
 def requirement_texts(solver):
     """Return patterns of what the requirements of `solver` say when they are not met."""
     return [re.escape(REQUIREMENTS[name][1].format(solver=solver, loss="LOSS"))
-            .replace("LOSS", r"\w+") for name in SOLVERS[solver].requires] + [
+            .replace("LOSS", r"\w+") for name in ALL_SOLVERS[solver].requires] + [
         f"solver='{solver}' rests on rows that enter linearly.*use solver='gd' or 'sgd'\\."]

@@ -10,16 +10,20 @@ from sklearn.base import is_classifier
 from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from dpsk._penalties import CONSTRAINTS
 from dpsk._privacy import sampling
-from dpsk._solvers import SOLVERS
 from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import (
+    ALL_SOLVERS,
     ESTIMATORS,
     LINEAR,
+    batch_solver,
     coefficients,
     documented_solvers,
     every_estimator,
     every_linear_estimator,
     is_linear,
+    plain_solver,
+    takes_pure_epsilon,
+    takes_several_classes,
     training_rows,
 )
 
@@ -47,6 +51,11 @@ _REFUSED_WHERE_KNOWN = {
     "fit_intercept": ["yes", None, 1, 0.0],
     "precondition": ["yes", None, 1, "always", 0.0],
     "data_norm_inf": [0, -1.0, math.nan, math.inf, "max", 1e-30, 1e30, True],
+    "positive_ratio": [0, 1, 0.0, -0.2, 1e-5, math.nan, math.inf, "half", True],
+    "group_labels": [[1], [], "ab", 3, [[0, 1]], ["a", "a"]],
+    "group_shares": ["even", 0.5, [0.5, 0.5], {}, {0: 0.5}, {0: 0.5, 2: 0.5}, {0: 0.0, 1: 1.0},
+                     {0: math.nan, 1: 0.5}, {0: 2.0, 1: 0.5}, {0: "half", 1: 0.5}],
+    "group_penalty": [-1e-9, math.nan, math.inf, "0", None, True],
     "hidden_layer_sizes": [0, -1, (0,), (3, 1.5), "128", None, ("a",), True, 10**7],
     "activation": ["logistic", None, 1],
     "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
@@ -56,7 +65,7 @@ _REFUSED_WHERE_KNOWN = {
     "class_weight": ["balanced", "equal", 2.0, [1.0, 2.0], {0: 0.0}, {0: -1.0}, {1: math.nan},
                      {0: math.inf}, {0: None}, {0: "1"}, {0: True}, {0: 1e11}, {0: 1e-11},
                      {0: 5e-324}],
-    "loss": ["hinge", None, "logistic", 1],
+    "loss": ["hinge", None, "absolute_error", 1],
 }
 _REFUSED_BY = {
     **{cls: {"data_norm": [None]} for cls in LINEAR.values()},
@@ -75,7 +84,7 @@ _CASES = [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}-{i}")
 _GAUSSIAN = [pytest.param(cls, solver, id=f"{name}-{solver}")
              for name, cls in sorted(ESTIMATORS.items())
              for solver in sorted(documented_solvers(cls))
-             if "delta > 0" in SOLVERS[solver].requires]
+             if "delta > 0" in ALL_SOLVERS[solver].requires]
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +115,7 @@ def refusal(model, X=None, y=None):
 @pytest.mark.parametrize("name, value", _EVERYWHERE)
 def test_a_bad_value_is_refused(cls, name, value):
     # Options of the solver are checked by one that has some.
-    solver = {"solver": "gd"} if name == "solver_options" else {}
+    solver = {"solver": plain_solver(cls)} if name == "solver_options" else {}
     text = refusal(cls(**{name: value, **solver}))
     assert name in text
     if name == "random_state":
@@ -123,7 +132,7 @@ def test_a_bad_value_is_refused(cls, name, value):
 def test_a_bad_value_of_its_own_is_refused(cls, name, value):
     text = refusal(cls(**{name: value}))
     assert text.startswith(name)
-    shown = next(iter(value.values())) if isinstance(value, dict) else value
+    shown = next(iter(value.values()), value) if isinstance(value, dict) else value
     assert repr(shown) in text
 
 
@@ -131,7 +140,7 @@ def test_a_bad_value_of_its_own_is_refused(cls, name, value):
 @pytest.mark.parametrize("penalty", sorted(CONSTRAINTS))
 @pytest.mark.parametrize("radius", [None, 0, -1.0, math.nan, math.inf, "1", True])
 def test_a_set_needs_a_radius(cls, penalty, radius):
-    text = refusal(cls(penalty=penalty, radius=radius, solver="gd"))
+    text = refusal(cls(penalty=penalty, radius=radius, solver=plain_solver(cls)))
     assert f"radius={radius!r}" in text and repr(penalty) in text
 
 
@@ -145,8 +154,10 @@ def test_balanced_class_weights_are_refused_with_the_reason(cls):
     text = refusal(cls(class_weight={77: 1.0}))
     assert "77" in text and "not a class" in text and "classes=" in text
     # A declared class that does not occur may have a weight.
+    X, y = training_rows(cls())
+    labels, zeros = ([0, 1, 2], y) if takes_several_classes(cls) else ([0, 2], np.zeros(len(y)))
     with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
-        cls(classes=[0, 1, 2], class_weight={2: 3.0}).fit(*training_rows(cls()))
+        cls(classes=labels, class_weight={2: 3.0}).fit(X, zeros)
 
 
 @every_estimator
@@ -160,12 +171,12 @@ def test_warm_start_is_no_parameter(cls):
 @every_linear_estimator
 def test_whitening_where_it_has_no_use_is_refused(cls):
     X, y = training_rows(cls())
-    text = refusal(cls(precondition=True, solver="gd", delta=0.0))
+    text = refusal(cls(precondition=True, solver=plain_solver(cls), delta=0.0))
     assert "precondition=True" in text or "delta=0.0" in text
     for solver in sorted(documented_solvers(cls)):
-        if not SOLVERS[solver].whitens:
+        if not ALL_SOLVERS[solver].whitens:
             assert "precondition=True" in refusal(build(cls, solver, precondition=True))
-    text = refusal(cls(precondition=True, solver="gd"), sp.csr_matrix(X), y)
+    text = refusal(cls(precondition=True, solver=plain_solver(cls)), sp.csr_matrix(X), y)
     assert "precondition=True" in text and "dense" in text
 
 
@@ -173,7 +184,7 @@ def test_whitening_where_it_has_no_use_is_refused(cls):
 def test_an_infinite_clip_norm_is_refused_where_the_loss_bounds_nothing(cls):
     if bounds_gradients(cls):
         return
-    for solver in ("gd", "sgd"):
+    for solver in sorted({"gd", "sgd", "sgda", "privatediff"} & documented_solvers(cls)):
         text = refusal(cls(solver=solver, clip_norm=math.inf))
         assert "clip_norm=inf" in text and "finite" in text
 
@@ -203,7 +214,7 @@ def test_delta_zero_is_refused_by_a_solver_with_gaussian_noise(cls, solver):
 @every_estimator
 def test_a_delta_that_sampling_alone_would_meet_is_refused(cls):
     # A row is in one of 5 batches of 1 in 80 with probability 0.061.
-    model = cls(solver="sgd", batch_size=1, max_iter=5, delta=0.07)
+    model = cls(solver=batch_solver(cls), batch_size=1, max_iter=5, delta=0.07)
     text = refusal(model)
     assert "delta" in text and "0.07" in text
 
@@ -240,16 +251,19 @@ def test_one_class_is_refused_only_when_classes_are_inferred():
 def test_boundary_values_are_not_refused(cls, monkeypatch):
     monkeypatch.undo()
     X, y = training_rows(cls())
-    unclipped = [{"delta": 0}, {"clip_norm": math.inf}] if bounds_gradients(cls) else []
+    unclipped = [{"delta": 0}] if is_linear(cls) and takes_pure_epsilon(cls) else []
+    unclipped += [{"clip_norm": math.inf}] if bounds_gradients(cls) else []
+    solver = plain_solver(cls)
     own = [{"l1_ratio": 1, "penalty": "elasticnet", "alpha": 1},
            {"penalty": "l1_ball", "radius": 1}, {"penalty": "l2_ball", "radius": 1e-9},
-           {"radius": -1, "penalty": "l2"}, {"precondition": np.True_, "solver": "gd"},
+           {"radius": -1, "penalty": "l2"}, {"precondition": np.True_, "solver": solver},
            {"precondition": False}]
     if not is_linear(cls):
         own = [{"hidden_layer_sizes": size} for size in (3, (), [4, np.int64(2)])]
-    for params in [{"epsilon": 1}, {"epsilon": np.float32(1)}, {"clip_norm": 1e9, "solver": "gd"},
-                   {"data_norm": 1e-6}, {"max_iter": np.int64(2), "solver": "gd"},
-                   {"solver": "sgd", "batch_size": 10**9}, {"random_state": np.int64(3)},
+    for params in [{"epsilon": 1}, {"epsilon": np.float32(1)}, {"data_norm": 1e-6},
+                   {"clip_norm": 1e9, "solver": solver}, {"random_state": np.int64(3)},
+                   {"max_iter": np.int64(2), "solver": solver},
+                   {"solver": batch_solver(cls), "batch_size": 10**9},
                    {"solver_options": {}}, *unclipped, *own]:
         model = cls(**params).fit(X, y)
         assert np.all(np.isfinite(coefficients(model)))

@@ -9,9 +9,9 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpsk._solvers import SOLVERS
 from tests.estimators.pairs import build, every_refusal, requirement_texts
 from tests.registry import (
+    ALL_SOLVERS,
     ESTIMATORS,
     documented_solvers,
     every_estimator,
@@ -31,7 +31,7 @@ def _expected(estimator):
     """Return the checks that must fail; rows that are refused fail no check of weights."""
     kinds = ["dense", "sparse"] if estimator.__sklearn_tags__().input_tags.sparse else ["dense"]
     weights = {f"check_sample_weight_equivalence_on_{kind}_data": _REASON for kind in kinds}
-    solver = SOLVERS.get(estimator.solver)
+    solver = ALL_SOLVERS.get(estimator.solver)
     steps = solver is None or "max_iter" not in solver.ignores or not is_classifier(estimator)
     return weights if steps else {**weights, **_NO_STEPS}
 

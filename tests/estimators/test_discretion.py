@@ -16,6 +16,7 @@ from tests.registry import (
     every_estimator,
     every_fit,
     is_linear,
+    takes_groups,
     training_rows,
 )
 
@@ -127,6 +128,24 @@ _CLASSES = {
     "objects for words": (np.array([31337, "no"] * 10, dtype=object), {"classes": ["no", "yes"]},
                           "y|classes|<"),
 }
+_GROUPS = {
+    "continuous": (np.linspace(0.5, _NUMBER, 20), {}, "Unknown label type: continuous"),
+    "one word": (np.full(20, _WORD), {}, "one class only.*group_labels="),
+    "undeclared number": (np.array([0, 31337] * 10), {"group_labels": [0, 1]},
+                          "outside group_labels="),
+    "undeclared word": (np.array(["no", _WORD] * 10), {"group_labels": ["no", "yes"]},
+                        "outside group_labels="),
+    "words for numbers": (np.array([_WORD, "1"] * 10), {"group_labels": [0, 1]}, "group"),
+    "nan": (np.where(_LONG > 1, np.nan, _LONG), {}, "contains NaN"),
+    "too short": (_LONG[:7], {}, "groups of length 7.*20 rows"),
+    "two columns": (_rows()[:, :2], {}, "1d array"),
+    "nested": ([[_NUMBER], [_NUMBER, 1.0]] * 10, {}, "inhomogeneous shape"),
+    "unreadable": (np.array([Unreadable(), 1.0] * 10, dtype=object), {}, ""),
+    "mixed": (np.array([_WORD, 31337] * 10, dtype=object), {}, ""),
+    "missing": (np.array([_WORD, None] * 10, dtype=object), {}, ""),
+    "undeclared shares": (np.array([0, 31337] * 10), {"group_shares": {0: 0.5, 1: 0.5}},
+                          "one share for every group"),
+}
 _NUMBERS = {
     "words": (np.array([_WORD] * 20), "could not convert string to float"),
     "bytes": (np.array([_WORD.encode()] * 20), "could not convert string to float"),
@@ -214,6 +233,15 @@ def test_weights_refused_by_fit_are_not_quoted(cls, weights, kind, match, refuse
 @pytest.mark.parametrize("y, params, match", cases(_CLASSES))
 def test_labels_are_not_quoted(cls, y, params, match, refused):
     refused((TypeError, ValueError), match, cls(**params).fit, np.eye(20)[:, :3], y)
+
+
+@pytest.mark.parametrize("cls", [cls for cls in _CLASSIFIERS if takes_groups(cls)])
+@pytest.mark.parametrize("groups, params, match", cases(_GROUPS))
+def test_groups_are_not_quoted(cls, groups, params, match, refused):
+    def fit(rows, targets):
+        cls(**params).fit(rows, targets, groups=groups)
+
+    refused((TypeError, ValueError, RuntimeError), match, fit, np.eye(20)[:, :3], _targets(cls))
 
 
 @pytest.mark.parametrize("cls", _REGRESSORS)

@@ -1,14 +1,25 @@
-"""The estimators of saddle problems fit, certify what they did, and predict."""
+"""The estimators of saddle problems rank, weight groups, and say what they did."""
 
+import pickle
+
+import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import sklearn
 from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
+from dpsk import DPAUCMaximizer, DPGroupDROClassifier, DPLogisticRegression
 from dpsk._privacy.accountant import delta
-from dpsk.ranking import DPAUCMaximizer
-from dpsk.robust import DPGroupDROClassifier
+from dpsk._privacy.events import tally
+from tests.registry import every_fit_with_groups
 
 SOLVERS = pytest.mark.parametrize("solver", ["sgda", "privatediff"])
+NETWORK = {"loss": "auc", "hidden_layer_sizes": (8,), "max_iter": 60}
 
 
 def rows(n=2000, seed=0):
@@ -39,11 +50,108 @@ def test_scores_rank_positive_rows_higher(solver, ratio):
     assert {"clip_norm", "dual_clip_norm"} <= {bound.name for bound in certificate.enforced}
 
 
-def test_a_network_scores_as_well():
+@SOLVERS
+def test_weights_decide_which_rows_are_ranked(solver):
+    """Half of the rows rank by one feature, half by another; the weights say which half counts."""
+    rng = np.random.default_rng(0)
+    y, half = rng.integers(2, size=3000), np.arange(3000) % 2
+    X = 0.1 * rng.normal(size=(3000, 2))
+    X[np.arange(3000), half] += np.where(half == 0, 0.5, -0.5) * (2 * y - 1)
+    X[np.arange(3000), 1 - half] -= np.where(half == 0, -0.5, 0.5) * (2 * y - 1)
+    for favoured in (0, 1):
+        model = DPAUCMaximizer(20.0, loss="auc", solver=solver).fit(
+            X, y, sample_weight=np.where(half == favoured, 1.0, 0.01))
+        chosen = half == favoured
+        found = area(model.decision_function(X)[chosen], y[chosen])
+        print(f"{solver}: {found:.3f}")
+        assert found > 0.9
+
+
+def test_the_ratio_is_declared_and_free_or_released_and_paid():
+    X, y, _ = rows(n=500)
+    free = DPAUCMaximizer(loss="auc", positive_ratio=0.2).fit(X, y)
+    paid = DPAUCMaximizer(loss="auc").fit(X, y)
+    assert free.positive_ratio_ == 0.2 and "positive_ratio_" not in free.privacy_.released
+    assert 0.01 <= paid.positive_ratio_ <= 0.99 and "positive_ratio_" in paid.privacy_.released
+    assert sum(tally(paid.privacy_.event).values()) == sum(tally(free.privacy_.event).values()) + 1
+    assert free.privacy_.noise_multiplier < paid.privacy_.noise_multiplier
+    plain = DPAUCMaximizer().fit(X, y)
+    assert plain.positive_ratio_ is None and plain.offset_ == 0.0
+    assert "offset_" not in plain.privacy_.released
+
+
+@pytest.mark.parametrize("cls", [DPAUCMaximizer, DPGroupDROClassifier])
+def test_there_are_no_probabilities(cls):
+    X, y, _ = rows(n=200)
+    for model in (cls(), cls(solver="sgda").fit(X, y)):
+        assert not hasattr(model, "predict_proba") and not hasattr(model, "predict_log_proba")
+
+
+@pytest.mark.parametrize("solver", ["sgda", "privatediff", "sgd", "gd"])
+def test_a_network_scores_as_well(solver):
     X, y, _ = rows()
-    model = DPAUCMaximizer(8.0, loss="auc", solver="sgda", hidden_layer_sizes=(8,),
-                           max_iter=60, random_state=0).fit(X, y)
-    assert area(model.decision_function(X), y) > 0.7
+    loss = "auc" if solver in ("sgda", "privatediff") else "logistic"
+    model = DPAUCMaximizer(8.0, **{**NETWORK, "loss": loss}, solver=solver, random_state=0)
+    found = area(model.fit(X, y).decision_function(X), y)
+    print(f"{solver}: {found:.3f}")
+    assert found > 0.7
+    certificate = model.privacy_
+    assert delta(certificate.event, 8.0) <= certificate.delta and certificate.solver == solver
+    assert {"coefs_", "intercepts_"} <= set(certificate.released)
+
+
+@pytest.mark.parametrize("solver", ["sgda", "privatediff"])
+def test_what_a_network_predicts_follows_from_what_it_released(solver):
+    X, y, _ = rows(n=300)
+    for dtype in (np.float32, np.float64):
+        part = X.astype(dtype)
+        model = DPAUCMaximizer(**NETWORK, solver=solver).fit(part, y)
+        assert {array.dtype for array in model.coefs_} == {np.dtype(np.float32)}
+        scores = model.decision_function(part)
+        assert scores.dtype == dtype
+        scaled = X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+        hidden = np.maximum(scaled @ model.coefs_[0] + model.intercepts_[0], 0.0)
+        expected = (hidden @ model.coefs_[1] + model.intercepts_[1])[:, 0] - model.offset_
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.decision_function(part), scores)
+        assert again.privacy_ == model.privacy_
+        # No score depends on the rows beside it by more than the rounding of a product.
+        np.testing.assert_allclose(model.decision_function(part[7:8]), scores[7:8], rtol=1e-6,
+                                   atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["sgda", "privatediff"])
+@pytest.mark.parametrize("row", [1e30, 1e-30, 0.0, np.finfo(float).max])
+def test_extreme_rows_leave_a_network_finite_and_its_certificate_alone(solver, row):
+    X, y, _ = rows(n=200)
+    model = DPAUCMaximizer(**NETWORK, solver=solver, batch_size=50, learning_rate=0.1)
+    plain = clone(model).fit(X, y).privacy_
+    X[:3] = row
+    model.fit(X, y)
+    assert np.all(np.isfinite(model.decision_function(X)))
+    assert model.privacy_.event == plain.event and model.privacy_.enforced == plain.enforced
+
+
+def test_a_network_refuses_what_is_for_linear_scores():
+    X, y, _ = rows(n=60)
+    for params, name in (({"precondition": True}, "precondition=True"),
+                         ({"data_norm_inf": 0.5}, "data_norm_inf=0.5")):
+        with pytest.raises(ValueError, match=name):
+            DPAUCMaximizer(**NETWORK, **params).fit(X, y)
+    with pytest.raises(ValueError, match="dense"):
+        DPAUCMaximizer(**NETWORK).fit(sp.csr_matrix(X), y)
+    assert not DPAUCMaximizer(**NETWORK).__sklearn_tags__().input_tags.sparse
+    assert DPAUCMaximizer().__sklearn_tags__().input_tags.sparse
+
+
+def test_a_fit_of_another_kind_leaves_nothing_of_the_one_before():
+    X, y, _ = rows(n=60)
+    model = DPAUCMaximizer(max_iter=3).fit(X, y)
+    model.set_params(hidden_layer_sizes=3).fit(X, y)
+    assert not hasattr(model, "coef_") and len(model.coefs_) == 2
+    model.set_params(hidden_layer_sizes=()).fit(X, y)
+    assert not hasattr(model, "coefs_") and model.coef_.shape == (1, 4)
 
 
 @SOLVERS
@@ -56,7 +164,111 @@ def test_group_weights_are_released_and_on_the_simplex(solver):
     assert set(model.predict(X)) <= {0, 1}
 
 
+@pytest.mark.parametrize("solver, gain, least", [("sgda", 0.05, 0.5), ("privatediff", 0.0, 0.2)])
+def test_the_group_of_greater_risk_gets_more_weight_and_a_better_score(solver, gain, least):
+    """In a small group, a tenth of the rows, the label follows another feature."""
+    rng = np.random.default_rng(0)
+    n = 6000
+    X, groups = rng.uniform(-0.5, 0.5, size=(n, 2)), (np.arange(n) % 10 == 0).astype(int)
+    y = (X[np.arange(n), groups] > 0).astype(int)
+    model = DPGroupDROClassifier(20.0, solver=solver).fit(X, y, groups=groups)
+    plain = DPLogisticRegression(20.0).fit(X, y)
+    rare = groups == 1
+    found, before = (one.score(X[rare], y[rare]) for one in (model, plain))
+    print(f"{solver}: {before:.3f} -> {found:.3f}, weights {model.group_weights_}")
+    assert model.group_weights_[1] > least and found > before + gain
+
+
 def test_without_groups_they_are_the_classes():
     X, y, _ = rows(n=200)
     model = DPGroupDROClassifier(8.0, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.groups_, model.classes_)
+    said = " ".join(model.privacy_.public)
+    assert "2 group labels (taken from y)" in said
+    declared = DPGroupDROClassifier(8.0, classes=[0, 1]).fit(X, y)
+    assert "2 group labels (declared)" in " ".join(declared.privacy_.public)
+
+
+@every_fit_with_groups
+def test_groups_are_taken_as_public_where_they_are_not_declared(cls, solver):
+    X, y, groups = rows(n=200)
+    names = np.array(["north", "south"])[groups]
+    model = cls(solver=solver, max_iter=3).fit(X, y, groups=names)
+    assert list(model.groups_) == ["north", "south"]
+    assert "2 group labels (taken from groups)" in " ".join(model.privacy_.public)
+    # A group that is declared need not occur, and may be of one row.
+    model = cls(solver=solver, max_iter=3, group_labels=["north", "south", "west"])
+    model.fit(X, y, groups=names)
+    assert "3 group labels (declared)" in " ".join(model.privacy_.public)
+    assert model.group_weights_.shape == model.group_shares_.shape == (3,)
+    assert model.group_shares_.min() >= 0.01 * (1 - 1e-9)
+    assert model.group_shares_.sum() == pytest.approx(1)
+
+
+def test_declared_shares_are_free_and_counted_ones_are_paid():
+    X, y, groups = rows(n=500)
+    free = DPGroupDROClassifier(group_shares={0: 1.0, 1: 1.0}).fit(X, y, groups=groups)
+    paid = DPGroupDROClassifier().fit(X, y, groups=groups)
+    np.testing.assert_array_equal(free.group_shares_, [0.5, 0.5])
+    assert "group_shares_" in paid.privacy_.released
+    assert "group_shares_" not in free.privacy_.released
+    assert free.privacy_.noise_multiplier < paid.privacy_.noise_multiplier
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def _seen_groups(monkeypatch):
+    """Return a list to which fits add the groups that reached them."""
+    seen, fit = [], DPGroupDROClassifier.fit
+
+    def recorded(self, X, y, sample_weight=None, *, groups=None):
+        seen.append(None if groups is None else np.array(groups))
+        return fit(self, X, y, sample_weight, groups=groups)
+
+    monkeypatch.setattr(DPGroupDROClassifier, "fit", recorded)
+    return seen
+
+
+def test_groups_travel_through_a_pipeline(routing, monkeypatch):
+    X, y, groups = rows(n=200)
+    seen = _seen_groups(monkeypatch)
+    model = DPGroupDROClassifier(max_iter=3, group_labels=[0, 1]).set_fit_request(groups=True)
+    halve = FunctionTransformer(lambda part: part / 2)
+    pipeline = make_pipeline(halve, model).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(seen[0], groups)
+    assert pipeline.predict(X).shape == y.shape
+    assert pipeline[-1].group_weights_.shape == (2,)
+
+
+def test_groups_travel_through_a_search_over_a_pipeline(routing, monkeypatch):
+    X, y, groups = rows(n=200)
+    seen = _seen_groups(monkeypatch)
+    model = DPGroupDROClassifier(max_iter=3, group_labels=[0, 1]).set_fit_request(groups=True)
+    pipeline = make_pipeline(FunctionTransformer(), model)
+    search = GridSearchCV(pipeline, {"dpgroupdroclassifier__epsilon": [0.5, 5.0]}, cv=2)
+    search.fit(X, y, groups=groups)
+    # Every fold got its own part, the last fit all of them.
+    assert [len(part) for part in seen] == [100] * 4 + [200]
+    np.testing.assert_array_equal(seen[-1], groups)
+    assert sorted(np.concatenate(seen[:2])) == sorted(groups)
+    assert search.best_estimator_[-1].privacy_.epsilon in (0.5, 5.0)
+    scores = cross_val_score(pipeline, X, y, cv=3, params={"groups": groups})
+    assert np.all(np.isfinite(scores))
+
+
+def test_groups_that_were_not_asked_for_are_refused_rather_than_lost(routing):
+    X, y, groups = rows(n=200)
+    pipeline = make_pipeline(FunctionTransformer(), DPGroupDROClassifier(max_iter=3))
+    with pytest.raises(Exception, match=r"\[groups\].*not explicitly set"):
+        pipeline.fit(X, y, groups=groups)
+
+
+def test_a_request_survives_cloning_and_storing(routing, tmp_path):
+    model = DPGroupDROClassifier().set_fit_request(groups=True, sample_weight=False)
+    joblib.dump(model, tmp_path / "model.joblib")
+    for one in (clone(model), joblib.load(tmp_path / "model.joblib")):
+        assert one.get_metadata_routing().fit.requests == {"groups": True, "sample_weight": False}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
-from tests.estimators.pairs import build
+from tests.estimators.pairs import build, ranks_pairs
 from tests.registry import (
     ESTIMATORS,
     coefficients,
@@ -72,6 +72,8 @@ def _mean_score(model, X):
 
 @every_fit
 def test_heavier_rows_pull_the_fit(cls, solver):
+    if ranks_pairs(cls, solver):
+        pytest.skip("rows without signal are ranked at random; see test_saddle_estimators")
     X, y, high = _two_halves(cls)
     for weights, sign in ((np.where(high, 1.0, 0.0), 1), (np.where(high, 0.05, 1.0), -1)):
         model = build(cls, solver, epsilon=20.0, **_calm(cls))
@@ -83,6 +85,8 @@ def test_heavier_rows_pull_the_fit(cls, solver):
 
 @pytest.mark.parametrize("cls, solver", CLASSIFIER_FITS)
 def test_a_heavier_class_is_predicted_more_often(cls, solver):
+    if ranks_pairs(cls, solver):
+        pytest.skip("the threshold stays midway between the mean scores")
     X, y, _ = _two_halves(cls)
     labels = np.array(["a", "b"])[y]
     plain = build(cls, solver, epsilon=20.0, **_calm(cls)).fit(X, labels)
@@ -107,8 +111,8 @@ def test_class_weights_that_are_all_one_change_nothing_but_the_noise(cls, solver
 def test_class_weights_work_for_several_classes(cls, solver):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 3)), np.arange(90) % 3
-    if not takes_several_classes(solver):
-        with pytest.raises(ValueError, match="scalar prediction"):
+    if not takes_several_classes(cls, solver):
+        with pytest.raises(ValueError, match="Only binary classification is supported"):
             build(cls, solver, class_weight={2: 5.0}).fit(X, y)
         return
     model = build(cls, solver, class_weight={2: 5.0}).fit(X, y)

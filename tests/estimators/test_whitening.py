@@ -13,20 +13,22 @@ from dpsk import DPPoissonRegressor
 from dpsk._models.linear import HEADROOM
 from dpsk._privacy import gdp
 from dpsk._privacy.events import Gaussian, tally
-from dpsk._solvers import SOLVERS
 from dpsk._solvers.whitening import moment_budget
 from tests.estimators.pairs import build
 from tests.registry import (
+    ALL_SOLVERS,
     LINEAR,
     documented_solvers,
     every_linear_estimator,
+    plain_solver,
+    takes_pure_epsilon,
     takes_several_classes,
     training_rows,
 )
 
 WHITENING = [pytest.param(cls, solver, id=f"{name}-{solver}")
              for name, cls in sorted(LINEAR.items())
-             for solver in sorted(documented_solvers(cls)) if SOLVERS[solver].whitens]
+             for solver in sorted(documented_solvers(cls)) if ALL_SOLVERS[solver].whitens]
 every_whitened_fit = pytest.mark.parametrize("cls, solver", WHITENING)
 
 
@@ -49,6 +51,7 @@ def score_by_hand(model, X):
             lengths = np.maximum(1.0, lengths)
         raw = raw * HEADROOM / lengths.reshape(-1, *[1] * (raw.ndim - 1))
     if is_classifier(model):
+        raw = raw - getattr(model, "offset_", 0.0)
         return raw[:, 0] if raw.shape[1] == 1 else raw
     raw = raw + model.offset_
     return np.exp(raw) if isinstance(model, DPPoissonRegressor) else raw
@@ -70,7 +73,7 @@ def test_prediction_follows_from_the_released_attributes(cls, solver, params):
 
 @pytest.mark.parametrize("cls, solver", [case for case in WHITENING
                                          if is_classifier(case.values[0]())
-                                         and takes_several_classes(case.values[1])])
+                                         and takes_several_classes(*case.values)])
 def test_prediction_follows_from_the_released_attributes_for_three_classes(cls, solver):
     X, y = load_iris(return_X_y=True)
     model = build(cls, solver, precondition=True, data_norm=5.0).fit(X, y)
@@ -125,12 +128,12 @@ def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon,
 @every_linear_estimator
 def test_it_is_on_by_default_where_the_public_rule_says_so(cls):
     X, y = training_rows(cls())
-    plain = {"alpha": 0.0, "solver": "gd", "penalty": "l2"}
+    plain = {"alpha": 0.0, "solver": plain_solver(cls), "penalty": "l2"}
     assert cls(**plain).fit(X, y).preconditioner_ is not None
     for params in ({"alpha": 0.1}, {"penalty": "l1_ball", "radius": 1.0},
                    {"penalty": "l2_ball", "radius": 1.0}, {"precondition": False}):
         assert cls(**{**plain, **params}).fit(X, y).preconditioner_ is None
-    if is_classifier(cls()):
+    if is_classifier(cls()) and takes_pure_epsilon(cls):
         assert cls(alpha=0.0, delta=0).fit(X, y).preconditioner_ is None
     wide = np.random.default_rng(0).normal(size=(20, 2001))
     targets = y[:20] if not is_classifier(cls()) else np.arange(20) % 2

@@ -116,4 +116,5 @@ def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_stat
     left = set(vars(model)) - before
     assert left <= {"coef_", "intercept_", "offset_", "preconditioner_", "temperature_",
                     "classes_", "n_iter_", "n_features_in_", "privacy_", "coefs_", "intercepts_",
-                    "n_layers_", "scale_"}
+                    "n_layers_", "scale_", "positive_ratio_", "groups_", "group_weights_",
+                    "group_shares_"}

@@ -1,0 +1,192 @@
+"""Every release of the saddle solvers, and noisy counts, as they leave their oracles.
+
+Of two neighbouring tables each release has the mean of its noise-free answer, so that its log
+likelihood ratio is normal with known mean. Row 0 alone has gradients, at the clips, and is
+turned around in the neighbour: the releases attain their claims, all but exactly.
+"""
+
+import numpy as np
+import pytest
+from audit_settings import EPSILON, LEVEL, N, gaussian_mu
+from scipy.stats import chi2, norm
+from test_fits import DELTA, miss_probability
+
+from dpsk._losses import AUCSquare
+from dpsk._models import LinearModel
+from dpsk._oracle import NoisyKind, Rows, SaddleDifferenceOracle, SaddleKinds
+from dpsk._oracle.saddle import JointSums, SaddleOracle
+from dpsk._privacy.batch_plans import FullBatch
+from dpsk._privacy.events import Gaussian, tally
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.sampling import EntropyStream
+from dpsk._solvers import Problem, counting
+from dpsk._stages import Counting
+from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+
+MU = gaussian_mu(EPSILON, DELTA)
+#: The noise multiplier of one release that costs all of it, and calls on each table.
+Z, RUNS = 2.0 / MU, 1200
+CLIPS, SLOPES, SHARE = (0.05, 1e-3), (1e-10, 0.1), 0.3
+#: A point where the ranking loss pulls at row 0, and another dual number.
+POINT = np.array([1e-3, 0.0, 0.0]), np.zeros(1)
+OTHER = POINT[0], np.full(1, 0.5)
+PUBLIC = Problem(n_samples=N, model=LinearModel(1, None, False, 1.0), loss=AUCSquare(0.5, 0.5),
+                 penalty=None, epsilon=EPSILON, delta=DELTA)
+LABELS = (np.arange(1, N + 1) % 2).astype(float)
+
+
+def table(sign):
+    X = np.zeros((N, 1))
+    X[0] = sign
+    # The other rows are as light as can be.
+    return Rows(X, LABELS, np.where(np.arange(N) == 0, 1.0, 1e-20))
+
+
+def joint(sign):
+    declared = JointSums(FullBatch(), 1, SHARE)
+    oracle = SaddleOracle.open(PUBLIC, declared, CLIPS, table(sign), Z, EntropyStream(),
+                               Ledger(declared(Z)))
+    return np.concatenate(oracle.gradients(*POINT))
+
+
+def kinds(sign, ask, clips=CLIPS):
+    declared = SaddleKinds(*[NoisyKind(FullBatch(), 1)] * 3)
+    oracle = SaddleDifferenceOracle.open(PUBLIC, declared, (*clips, *SLOPES), table(sign), Z,
+                                         EntropyStream(), Ledger(declared(Z)))
+    return ask(oracle)
+
+
+def dual(sign):
+    return kinds(sign, lambda oracle: oracle.dual_gradient(*POINT))
+
+
+def base(sign):
+    return kinds(sign, lambda oracle: oracle.gradient(*POINT))
+
+
+def difference(sign):
+    return kinds(sign, lambda oracle: oracle.difference(OTHER, POINT), (10.0, 1e-3))
+
+
+def counts(sign, n_groups):
+    """Return what the stage of a fit releases: row 0 is in the last group, or in the first."""
+    members = np.resize(np.arange(n_groups), N)
+    members[0] = n_groups - 1 if sign > 0 else 0
+    found = []
+    stage = Counting(members, n_groups, found.append)
+    stage.release(PUBLIC, None, EntropyStream(), Ledger(stage.event(PUBLIC)))
+    return np.array(found[0])
+
+
+def ratio(sign):
+    return counts(sign, 2)[1:]
+
+
+def shares(sign):
+    return counts(sign, 3)
+
+
+_SINGLE = {"dual": (dual, Z * CLIPS[1]), "base": (base, Z * CLIPS[0]),
+           "difference": (difference, Z * 0.05)}
+#: What is released, and the standard deviation of every number of it.
+RELEASES = {
+    "joint": (joint, Z / N * np.array([CLIPS[0] / np.sqrt(1 - SHARE)] * 3
+                                      + [CLIPS[1] / np.sqrt(SHARE)])),
+    **{name: (release, std / N) for name, (release, std) in _SINGLE.items()},
+    "ratio": (ratio, 1.0 / MU / N), "shares": (shares, np.sqrt(2.0) / MU / N)}
+every_release = pytest.mark.parametrize("name", RELEASES)
+
+
+@pytest.fixture(autouse=True)
+def costly_counts(monkeypatch):
+    """Let counts take the whole budget, as a hundredth of it shows too little to be seen."""
+    monkeypatch.setattr(counting, "_SHARE", 1.0)
+    # Shares are raised and scaled to sum 1; what is audited is the counts that they are made of.
+    monkeypatch.setattr("dpsk._stages.shares", lambda noisy, n_samples: noisy / n_samples)
+
+
+@pytest.fixture
+def means(noise_times):
+    """Return a function from a release to its noise-free answers on the two tables."""
+    def found(release):
+        noise_times(0.0)
+        answers = release(1.0), release(-1.0)
+        noise_times(1.0)
+        return answers
+
+    return found
+
+
+def measured(name, means, noise_times, cut):
+    """Return lower bounds on epsilon and mu with noise times `cut`."""
+    release, std = RELEASES[name]
+    here, there = means(release)
+    direction = (here - there) / std**2
+    shift = np.linalg.norm((here - there) / std)
+    # No release moves by more than it is charged for, and these attain it.
+    assert 0.99 * MU < shift < MU * (1 + 1e-3)
+
+    def miss(t):
+        p, q = (norm.sf(3 * (t - half)) for half in (shift / 2, -shift / 2))
+        return miss_probability(p, q, RUNS, DELTA, MU, -np.inf)
+
+    best = min(np.linspace(-1.0, 1.5, 51), key=miss)
+    assert miss(best) < 1e-8
+    noise_times(cut)
+    found = []
+    for sign in (1.0, -1.0):
+        ratios = [(release(sign) - (here + there) / 2) @ direction / shift for _ in range(RUNS)]
+        found += [int(np.sum(np.array(ratios) > best)), RUNS]
+    bounds = (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
+              mu_lower_bound(*found, level=LEVEL))
+    print(f"{name} x {cut:.2f}: hits {found[0]} and {found[2]} of {RUNS}: epsilon >= "
+          f"{bounds[0]:.3f} of {EPSILON}, mu >= {bounds[1]:.3f} of {MU:.3f}")
+    return bounds
+
+
+@every_release
+def test_a_release_stays_under_its_claim_and_a_third_of_the_noise_exceeds_it(
+        name, means, noise_times):
+    """False-alarm rate at most 2e-7 a release."""
+    epsilon, mu = measured(name, means, noise_times, 1.0)
+    assert epsilon <= EPSILON and mu <= MU
+    assert measured(name, means, noise_times, 1 / 3)[1] > MU
+
+
+@every_release
+@pytest.mark.parametrize("factor", [2 / 3, 1.0, 3 / 2])
+def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noise_times):
+    """Two-sided chi-square of each block at level 1e-8; 2/3 and 3/2 of the scale are rejected."""
+    release, std = RELEASES[name]
+    here = means(release)[0]
+    noise_times(factor)
+    noise = np.array([(release(1.0) - here) / std for _ in range(400)])
+    blocks = [noise[:, :3], noise[:, 3:]] if name == "joint" else [noise]
+    for block in blocks:
+        total, law = np.square(block).sum(), chi2(block.size)
+        assert (min(law.cdf(total), law.sf(total)) > 0.5e-8) == (factor == 1.0)
+
+
+def test_counts_are_charged_once_and_no_more():
+    stage = Counting(np.zeros(N, int), 2, lambda shares: None)
+    ledger = Ledger(stage.event(PUBLIC))
+    stage.release(PUBLIC, None, EntropyStream(), ledger)
+    ((event, count),) = tally(ledger.spent).items()
+    assert isinstance(event, Gaussian) and event.mu == pytest.approx(MU) and count == 1
+    with pytest.raises(RuntimeError, match="declared plan"):
+        stage.release(PUBLIC, None, EntropyStream(), ledger)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 7])
+def test_any_row_moves_the_counts_by_the_sensitivity(n_groups, noise_times):
+    noise_times(0.0)
+    largest = 1.0 if n_groups == 2 else np.sqrt(2.0)
+    free = slice(1, None) if n_groups == 2 else slice(None)
+    found = []
+    for group in range(n_groups):
+        members = np.resize(np.arange(n_groups), N)
+        members[0] = group
+        stage = Counting(members, n_groups, found.append)
+        stage.release(PUBLIC, None, EntropyStream(), Ledger(stage.event(PUBLIC)))
+    moves = [np.linalg.norm(N * (np.array(a) - np.array(b))[free]) for a in found for b in found]
+    assert max(moves) == pytest.approx(largest)
