@@ -1,7 +1,7 @@
 """Excess risk over an l1 ball against the number of features, per solver.
 
     python benchmarks/paper/high_dimension.py [--output docs/results/high_dimension.md]
-        [--seeds 5] [--dimensions 100 1000 10000 100000]
+        [--seeds 20] [--dimensions 100 1000 10000 100000]
 
 Rows in CSR with entries of one size and l2 norm 1: eight signal coordinates, the others among the
 rest by chance. Labels are logistic in the signal, with the truth on the boundary of the ball.
@@ -26,6 +26,8 @@ N_SAMPLES, N_SIGNAL = 20_000, 8
 SOLVERS = ("accmd", "frank_wolfe", "gd")
 STEPS = (5, 10, 20, 40, 80, 160)
 FIRST_SLOPE = 1000
+#: Fits of every number of steps in the search for the best.
+SEARCHED = 4
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def excess(X, y, design, least, solver, steps, seeds):
         1.0, penalty="l1_ball", radius=design.radius, data_norm_inf=design.size, solver=solver,
         max_iter=steps, fit_intercept=False)
     values = [risk(X, y, model.set_params(random_state=seed).fit(X, y).coef_.ravel()) - least
-              for seed in range(seeds)]
+              for seed in seeds]
     return np.array(values), model.n_iter_
 
 
@@ -107,9 +109,15 @@ def measured(design, p, seeds):
         penalty="l1_ball", radius=design.radius, data_norm_inf=design.size, max_iter=5,
         fit_intercept=False).fit(X, y).privacy_.solver, "room": np.log(2.0) - least}
     for solver in SOLVERS:
-        runs = [excess(X, y, design, least, solver, steps, seeds) for steps in (None, *STEPS)]
-        cells = [(values.mean(), values.std(), steps) for values, steps in runs]
-        found[solver] = cells[0], min(cells)
+        def run(steps, chosen, solver=solver):
+            values, count = excess(X, y, design, least, solver, steps, chosen)
+            return values.mean(), values.std(), count
+
+        default = run(None, range(seeds))
+        # The search has seeds of its own, so that the best is not best by luck.
+        tried = [run(steps, range(seeds, seeds + SEARCHED)) for steps in STEPS]
+        best = run(min(tried)[2], range(seeds))
+        found[solver] = default, min(default, best)
     return found
 
 
@@ -172,7 +180,7 @@ def plot(found, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 1000, 10**4, 10**5])
     arguments = parser.parse_args()
     lines = [f"# High dimension: the l1 ball ({date.today()})", "",
