@@ -81,6 +81,8 @@ class SaddleLoss(ABC):
     saddle_defaults : dict
         What the solvers take by default for linear scores: max_iter, clip_norm, dual_clip_norm,
         gain (the first step times the clip norm), dual_step and dual_share.
+    mean_weight : float
+        Mean over rows of the factor of a row's loss, as far as it is public.
     network_defaults : dict
         clip_norm, dual_clip_norm, dual_step and dual_share for networks.
     """
@@ -91,6 +93,7 @@ class SaddleLoss(ABC):
     lipschitz = np.inf
     smoothness = np.inf
     n_extra = 0
+    mean_weight = 1.0
     #: Whitened rows are brought to norm 1, as suits a score whose order matters.
     keeps_length = False
     clip_share = 1.0

@@ -6,8 +6,8 @@ __all__ = ["SINGLE_HEADROOM", "NetworkSums", "clip_factors", "short_blocks"]
 
 #: Rows of one pass: float32 sums over more would lose more than the head-room.
 _BLOCK = 512
-#: Margin for the rounding of single-precision norms and sums.
-SINGLE_HEADROOM = 1.0 - 2.0**-10
+#: Margin for the rounding of single-precision norms and sums, and for how a row can change it.
+SINGLE_HEADROOM = 1.0 - 2.0**-8
 #: Longer gradients could overflow a float32 sum of a block; smaller factors lose bits in it.
 _LONGEST, _LEAST_FACTOR = 2.0**100, float(np.finfo(np.float32).tiny)
 

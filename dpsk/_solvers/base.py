@@ -224,8 +224,8 @@ def check_requirements(name, solver, problem):
     To be called before the solver is configured, which may rely on them.
     """
     if problem.loss.minimax != solver.minimax:
-        kind, instead = ("none", "gd") if solver.minimax else ("one", "sgda")
-        raise ValueError(f"solver={name!r}: the loss is {kind} of a saddle problem; use "
+        kind, instead = ("no", "gd") if solver.minimax else ("a", "sgda")
+        raise ValueError(f"solver={name!r}: the loss makes {kind} saddle problem; use "
                          f"solver={instead!r}.")
     if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
         raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "

@@ -188,6 +188,10 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             check_real("positive_ratio", self.positive_ratio, low=1e-4, high=1 - 1e-4,
                        remedy="None, or a number in [0.0001, 0.9999]")
         self._layer_sizes()
+        if self.positive_ratio is not None and self._loss_name() == "logistic":
+            raise ValueError(f"positive_ratio={self.positive_ratio!r}: loss='logistic', which "
+                             "\"auto\" takes for a linear score, has no use for it; leave "
+                             "positive_ratio=None, or set loss='auc'.")
         check_choice("activation", self.activation, ACTIVATIONS)
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
@@ -250,7 +254,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         scores : ndarray of shape (n,)
         """
         check_is_fitted(self)
-        raw = self._predict_network(X) if self._layer_sizes() else self._predict_raw(X)
+        raw = self._predict_network(X) if hasattr(self, "coefs_") else self._predict_raw(X)
         return raw - np.asarray(self.offset_, dtype=raw.dtype)
 
     def _fit_linear_score(self, X, codes, loss, **settings):

@@ -188,7 +188,9 @@ class DPGroupDROClassifier(LinearScorer):
             Factors of the rows' losses, part of the rows: each gradient is clipped after
             weighting. The groups' shares are counts of rows, without weights.
         groups : array-like of shape (n,) or None, default=None
-            The group of every row, numbers or strings. None: its class.
+            The group of every row, numbers or strings. None: its class. A search or pipeline
+            hands them on only where metadata routing is enabled, after
+            ``set_fit_request(groups=True)``.
 
         Returns
         -------
@@ -226,13 +228,14 @@ class DPGroupDROClassifier(LinearScorer):
         """Return the groups, the index of every row's, and what is public of them."""
         if groups is None and self.group_labels is None:
             return classes, codes, labels_fact(classes, self.classes, "group")
-        given = classes[codes] if groups is None else groups
-        labels, members = encode_groups(given, self.group_labels, len(codes),
-                                        type(self).__name__)
-        if groups is None and labels.tolist() != classes.tolist():
-            raise ValueError("groups=None: group_labels= declares other groups than the classes; "
-                             "pass groups= to fit, in pipelines and searches after "
+        declared = np.ravel(np.asarray(self.group_labels, dtype=object)).tolist()
+        if groups is None and not all(label in declared for label in classes.tolist()):
+            raise ValueError(f"group_labels={self.group_labels!r} with groups=None: must then be "
+                             "the classes; pass groups= to fit, in pipelines and searches after "
                              "set_fit_request(groups=True).")
+        groups = classes[codes] if groups is None else groups
+        labels, members = encode_groups(groups, self.group_labels, len(codes),
+                                        type(self).__name__)
         return labels, members, labels_fact(labels, self.group_labels, "group", "groups")
 
 

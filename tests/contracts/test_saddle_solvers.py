@@ -184,7 +184,7 @@ def no_noise(monkeypatch):
 
 @every_saddle_solver
 @pytest.mark.parametrize("changes, match", [
-    ({"loss": Logistic()}, "the loss is none of a saddle problem; use solver='gd'"),
+    ({"loss": Logistic()}, "the loss makes no saddle problem; use solver='gd'"),
     ({"delta": 0.0}, r"delta=0\.0.*needs delta > 0")])
 def test_a_problem_that_a_solver_cannot_serve_is_refused(name, changes, match):
     problem = dataclasses.replace(problem_of(), **changes)
@@ -196,13 +196,13 @@ def test_a_problem_that_a_solver_cannot_serve_is_refused(name, changes, match):
 @pytest.mark.parametrize("solver", ["gd", "sgd"])
 def test_a_solver_of_plain_losses_refuses_a_saddle_problem(solver, no_noise):
     model = DPAUCMaximizer(loss="auc", solver=solver)
-    with pytest.raises(ValueError, match=f"solver='{solver}'.*one of a saddle.*use solver='sgda'"):
+    with pytest.raises(ValueError, match=f"solver='{solver}'.*makes a saddle.*use solver='sgda'"):
         model.fit(*training_rows(model))
 
 
 @every_saddle_solver
 @pytest.mark.parametrize("cls, params, match", [
-    (DPAUCMaximizer, {"loss": "logistic"}, "none of a saddle problem"),
+    (DPAUCMaximizer, {"loss": "logistic"}, "makes no saddle problem"),
     (DPAUCMaximizer, {"delta": 0.0}, "delta > 0"),
     (DPGroupDROClassifier, {"delta": 0.0}, "delta > 0"),
     (DPGroupDROClassifier, {"clip_norm": math.inf}, "finite clip_norm")])

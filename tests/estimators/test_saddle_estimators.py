@@ -272,3 +272,46 @@ def test_a_request_survives_cloning_and_storing(routing, tmp_path):
     joblib.dump(model, tmp_path / "model.joblib")
     for one in (clone(model), joblib.load(tmp_path / "model.joblib")):
         assert one.get_metadata_routing().fit.requests == {"groups": True, "sample_weight": False}
+
+
+def test_a_ratio_is_refused_where_nothing_uses_it():
+    X, y, _ = rows(n=60)
+    for params in ({}, {"loss": "logistic"}, {"solver": "gd"}):
+        with pytest.raises(ValueError, match=r"positive_ratio=0\.2"):
+            DPAUCMaximizer(positive_ratio=0.2, **params).fit(X, y)
+
+
+@pytest.mark.parametrize("make", [
+    lambda alpha, solver: DPGroupDROClassifier(8.0, alpha=alpha, solver=solver),
+    lambda alpha, solver: DPAUCMaximizer(8.0, loss="auc", alpha=alpha, solver=solver)])
+@SOLVERS
+def test_a_strong_penalty_shrinks_instead_of_diverging(make, solver):
+    X, y, _ = rows(n=2000)
+    sizes = [np.abs(make(alpha, solver).fit(X, y).coef_).max() for alpha in (0.1, 10.0, 1000.0)]
+    assert np.all(np.isfinite(sizes)) and sizes[2] < 0.1 and sizes[1] < 3.0
+
+
+def test_a_strong_group_penalty_makes_weights_equal():
+    X, y, groups = rows(n=2000)
+    for penalty in (100.0, 1e10):
+        model = DPGroupDROClassifier(8.0, group_penalty=penalty,
+                                     solver_options={"iterate": "last"}).fit(X, y, groups=groups)
+        share = 1.0 / len(model.groups_)
+        np.testing.assert_allclose(model.group_weights_, share, atol=0.1)
+
+
+def test_groups_that_never_arrived_are_noticed():
+    """A search without metadata routing gives `groups` to its splitter only."""
+    X, y, _ = rows(n=60)
+    with pytest.raises(ValueError, match="set_fit_request"):
+        DPGroupDROClassifier(group_labels=["a", "b"]).fit(X, y)
+    # Declared classes are what stands in for groups.
+    DPGroupDROClassifier(group_labels=[0, 1]).fit(X, y)
+
+
+def test_another_kind_of_score_set_after_the_fit_changes_no_prediction():
+    X, y, _ = rows(n=60)
+    model = DPAUCMaximizer(max_iter=3).fit(X, y)
+    before = model.decision_function(X)
+    model.set_params(hidden_layer_sizes=(4,))
+    np.testing.assert_array_equal(model.decision_function(X), before)
