@@ -230,8 +230,8 @@ class DPGroupDROClassifier(LinearScorer):
             return classes, codes, labels_fact(classes, self.classes, "group")
         declared = np.ravel(np.asarray(self.group_labels, dtype=object)).tolist()
         if groups is None and not all(label in declared for label in classes.tolist()):
-            raise ValueError(f"group_labels={self.group_labels!r} with groups=None: must then be "
-                             "the classes; pass groups= to fit, in pipelines and searches after "
+            raise ValueError(f"group_labels={self.group_labels!r}: must be the classes where "
+                             "groups=None; pass groups= to fit, in pipelines and searches after "
                              "set_fit_request(groups=True).")
         groups = classes[codes] if groups is None else groups
         labels, members = encode_groups(groups, self.group_labels, len(codes),
