@@ -148,6 +148,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--cells", nargs="+", default=list(CELLS), choices=list(CELLS))
+    parser.add_argument("--only", default="", help="cells whose name holds this text")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     lines, ratios = [], []
@@ -155,6 +156,8 @@ def main():
         warnings.simplefilter("ignore")
         for kind in options.cells:
             for cell in CELLS[kind]():
+                if options.only not in cell.name:
+                    continue
                 line, ratio = row(cell, *measured(cell, options.seeds))
                 print(line, flush=True)
                 lines.append(line)

@@ -24,7 +24,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
-from dpsk._losses import Loss
+from dpsk._losses import Logistic, Loss
 from dpsk._privacy import gdp
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 
@@ -57,6 +57,7 @@ class ShiftedLogistic(Loss):
     smoothness = 0.25
     plain_gain = 8.0
     is_likelihood = True
+    most_steps = Logistic.most_steps
 
     def value(self, y, z):
         return np.logaddexp(0.0, 1.0 - (y * z.T).T)

@@ -19,6 +19,7 @@ class Logistic(Loss):
     lipschitz = 1.0
     smoothness = 0.25
     is_likelihood = True
+    most_steps = 52
     # The curvature is at its supremum only where the prediction is undecided.
     plain_gain = 8.0
     # Given y the derivative has one sign.
@@ -62,6 +63,7 @@ class Multinomial(Loss):
     lipschitz = float(np.sqrt(2.0))
     smoothness = 0.5
     is_likelihood = True
+    most_steps = 52
     plain_gain = 8.0
     # Given y every entry has one sign, so no two gradients are at an obtuse angle.
     reversal = float(np.sqrt(2.0))
