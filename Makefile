@@ -24,6 +24,9 @@ bench: $(VENV)/.bench
 		--output docs/results/stable_gradient.md
 	$(BIN)/python benchmarks/paper/output_perturbation_table.py \
 		--output docs/results/output_perturbation_table.md
+	$(BIN)/python benchmarks/paper/high_dimension.py --output docs/results/high_dimension.md
+	$(BIN)/python benchmarks/paper/auto_choice.py --output docs/results/auto_choice.md
+	$(BIN)/python -m benchmarks.utility.groups --output docs/results/groups.md
 
 lint: $(VENV)/.test
 	$(BIN)/python -m pip install -q ruff
