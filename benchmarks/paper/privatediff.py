@@ -42,7 +42,7 @@ NETWORK_GRID = [(2, 0.25, 1.0, 0.5), (2, 0.5, 1.0, 0.5), (4, 0.25, 1.0, 0.5)]
 class Watched:
     """An oracle's answers against exact sums of clipped gradients; see `curves`."""
 
-    every = 10
+    every = 20
 
     def watch(self, point, estimate):
         """Note the norm of the mean gradient and the estimate's squared distance from it."""
