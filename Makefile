@@ -24,6 +24,10 @@ bench: $(VENV)/.bench
 		--output docs/results/stable_gradient.md
 	$(BIN)/python benchmarks/paper/output_perturbation_table.py \
 		--output docs/results/output_perturbation_table.md
+	$(BIN)/python benchmarks/paper/auc_networks.py
+	$(BIN)/python benchmarks/paper/privatediff.py --part linear
+	$(BIN)/python benchmarks/paper/privatediff.py --part networks --balance 0
+	$(BIN)/python benchmarks/paper/privatediff.py --part curves --sets mnist
 
 lint: $(VENV)/.test
 	$(BIN)/python -m pip install -q ruff
