@@ -42,7 +42,8 @@ NETWORK_GRID = [(2, 0.25, 1.0, 0.5), (2, 0.5, 1.0, 0.5), (4, 0.25, 1.0, 0.5)]
 class Watched:
     """An oracle's answers against exact sums of clipped gradients; see `curves`."""
 
-    every = 10
+    #: Odd, so that bases and differences of an even period both have their turn.
+    every = 15
 
     def watch(self, point, estimate):
         """Note the norm of the mean gradient and the estimate's squared distance from it."""
@@ -167,14 +168,14 @@ def curves(options):
             oracle.seen = 0
             joint = oracle is WatchedJoint
             settings = ({"solver": "sgda"} if joint else
-                        differences(steps, network_step(steps, data[2].mean()), 2, 0.25, 1.0, 0.5))
+                        differences(steps, network_step(steps, data[2].mean()), 2, 0.5, 1.0, 0.5))
             model = auc_networks.network(1.0, 0, data, WatchedMaximizer, **settings)
             score = auc_networks.score(model, data)
             steps = model.n_iter_
             rounds, norms, errors = np.array(oracle.notes).T
             label = f"{settings['solver']}, {name}: AUC {score:.4f}"
             axes[0].semilogy(rounds, norms, colour + style, label=label)
-            axes[1].semilogy(rounds, errors, colour + style, label=label)
+            axes[1].plot(rounds, errors, colour + style, label=label)
             print(label, f"mean norm {norms.mean():.4f}, mean error {errors.mean():.4f}")
     axes[0].set(xlabel="iteration", title="norm of the mean clipped gradient of all rows")
     axes[1].set(xlabel="iteration", title="squared distance of the estimate from it")
