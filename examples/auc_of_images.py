@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from dpsk.ranking import DPAUCMaximizer
+from dpsk import DPAUCMaximizer
 
 ORIENTATIONS = 8
 EPSILONS = [0.5, 1.0, 2.0, 5.0]

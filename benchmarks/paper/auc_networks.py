@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from dpsk import DPAUCMaximizer
 from dpsk._losses import AUCSquare
 from dpsk._models import MLP
 from dpsk._oracle.network_sums import clip_factors
-from dpsk.ranking import DPAUCMaximizer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))

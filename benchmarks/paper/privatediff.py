@@ -20,10 +20,10 @@ from typing import ClassVar
 import matplotlib
 import numpy as np
 
+from dpsk import DPAUCMaximizer
 from dpsk._oracle import SaddleDifferenceOracle, SaddleOracle
 from dpsk._solvers.privatediff import PrivateDiff
 from dpsk._solvers.sgda import GradientDescentAscent
-from dpsk.ranking import DPAUCMaximizer
 
 sys.path.insert(0, str(Path(__file__).parent))
 import auc_networks

@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.datasets import load
-from dpsk import DPLogisticRegression
-from dpsk.ranking import DPAUCMaximizer
+from dpsk import DPAUCMaximizer, DPLogisticRegression
 
 SETS = ["credit", "bank", "adult"]
 EPSILONS = [0.2, 0.5, 1.0, 2.0]
