@@ -92,12 +92,12 @@ def short_blocks(n_samples, rows, length=_BLOCK):
         yield part if rows is None else rows[part]
 
 
-def clip_factors(square_norms, clip_norm):
+def clip_factors(square_norms, clip_norm, headroom=SINGLE_HEADROOM):
     """Return what scales gradients to norm at most `clip_norm`, and at most 2^100.
 
     It is zero for those that are not finite, or too long for a factor of full precision.
     """
-    bound = min(clip_norm, _LONGEST) * SINGLE_HEADROOM
+    bound = min(clip_norm, _LONGEST) * headroom
     with np.errstate(all="ignore"):
         factors = np.minimum(1.0, bound / np.sqrt(square_norms))
         kept = np.isfinite(square_norms) & (factors >= _LEAST_FACTOR)

@@ -3,7 +3,8 @@
 import numpy as np
 from scipy import sparse
 
-from dpsk._oracle.network_sums import clip_factors, short_blocks
+from dpsk._models.linear import HEADROOM
+from dpsk._oracle.network_sums import SINGLE_HEADROOM, clip_factors, short_blocks
 
 __all__ = ["SaddleSums"]
 
@@ -36,6 +37,7 @@ class SaddleSums:
         self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
         self._bounds = model.row_scales(rows.X) if model.is_linear else None
         self.primal_clip, self.dual_clip = primal_clip, dual_clip
+        self._headroom = HEADROOM if model.is_linear else SINGLE_HEADROOM
 
     def gradients(self, primal, dual, rows=None):
         """Return the sums of clipped primal and dual gradients.
@@ -54,7 +56,7 @@ class SaddleSums:
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
         for part in self._blocks(rows):
             forward, d_extra, d_dual = self._differentiated(primal, dual, part)
-            factors = _factors(forward, d_extra, self.primal_clip)
+            factors = self._factors(forward, d_extra, self.primal_clip)
             self._add(forward, d_extra, factors, sums[0])
             sums[1][:] += _clipped_sum(d_dual, self.dual_clip)
         return sums
@@ -86,12 +88,12 @@ class SaddleSums:
         for part in self._blocks(rows):
             there, there_extra, _ = self._differentiated(*new, part)
             here, here_extra, _ = self._differentiated(*old, part)
-            there_factors = _factors(there, there_extra, self.primal_clip)
-            here_factors = _factors(here, here_extra, self.primal_clip)
+            there_factors = self._factors(there, there_extra, self.primal_clip)
+            here_factors = self._factors(here, here_extra, self.primal_clip)
             # Norm and sum are of one change a row: two sums would round as their terms do.
             change = there.less(here, there_factors, here_factors)
             extra = there_factors[:, None] * there_extra - here_factors[:, None] * here_extra
-            self._add(change, extra, _factors(change, extra, clip), total)
+            self._add(change, extra, self._factors(change, extra, clip), total)
         return total
 
     def _blocks(self, rows):
@@ -136,29 +138,28 @@ class SaddleSums:
         forward.add_gradient(factors, total[:self.model.dimension])
         total[self.model.dimension:] += factors @ d_extra
 
+    def _factors(self, change, extra, clip):
+        """Return what clips rows to a norm, and drop those that are not finite.
 
-def _factors(change, extra, clip):
-    """Return what clips rows to a norm, and drop those that are not finite.
-
-    Parameters
-    ----------
-    change : Pass, LinearPass or Change
-        The part of the model's coordinates.
-    extra : ndarray of shape (n, n_extra)
-    clip : float
-    """
-    squares = change.square_norms() + np.einsum("ij,ij->i", extra, extra)
-    factors = clip_factors(squares, clip)
-    lost = factors == 0.0
-    if lost.any():
-        change.drop(lost)
-        extra[lost] = 0.0
-    return factors
+        Parameters
+        ----------
+        change : Pass, LinearPass or Change
+            The part of the model's coordinates.
+        extra : ndarray of shape (n, n_extra)
+        clip : float
+        """
+        squares = change.square_norms() + np.einsum("ij,ij->i", extra, extra)
+        factors = clip_factors(squares, clip, self._headroom)
+        lost = factors == 0.0
+        if lost.any():
+            change.drop(lost)
+            extra[lost] = 0.0
+        return factors
 
 
 def _clipped_sum(vectors, clip_norm):
     """Return the sum of rows clipped to a norm; rows that are not finite are left out."""
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    factors = clip_factors(squares, clip_norm)
+    factors = clip_factors(squares, clip_norm, HEADROOM)
     vectors[factors == 0.0] = 0.0
     return factors @ vectors
