@@ -4,10 +4,10 @@ from copy import copy
 
 import numpy as np
 
-__all__ = ["LinearPass"]
+__all__ = ["SHORTEST", "LinearPass"]
 
-#: Squares of shorter rows underflow beside derivatives that are long: these are no shorter.
-_SHORTEST = 1e-150
+#: Squares of shorter vectors underflow: for the sake of a bound none counts as shorter.
+SHORTEST = 1e-150
 
 
 class LinearPass:
@@ -29,7 +29,7 @@ class LinearPass:
 
     def __init__(self, model, theta, X, scale, norms):
         self._model, self._X, self._scale = model, X, scale
-        self._lengths = np.maximum(model.entering_norms(norms), _SHORTEST)
+        self._lengths = np.maximum(model.entering_norms(norms), SHORTEST)
         self.raw = model.predict_raw(theta, X, scale)
         self._dz = None
 

@@ -113,8 +113,7 @@ class GradientOracle:
         """
         model = self._sums.model
         bound = float(np.linalg.norm(theta)) * model.radius
-        outputs = 1 if model.n_outputs is None else model.n_outputs
-        ray = ScaleModel(outputs, model.n_outputs, False, bound)
+        ray = ScaleModel(model.n_outputs or 1, model.n_outputs, False, bound)
         sums = _open_sums(ray, self._sums.loss, declared, clip_share * bound,
                           self._sums.scores(theta), noise_multiplier)
         return GradientOracle(sums, declared, noise_multiplier, self._stream, self._ledger)

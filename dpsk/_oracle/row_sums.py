@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._models.linear import HEADROOM, absolute_sums
+from dpsk._models.linear_pass import SHORTEST
 from dpsk._oracle.rows import Rows
 
 __all__ = ["RowSums", "rounding_margin"]
@@ -14,7 +15,6 @@ __all__ = ["RowSums", "rounding_margin"]
 # its predictions to its gradient.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
-_SHORTEST = 1e-150
 _LEAST_FACTOR = np.finfo(np.float64).tiny
 # Distance of the predictions that a second derivative is taken between.
 _APART = 1e-5
@@ -65,7 +65,7 @@ class RowSums:
         self._weight_bound = rows.weight_bound
         self._scale, norms = self._enter(rows)
         # The squares of shorter rows underflow: their norms may be off, and are no larger.
-        np.maximum(norms, _SHORTEST, out=norms)
+        np.maximum(norms, SHORTEST, out=norms)
         with np.errstate(over="ignore"):
             self._limits = np.divide(clip_norm * HEADROOM, norms, out=norms)
         self._block = self._block_size()
@@ -194,7 +194,7 @@ class RowSums:
             return dz
         lengths = self._lengths(dz)
         # The squares of shorter derivatives underflow: those are not longer than this.
-        np.maximum(lengths, _SHORTEST, out=lengths)
+        np.maximum(lengths, SHORTEST, out=lengths)
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(lengths > limits, limits / lengths, 1.0)
         # One with too few bits to keep the bound: drop the row.

@@ -228,12 +228,14 @@ class DPGroupDROClassifier(LinearScorer):
         """Return the groups, the index of every row's, and what is public of them."""
         if groups is None and self.group_labels is None:
             return classes, codes, labels_fact(classes, self.classes, "group")
-        declared = np.ravel(np.asarray(self.group_labels, dtype=object)).tolist()
-        if groups is None and not all(label in declared for label in classes.tolist()):
-            raise ValueError(f"group_labels={self.group_labels!r}: must be the classes where "
-                             "groups=None; pass groups= to fit, in pipelines and searches after "
-                             "set_fit_request(groups=True).")
-        groups = classes[codes] if groups is None else groups
+        if groups is None:
+            declared = np.ravel(np.asarray(self.group_labels, dtype=object)).tolist()
+            if not all(label in declared for label in classes.tolist()):
+                raise ValueError(
+                    f"group_labels={self.group_labels!r}: must be the classes where groups=None; "
+                    "pass groups= to fit, in pipelines and searches after "
+                    "set_fit_request(groups=True).")
+            groups = classes[codes]
         labels, members = encode_groups(groups, self.group_labels, len(codes),
                                         type(self).__name__)
         return labels, members, labels_fact(labels, self.group_labels, "group", "groups")
