@@ -32,9 +32,8 @@ def standard_normal(stream, shape):
     # In parts that stay in the cache.
     for start in range(0, len(noise), _PART):
         part = noise[start:start + _PART]
-        negative, halves = signed_uniforms(stream, len(part))
-        ndtri(halves, out=part)
-        np.negative(part, out=part, where=~negative)
+        signs, halves = signed_uniforms(stream, len(part))
+        _turn(ndtri(halves, out=part), signs)
     return noise.reshape(shape)
 
 
@@ -53,9 +52,9 @@ def laplace(stream, shape):
     noise : ndarray of float64, shape `shape`
     """
     count = int(np.prod(shape))
-    negative, _ = signed_uniforms(stream, count)
+    signs, _ = signed_uniforms(stream, count)
     noise = exponentials(stream, count)
-    np.negative(noise, out=noise, where=negative)
+    _turn(noise, signs)
     return noise.reshape(shape)
 
 
@@ -103,3 +102,9 @@ def gumbel_noise(stream, shape, scale):
     np.log(noise, out=noise)
     noise *= -scale
     return noise.reshape(shape)
+
+
+def _turn(noise, signs):
+    """Turn the sign of doubles over where the highest bit of `signs` is set, in place."""
+    bits = noise.view(np.uint64)
+    np.bitwise_xor(bits, signs, out=bits)

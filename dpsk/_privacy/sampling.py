@@ -6,26 +6,38 @@ an estimator, so clones, pickles, forks and workers cannot replay each other's n
 
 import hashlib
 import hmac
-import os
 from itertools import pairwise
 
 import numpy as np
+
+try:
+    # OpenSSL's generator is cryptographic, keyed by the operating system and anew after a fork.
+    from ssl import RAND_bytes as _random_bytes
+    _SOURCE = "operating-system entropy through OpenSSL's generator, drawn inside the fit"
+except ImportError:
+    from os import urandom as _random_bytes
+    _SOURCE = "operating-system entropy, drawn inside the fit"
 
 __all__ = ["EntropyStream", "KeyedStream", "exponentials", "open_stream", "poisson_batches",
            "random_index", "random_permutation", "signed_uniforms"]
 
 _BLOCK = 1 << 16
+#: Words of one call: OpenSSL counts bytes in 31 bits.
+_MOST_WORDS = 1 << 24
+_HIGHEST = np.uint64(1 << 63)
 
 
 class EntropyStream:
-    """Words from the operating system's entropy pool."""
+    """Words from a cryptographic generator keyed by the operating system's entropy."""
 
     reproducible = False
-    description = "operating-system entropy, drawn inside the fit"
+    description = _SOURCE
 
     def words(self, count):
         """Return `count` independent uniform 64-bit words."""
-        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        parts = [_random_bytes(8 * min(_MOST_WORDS, count - start))
+                 for start in range(0, count, _MOST_WORDS)]
+        return np.frombuffer(b"".join(parts), dtype=np.uint64)
 
 
 class KeyedStream:
@@ -81,25 +93,26 @@ def signed_uniforms(stream, count):
 
     Returns
     -------
-    negative : ndarray of bool, shape (count,)
+    signs : ndarray of uint64, shape (count,)
+        The sign in the highest bit, where doubles have theirs; all other bits are zero.
     halves : ndarray of float64, shape (count,)
     """
     words = stream.words(count)
-    negative = (words & np.uint64(1)).astype(bool)
-    high = words >> np.uint64(1)
+    signs = words & _HIGHEST
+    high = (words ^ signs).view(np.int64)
     halves = high * 2.0**-64
-    short = np.flatnonzero(high < (1 << 53))
-    if short.size:
+    if halves.size and halves.min() < 2.0**-11:
         # Fewer than 53 significant bits are left: append another word below them.
+        short = np.flatnonzero(high < (1 << 53))
         low = stream.words(short.size) + 0.5
         halves[short] += low * 2.0**-128
-    return negative, halves
+    return signs, halves
 
 
 def exponentials(stream, count):
     """Draw standard exponentials with both tails resolved, shape (count,)."""
-    upper, halves = signed_uniforms(stream, count)
-    return np.where(upper, -np.log1p(-halves), -np.log(halves))
+    signs, halves = signed_uniforms(stream, count)
+    return np.where(signs, -np.log1p(-halves), -np.log(halves))
 
 
 def random_index(stream, stop):

@@ -117,13 +117,17 @@ def test_gumbel_noise_follows_the_gumbel_law_of_its_scale(make_stream):
         assert not follows(wrong * noise, stats.gumbel_r(scale=0.3))
 
 
-@pytest.mark.parametrize("word, uniform", [(0, 0.0), (1, 1.0)])
+@pytest.mark.parametrize("word, uniform", [(0, 0.0), (1 << 63, 1.0)])
 def test_gumbel_noise_is_finite_at_both_ends_of_its_uniform(word, uniform):
     class Extreme:
-        """The lowest magnitude of either sign."""
+        """The lowest magnitude of either sign: nothing but the sign in all its words."""
+
+        sign = word
 
         def words(self, count):
-            return np.full(count, word, dtype=np.uint64)
+            drawn = np.full(count, self.sign, dtype=np.uint64)
+            self.sign = 0
+            return drawn
 
     noise = gumbel_noise(Extreme(), (3,), 1.0)
     assert np.all(np.isfinite(noise))
