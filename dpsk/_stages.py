@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsk._models import Preconditioner
-from dpsk._oracle import CountOracle, MomentOracle, thresholded, whitening
+from dpsk._models import LinearModel, Preconditioner
+from dpsk._oracle import CountOracle, MeanOracle, MomentOracle, thresholded, whitening
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Composed, Gaussian
+from dpsk._solvers.centring import center_norm, centring_pays, mean_budget, shrunk
 from dpsk._solvers.counting import count_budget, shares
 from dpsk._solvers.tempering import (
     best_factor,
@@ -19,7 +20,7 @@ from dpsk._solvers.tempering import (
 )
 from dpsk._solvers.whitening import moment_budget, whitening_floor
 
-__all__ = ["Counting", "Framed", "Tempering", "Whitening"]
+__all__ = ["Centring", "Counting", "Framed", "Tempering", "Whitening"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,56 @@ class Whitening:
         mapped = Preconditioner(self._model, self.matrix, keeps_length).transform(rows.X)
         problem = replace(problem, directions=directions, unevenness=max(1.0, left))
         return problem, replace(rows, X=mapped, owned=True)
+
+
+class Centring:
+    """Release a noisy mean of rows and subtract it from them, for a network.
+
+    Parameters
+    ----------
+    n_features : int
+    data_norm : float or None
+        The bound on rows; None: as if features had size 1, for the mean only.
+
+    Attributes
+    ----------
+    center : ndarray of float32, shape (n_features,)
+        Once released.
+    """
+
+    def __init__(self, n_features, data_norm):
+        self._rows = LinearModel(n_features, None, False, center_norm(n_features, data_norm))
+        self.center = None
+
+    @classmethod
+    def wanted(cls, precondition, problem, data_norm):
+        """Return a list of one such stage, or of none.
+
+        Parameters
+        ----------
+        precondition : bool or "auto"
+        problem : Problem
+        data_norm : float or None
+        """
+        pays = centring_pays(problem) if precondition == "auto" else precondition
+        return [cls(problem.model.n_features, data_norm)] if pays else []
+
+    def event(self, problem):
+        """Return what the release costs."""
+        return Gaussian(mean_budget(problem))
+
+    def stated(self):
+        """Return what the certificate states of the mean, an Enforced."""
+        return Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
+                        "features as it enters the noisy mean; longer rows are scaled down")
+
+    def release(self, problem, rows, stream, ledger):
+        """Return the problem of rows that are bounded already, and the centred rows."""
+        means = MeanOracle(self._rows, rows.X, self.event(problem).mu, stream, ledger)
+        self.center = shrunk(means.mean(), means.noise_std).astype(np.float32)
+        model = problem.model
+        rows = replace(rows, X=model.bounded(rows.X) - self.center)
+        return replace(problem, model=replace(model, data_norm=None)), rows
 
 
 class Counting:

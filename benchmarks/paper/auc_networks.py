@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
+from sklearn.neural_network import MLPClassifier
 
 from dpsk import DPAUCMaximizer
 from dpsk._losses import AUCSquare
@@ -91,6 +92,20 @@ def noiseless(epsilon, seed, data):
     return score(network(1e4, seed, data), data)
 
 
+def not_private(epsilon, seed, data):
+    """Return the AUC of scikit-learn's network of the same layers, trained without privacy."""
+    X, X_test, y, y_test = data
+    model = MLPClassifier(SIZES, early_stopping=True, random_state=seed).fit(X, y)
+    return roc_auc_score(y_test, model.predict_proba(X_test)[:, 1])
+
+
+class PlainMLP(MLP):
+    """Layers as published, whose units enter the next layer as they are."""
+
+    def centres(self, width):
+        return False
+
+
 class Printed:
     """The published algorithms' shared parts: clipped means over a batch."""
 
@@ -99,7 +114,7 @@ class Printed:
         n, p = len(self.X), float(self.y.mean())
         self.rng = np.random.default_rng(seed)
         self.n, self.epsilon, self.log = n, epsilon, math.log(n**1.1)
-        self.model = MLP(self.X.shape[1], SIZES, None)
+        self.model = PlainMLP(self.X.shape[1], SIZES, None)
         self.loss = AUCSquare(p, p * (1.0 - p))
         self.mu = 2.0 * p * (1.0 - p)
         self.start = np.append(self.model.initial(self.rng.standard_normal), [0.0, 0.0])
@@ -185,6 +200,7 @@ METHODS = {
     "histograms, network": (ours_on_histograms, "histograms"),
     "histograms, linear": (linear, "histograms"),
     "pixels, network, hardly any noise": (noiseless, "pixels"),
+    "pixels, not private": (not_private, "pixels"),
     "DP-SGDA as printed, not private": (lambda *cell: best("sgda", *cell), "pixels"),
     "PrivateDiff as printed, not private": (lambda *cell: best("privatediff", *cell), "pixels"),
 }

@@ -36,8 +36,29 @@ def _tanh_slope(h):
     return 1.0 - np.square(h)
 
 
-#: name -> (activation in place, slope from the activation's value, factor of initial weights)
-ACTIVATIONS = {"relu": (_relu, _relu_slope, math.sqrt(2.0)), "tanh": (_tanh, _tanh_slope, 1.0)}
+@dataclass(frozen=True)
+class Activation:
+    """What happens between two layers, in place, and its slope from its own value.
+
+    Parameters
+    ----------
+    value, slope : callable
+    gain : float
+        Factor of the weights at the start that keeps the size of rows from layer to layer.
+    centred : bool
+        Whether units have a mean in common, which is then subtracted row by row.
+    """
+
+    value: object
+    slope: object
+    gain: float
+    centred: bool
+
+
+ACTIVATIONS = {"relu": Activation(_relu, _relu_slope, math.sqrt(2.0), True),
+               "tanh": Activation(_tanh, _tanh_slope, 1.0, False)}
+#: In narrower layers the mean over units is much of what they say.
+_NARROW = 16
 
 
 @dataclass(frozen=True)
@@ -46,6 +67,11 @@ class MLP:
 
     `theta` is one vector: the weights of every layer, of shape (inputs, outputs) in row order,
     then the biases of every layer. Everything is computed in single precision.
+
+    Where the activation is one-sided, the units of a hidden layer enter the next one less their
+    mean. That is the network whose next weights have columns of mean zero, no other one; what it
+    takes from a row's gradient is the direction in which all rows are alike, which clip and
+    noise would be spent on.
 
     Parameters
     ----------
@@ -98,7 +124,7 @@ class MLP:
             From a shape to independent standard normals that no row has touched.
         """
         theta = np.zeros(self.shape)
-        gain = ACTIVATIONS[self.activation][2]
+        gain = ACTIVATIONS[self.activation].gain
         # A zero last layer starts every prediction at 0, whatever the scale of the rows.
         for weights, _ in self.layers(theta)[:-1]:
             weights[:] = normals(weights.shape) * (gain / math.sqrt(len(weights)))
@@ -117,6 +143,8 @@ class MLP:
     def unpacked(self, theta):
         """Return the weights and the biases of every layer, as released: copies in float32.
 
+        They make the same predictions whether or not units enter less their mean.
+
         Parameters
         ----------
         theta : ndarray
@@ -126,8 +154,23 @@ class MLP:
         -------
         weights, biases : list of ndarray of float32
         """
-        layers = self.layers(theta[:self.dimension].astype(np.float32))
-        return [weights.copy() for weights, _ in layers], [biases.copy() for _, biases in layers]
+        layers = self.layers(theta[:self.dimension])
+        weights = [layers[0][0], *(
+            weights - weights.mean(axis=0) if self.centres(len(weights)) else weights
+            for weights, _ in layers[1:])]
+        return ([part.astype(np.float32) for part in weights],
+                [biases.astype(np.float32) for _, biases in layers])
+
+    def shifted(self, theta, center):
+        """Return the parameters that do for rows what `theta` does for rows less `center`."""
+        theta = theta.copy()
+        weights, biases = self.layers(theta[:self.dimension])[0]
+        biases -= center @ weights
+        return theta
+
+    def centres(self, width):
+        """Return whether the units of a hidden layer of that width enter less their mean."""
+        return ACTIVATIONS[self.activation].centred and width >= _NARROW
 
     @staticmethod
     def packed(weights, biases):
@@ -148,18 +191,20 @@ class MLP:
         -------
         result : Pass
         """
-        activate = ACTIVATIONS[self.activation][0]
+        activate = ACTIVATIONS[self.activation].value
         layers = self.layers(theta.astype(dtype, copy=False))
-        inputs = [self._bounded(X.astype(dtype, copy=False))]
+        inputs, units = [self.bounded(X.astype(dtype, copy=False))], []
         for weights, biases in layers[:-1]:
             hidden = inputs[-1] @ weights
             hidden += biases
-            inputs.append(activate(hidden))
+            units.append(activate(hidden))
+            centres = self.centres(hidden.shape[1])
+            inputs.append(_less_mean(hidden) if centres else hidden)
         weights, biases = layers[-1]
         raw = inputs[-1] @ weights + biases
-        return Pass(self, layers, inputs, raw[:, 0] if self.n_outputs is None else raw)
+        return Pass(self, layers, inputs, units, raw[:, 0] if self.n_outputs is None else raw)
 
-    def _bounded(self, X):
+    def bounded(self, X):
         """Return rows scaled down to `data_norm`."""
         if self.data_norm is None:
             return X
@@ -177,8 +222,9 @@ class Pass:
     raw : ndarray of float32, shape (n,) or (n, n_outputs)
     """
 
-    def __init__(self, model, layers, inputs, raw):
+    def __init__(self, model, layers, inputs, units, raw):
         self._model, self._layers, self.inputs, self.raw = model, layers, inputs, raw
+        self._units = units
         self.errors = None
 
     def backward(self, dz):
@@ -188,11 +234,13 @@ class Pass:
         ----------
         dz : ndarray of shape (n,) or (n, n_outputs)
         """
-        slope = ACTIVATIONS[self._model.activation][1]
+        slope = ACTIVATIONS[self._model.activation].slope
         errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
-        for hidden, (weights, _) in zip(self.inputs[:0:-1], self._layers[:0:-1], strict=True):
+        for units, (weights, _) in zip(self._units[::-1], self._layers[:0:-1], strict=True):
             error = errors[-1] @ weights.T
-            error *= slope(hidden)
+            if self._model.centres(units.shape[1]):
+                error = _less_mean(error)
+            error *= slope(units)
             errors.append(error)
         self.errors = errors[::-1]
 
@@ -286,6 +334,10 @@ class Change:
         for place, (moved, e, h2, turned) in enumerate(self._layers):
             for part in (moved, e, turned, *([h2] if place else [])):
                 part[rows] = 0.0
+
+
+def _less_mean(rows):
+    return rows - rows.mean(axis=1, keepdims=True)
 
 
 def row_squares(a):

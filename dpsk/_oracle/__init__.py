@@ -6,6 +6,7 @@ from dpsk._oracle.gradient import GradientOracle
 from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.last_iterate import LastIterate, LastIterateOracle
 from dpsk._oracle.least_squares import LeastSquaresOracle
+from dpsk._oracle.means import MeanOracle
 from dpsk._oracle.moments import MomentOracle, thresholded, whitening
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.objective import ObjectiveOracle, PerturbedObjective, determinant_loss
@@ -20,8 +21,8 @@ from dpsk._oracle.threshold import ThresholdOracle, ThresholdRounds
 
 __all__ = ["AnchoredSums", "CountOracle", "DifferenceOracle", "DifferenceSums", "GradientOracle",
            "GridSums", "JointSums", "LastIterate", "LastIterateOracle", "LeastSquaresOracle",
-           "MaxNormSums", "MomentOracle", "NetworkSums", "NoisyKind", "ObjectiveOracle",
-           "OneRelease", "OutputOracle", "PerturbedObjective", "RowSums", "Rows",
-           "SaddleDifferenceOracle", "SaddleKinds", "SaddleOracle", "SaddleSums",
+           "MaxNormSums", "MeanOracle", "MomentOracle", "NetworkSums", "NoisyKind",
+           "ObjectiveOracle", "OneRelease", "OutputOracle", "PerturbedObjective", "RowSums",
+           "Rows", "SaddleDifferenceOracle", "SaddleKinds", "SaddleOracle", "SaddleSums",
            "SelectionOracle", "Selections", "ThresholdOracle", "ThresholdRounds",
            "determinant_loss", "grid_bits", "steps_to_certify", "thresholded", "whitening"]

@@ -12,9 +12,10 @@ from dpsk._models.mlp import ACTIVATIONS
 from dpsk._penalties import PENALTIES
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
+from dpsk._stages import Centring
 from dpsk._utils.blocks import row_blocks
 from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_choice, check_layers, check_real
+from dpsk._utils.parameters import check_choice, check_flag, check_layers, check_real
 
 __all__ = ["NetworkEstimator"]
 
@@ -28,6 +29,8 @@ class NetworkEstimator(DPEstimator):
         self._check_privacy_params()
         check_real("alpha", self.alpha, low=0, remedy="a finite number >= 0")
         check_choice("activation", self.activation, ACTIVATIONS)
+        if self.precondition != "auto":
+            check_flag("precondition", self.precondition)
         self._layer_sizes()
 
     def _layer_sizes(self):
@@ -48,7 +51,7 @@ class NetworkEstimator(DPEstimator):
 
     def _fit_network(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
                      enforced=(), public=()):
-        """Fit on validated rows and encoded targets; set `coefs_` and `intercepts_`.
+        """Fit on validated rows and encoded targets; set the weights and `center_`.
 
         Parameters
         ----------
@@ -69,12 +72,18 @@ class NetworkEstimator(DPEstimator):
                                   free_rows=model.n_biases)
         problem = Problem(n_samples=n_samples, model=model, loss=loss, penalty=penalty,
                           epsilon=epsilon, delta=delta, weight_bound=weight_bound)
+        centring = Centring.wanted(self.precondition, problem, self.data_norm)
         theta = self._solve(
             problem, "sgd" if self.solver == "auto" else self.solver, X, y, weights=weights,
-            enforced=[*self._row_bounds(), *enforced],
+            stages=centring,
+            enforced=[*self._row_bounds(), *(stage.stated() for stage in centring), *enforced],
             public=["number of rows and of features, feature names and container",
                     "all parameters, and the random weights at the start", *public],
-            released=["coefs_", "intercepts_"])
+            released=["coefs_", "intercepts_", *(["center_"] if centring else [])])
+        self.center_ = None
+        if centring:
+            self.center_ = centring[0].center
+            theta = model.shifted(theta, self.center_)
         self.coefs_, self.intercepts_ = model.unpacked(theta)
         self.n_layers_ = len(self.coefs_) + 1
 

@@ -32,12 +32,15 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         Probability in the guarantee, > 0. None: ``1 / n**2``.
     hidden_layer_sizes : int or sequence of int, default=(128,)
         Numbers of units of the hidden layers; ``()`` for none.
-    activation : {"tanh", "relu"}, default="tanh"
+    activation : {"relu", "tanh"}, default="relu"
         Of the hidden layers.
     alpha : float, default=0.0
         Strength of the l2 penalty on the weights beside the **mean** loss.
     solver : {"auto", "sgd", "gd", "rrpsgd"}, default="auto"
         "auto" is "sgd".
+    precondition : {"auto", True, False}, default="auto"
+        Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
+        them. "auto": where its noise is small beside the bound on rows.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule of public numbers, see Notes.
     data_norm : float or None, default=None
@@ -63,6 +66,9 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         The weights of every layer.
     intercepts_ : list of ndarray of float32, shapes (outputs,)
         The biases of every layer.
+    center_ : ndarray of float32, shape (n_features_in_,), or None
+        The released mean of rows, already part of ``intercepts_[0]``. None where rows were not
+        centred.
     classes_ : ndarray of shape (n_classes,)
     n_layers_ : int
         Number of layers, that of the rows included.
@@ -83,9 +89,9 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: noisy sums of clipped gradients,
-    and what follows from them. The number of rows and features, the labels, all parameters and
-    the random weights at the start are public.
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where it
+    is subtracted, noisy sums of clipped gradients, and what follows from them. The number of rows
+    and features, the labels, all parameters and the random weights at the start are public.
 
     *Defaults.* With d the number of weights and mu the budget: a clip norm of 1, batches of
     n / 15 rows within [256, 8192], ``6 n mu / sqrt(d)`` steps within [30, 2000], of length 8 over
@@ -94,8 +100,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
 
     References
     ----------
-    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of rows' gradients;
-    Papernot et al. (2021) for bounded activations.
+    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of rows' gradients.
 
     Examples
     --------
@@ -111,16 +116,18 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
 
     _target_checks: ClassVar[dict] = {}
 
-    def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(128,), activation="tanh",
-                 alpha=0.0, solver="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=None, class_weight=None, classes=None,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(128,), activation="relu",
+                 alpha=0.0, solver="auto", precondition="auto", max_iter=None,
+                 learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
+                 class_weight=None, classes=None, solver_options=None, random_state=None,
+                 verbose=0):
         self.epsilon = epsilon
         self.delta = delta
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.alpha = alpha
         self.solver = solver
+        self.precondition = precondition
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.batch_size = batch_size

@@ -38,7 +38,7 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         Public; targets outside are clipped. They must not be read from the data.
     hidden_layer_sizes : int or sequence of int, default=(128,)
         Numbers of units of the hidden layers; ``()`` for none.
-    activation : {"tanh", "relu"}, default="tanh"
+    activation : {"relu", "tanh"}, default="relu"
         Of the hidden layers.
     loss : {"squared_error", "huber"}, default="squared_error"
     threshold : float, default=0.1
@@ -47,6 +47,9 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         Strength of the l2 penalty on the weights beside the **mean** loss.
     solver : {"auto", "sgd", "gd", "rrpsgd"}, default="auto"
         "auto" is "sgd".
+    precondition : {"auto", True, False}, default="auto"
+        Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
+        them. "auto": where its noise is small beside the bound on rows.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule of public numbers, see Notes.
     data_norm : float or None, default=None
@@ -67,6 +70,9 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         The weights of every layer, of targets mapped to [-1, 1].
     intercepts_ : list of ndarray of float32, shapes (outputs,)
         The biases of every layer, of targets mapped to [-1, 1].
+    center_ : ndarray of float32, shape (n_features_in_,), or None
+        The released mean of rows, already part of ``intercepts_[0]``. None where rows were not
+        centred.
     offset_ : float
         Middle of `target_bounds`, added to raw predictions times `scale_`.
     scale_ : float
@@ -89,17 +95,16 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: noisy sums of clipped gradients,
-    and what follows from them. The number of rows and features, all parameters and the random
-    weights at the start are public.
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where it
+    is subtracted, noisy sums of clipped gradients, and what follows from them. The number of rows
+    and features, all parameters and the random weights at the start are public.
 
     *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm. Most rows are
     clipped, so that the squared loss acts as one that grows linearly far from the target.
 
     References
     ----------
-    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of rows' gradients;
-    Papernot et al. (2021) for bounded activations.
+    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of rows' gradients.
 
     Examples
     --------
@@ -116,10 +121,10 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
     _target_checks: ClassVar[dict] = {"y_numeric": True}
 
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
-                 hidden_layer_sizes=(128,), activation="tanh", loss="squared_error",
-                 threshold=0.1, alpha=0.0, solver="auto", max_iter=None, learning_rate=None,
-                 batch_size=None, clip_norm=None, data_norm=None, solver_options=None,
-                 random_state=None, verbose=0):
+                 hidden_layer_sizes=(128,), activation="relu", loss="squared_error",
+                 threshold=0.1, alpha=0.0, solver="auto", precondition="auto", max_iter=None,
+                 learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
+                 solver_options=None, random_state=None, verbose=0):
         self.epsilon = epsilon
         self.delta = delta
         self.target_bounds = target_bounds
@@ -129,6 +134,7 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         self.threshold = threshold
         self.alpha = alpha
         self.solver = solver
+        self.precondition = precondition
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.batch_size = batch_size

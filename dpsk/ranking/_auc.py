@@ -65,9 +65,11 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         "auto" takes "sgda" for ``loss="auc"``; for ``loss="logistic"`` "gd", and "sgd" for a
         network.
     precondition : {"auto", True, False}, default="auto"
-        Whether a fifth of the budget goes to a noisy second moment of the rows, which then
-        whitens them. "auto": for a linear score of dense rows of at most 2000 features without a
-        penalty, and where ``n_features + 1 < n mu``.
+        For a linear score, whether a fifth of ``mu**2`` goes to a noisy second moment of the
+        rows, which then whitens them. "auto": for dense rows of at most 2000 features without a
+        penalty, and where ``n_features + 1 < n mu``. For a network, whether 3 % go to a noisy
+        mean of the rows, which is then subtracted from them. "auto": where its noise is small
+        beside the bound on rows.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule that looks at public numbers only, given with each solver.
     data_norm : float, default=1.0
@@ -97,6 +99,9 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Of a linear score.
     coefs_, intercepts_ : list of ndarray
         Of a network: weights of shape (inputs, outputs) and biases of every layer.
+    center_ : ndarray of shape (n_features,) or None
+        Of a network: the released mean of rows, already part of ``intercepts_[0]``. None where
+        rows were not centred.
     preconditioner_ : ndarray or None
         The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
         constant; one less without intercept. None where rows were not whitened.
@@ -124,9 +129,9 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, a noisy count of the second class where a ratio is needed and none is
-    declared, then noisy gradients, and what follows from them. The number of rows and features,
-    the labels and all parameters are public.
+    rows are whitened or a noisy mean where it is subtracted, a noisy count of the second class
+    where a ratio is needed and none is declared, then noisy gradients, and what follows from
+    them. The number of rows and features, the labels and all parameters are public.
 
     *Loss.* The square over pairs weights a row by the inverse of its class's share, which makes
     rows of the rare class the ones that noise must cover. Where a linear score is all there is
@@ -223,7 +228,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             loss = self._ranking_logistic(*X.shape)
         counting = Counting(codes, 2, lambda shares: self._auc_loss(shares[1]))
         counts = loss.minimax and ratio is None
-        fit, other = self._fit_linear_score, ("coefs_", "intercepts_")
+        fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
         if self._layer_sizes():
             fit, other = self._fit_network, ("coef_", "intercept_")
         rest = fit(X, codes.astype(np.int8), loss, weights=weights, weight_bound=bound,

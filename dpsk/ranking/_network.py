@@ -6,6 +6,7 @@ from sklearn.utils.validation import validate_data
 from dpsk._models import MLP, LinearModel
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
+from dpsk._stages import Centring
 from dpsk._utils.blocks import row_blocks
 from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_layers
@@ -31,13 +32,10 @@ class NetworkScorer(LinearEstimator):
 
     def _fit_network(self, X, codes, loss, *, weights=None, weight_bound=1.0,
                      free_weights=False, stages=(), public=(), released=()):
-        """Set the weights and biases of the layers; return the rest of the solution."""
+        """Set the weights and biases of the layers, and `center_`; return the rest."""
         if not isinstance(X, np.ndarray):
             raise ValueError("hidden_layer_sizes: a network takes dense rows; pass a dense X, or "
                              "use hidden_layer_sizes=().")
-        if self.precondition is True:
-            raise ValueError("precondition=True: whitening is for linear scores; leave "
-                             "precondition='auto', or use hidden_layer_sizes=().")
         if self.data_norm_inf is not None:
             raise ValueError(f"data_norm_inf={self.data_norm_inf!r}: a bound for linear scores; "
                              "leave data_norm_inf=None, or use hidden_layer_sizes=().")
@@ -49,14 +47,19 @@ class NetworkScorer(LinearEstimator):
                           epsilon=epsilon, delta=delta,
                           weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
+        centring = Centring.wanted(self.precondition, problem, self.data_norm)
         theta = self._solve(
-            problem, name, self._bounded(X), codes, weights=weights, stages=stages,
-            enforced=[self._network_row_bound()],
+            problem, name, self._bounded(X), codes, weights=weights,
+            stages=[*centring, *stages],
+            enforced=[self._network_row_bound(), *(stage.stated() for stage in centring)],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", "the network's starting weights", *public],
-            released=["coefs_", "intercepts_", *released])
+            released=["coefs_", "intercepts_", *(["center_"] if centring else []), *released])
+        self.preconditioner_ = self.center_ = None
+        if centring:
+            self.center_ = centring[0].center
+            theta = model.shifted(theta, self.center_)
         self.coefs_, self.intercepts_ = model.unpacked(theta)
-        self.preconditioner_ = None
         return theta[model.dimension:]
 
     def _network_row_bound(self):

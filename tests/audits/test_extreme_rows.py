@@ -91,7 +91,8 @@ SADDLES = {"auc": AUCSquare(0.01, 0.01), "unscaled": AUCSquare(0.01),
 SADDLE_MODELS = {"linear": (LinearModel(3, None, True, 1.0), "float64"),
                  "single": (LinearModel(3, None, False, 1e3), "float32"),
                  "tanh": (MLP(3, (4,), None, "tanh"), "float32"),
-                 "relu": (MLP(3, (4, 2), None, "relu"), "float32")}
+                 "relu": (MLP(3, (4, 2), None, "relu"), "float32"),
+                 "centred relu": (MLP(3, (16, 17), None, "relu"), "float32")}
 
 
 @pytest.mark.parametrize("clip_norm", [1e-9, 1e-3, 0.5, 1e3])

@@ -15,9 +15,9 @@ from audit_settings import CLIP, EPSILON, LEVEL, RELEASES, N, gaussian_mu
 from scipy.stats import chi2, norm
 from test_fits import DELTA, RUNS, miss_probability
 
-from dpsk import DPLinearRegression, DPLogisticRegression, _stages
-from dpsk._oracle import LeastSquaresOracle, MomentOracle, moments
-from dpsk._solvers import tempering
+from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier, _stages
+from dpsk._oracle import LeastSquaresOracle, MeanOracle, MomentOracle, moments
+from dpsk._solvers import centring, tempering
 from dpsk._solvers.whitening import moment_budget
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -38,6 +38,9 @@ JOINT_STD = np.sqrt(4.5) / MU
 #: Share of the budget for the slopes in the temperature: the usual fiftieth is too little to see.
 SLOPES_SHARE = 0.9
 MU_SLOPES = np.sqrt(SLOPES_SHARE) * MU
+#: Share for the mean of rows: the usual three hundredths are too little to see.
+MEAN_SHARE = 0.9
+MU_MEAN = np.sqrt(MEAN_SHARE) * MU
 
 
 @pytest.fixture
@@ -65,8 +68,10 @@ def released(monkeypatch):
 
     record(MomentOracle, "second_moment")
     record(LeastSquaresOracle, "moments")
+    record(MeanOracle, "mean")
     monkeypatch.setattr(_stages, "best_factor", recorded_factor)
     monkeypatch.setattr(tempering, "_SHARE", SLOPES_SHARE)
+    monkeypatch.setattr(centring, "_SHARE", MEAN_SHARE)
     return answers
 
 
@@ -158,6 +163,17 @@ def slopes_clip_and_std(released):
     return clip, 4.0 * clip / MU_SLOPES
 
 
+def centred():
+    return DPMLPClassifier(
+        EPSILON, delta=DELTA, hidden_layer_sizes=(), precondition=True, data_norm=1.0,
+        solver="gd", clip_norm=CLIP, max_iter=1, learning_rate=STEP, classes=[0, 1])
+
+
+def mean_ratio(model, released, case):
+    sums = [X.sum(axis=0) for X, _ in (case.rows, case.neighbour)]
+    return ratio(N * released[0], *sums, 2.0 / MU_MEAN) / case.shift
+
+
 def table(first, y):
     """Return rows of which only the first has a gradient that does not cancel."""
     X = np.zeros((N, 2))
@@ -185,6 +201,8 @@ CASES = {
                   MU_WHOLE, MU),
     "slopes": Case(tempered, (single((1, 0))[:, :1], ONES), (single((1, 0))[:, :1], ZEROS[:, 0]),
                    slopes_ratio, MU_SLOPES, MU_SLOPES),
+    "mean": Case(centred, (single((1, 0)), LABELS), (single((-1, 0)), LABELS), mean_ratio,
+                 MU_MEAN, MU_MEAN),
     # The angle at which squares and products cost exactly the declared mu.
     "joint": Case(
         lambda: DPLinearRegression(EPSILON, delta=DELTA, fit_intercept=False,
@@ -249,12 +267,15 @@ def squared_lengths(name, released, fits):
             total += (np.square(matrix).sum() + np.square(vector).sum()) / JOINT_STD**2
         elif name == "slopes":
             total += np.square(N * released[0]).sum() / slopes_clip_and_std(released)[1]**2
+        elif name == "mean":
+            total += np.square(N * released[0]).sum() / (2.0 / MU_MEAN)**2
         else:
             total += np.square(N * released[0]).sum() / MOMENT_STD**2
         if name == "whole":
             total += np.square(theta_of(model)).sum() / THETA_STD**2
     # There are four slopes; a symmetric matrix of size 2 has three coordinates.
-    return total, chi2(fits * {"moment": 3, "slopes": 4, "whole": 5, "joint": 5}[name])
+    degrees = {"mean": 2, "moment": 3, "slopes": 4, "whole": 5, "joint": 5}
+    return total, chi2(fits * degrees[name])
 
 
 def scale_is_accepted(name, released):

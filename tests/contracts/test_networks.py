@@ -14,7 +14,7 @@ every_activation = pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 every_output = pytest.mark.parametrize("outputs", [None, 3])
 
 
-def make(activation="tanh", outputs=None, hidden=(5, 4), n=7, scale=1.0, seed=0):
+def make(activation="tanh", outputs=None, hidden=(18, 4), n=7, scale=1.0, seed=0):
     rng = np.random.default_rng(seed)
     model = MLP(3, hidden, outputs, activation)
     theta = 0.7 * rng.normal(size=model.shape)
@@ -35,6 +35,38 @@ def row_gradients(model, theta, X, y, loss):
     return np.array(gradients)
 
 
+def plain_layers(X, weights, biases, activation):
+    """Return raw predictions of layers that know of no means, in double precision."""
+    h = X.astype(float)
+    for W, b in zip(weights[:-1], biases[:-1], strict=True):
+        h = ACTIVATIONS[activation].value(h @ W + b)
+    return h @ weights[-1] + biases[-1]
+
+
+@every_output
+@pytest.mark.parametrize("hidden", [(), (5,), (18, 4), (20, 18)])
+@every_activation
+def test_released_layers_predict_as_plain_ones_and_pack_without_loss(activation, hidden, outputs):
+    model, theta, X, *_ = make(activation, outputs, hidden)
+    weights, biases = model.unpacked(np.append(theta, [7.0, 8.0]))
+    assert all(part.dtype == np.float32 for part in weights + biases)
+    raw = model.forward(theta, X, np.float64).raw
+    np.testing.assert_allclose(plain_layers(X, weights, biases, activation).reshape(raw.shape),
+                               raw, atol=1e-4)
+    packed = model.packed(weights, biases)
+    np.testing.assert_allclose(model.forward(packed, X, np.float64).raw, raw, atol=1e-4)
+
+
+@every_activation
+def test_shifted_parameters_do_for_rows_what_theta_does_for_centred_ones(activation):
+    model, theta, X, *_ = make(activation)
+    center = np.array([1.0, -2.0, 0.5], np.float32)
+    before = theta.copy()
+    np.testing.assert_allclose(model.forward(model.shifted(theta, center), X, np.float64).raw,
+                               model.forward(theta, X - center, np.float64).raw, atol=1e-5)
+    np.testing.assert_array_equal(theta, before)
+
+
 @every_output
 @pytest.mark.parametrize("hidden", [(), (5,), (5, 4)])
 def test_packing_undoes_unpacking_of_the_networks_own_numbers(hidden, outputs):
@@ -46,7 +78,7 @@ def test_packing_undoes_unpacking_of_the_networks_own_numbers(hidden, outputs):
 
 
 @every_output
-@pytest.mark.parametrize("hidden", [(), (5,), (5, 4)])
+@pytest.mark.parametrize("hidden", [(), (5,), (18, 4), (20, 18)])
 @every_activation
 def test_gradients_are_those_of_the_loss(activation, hidden, outputs):
     model, theta, X, y, loss = make(activation, outputs, hidden)
@@ -54,12 +86,12 @@ def test_gradients_are_those_of_the_loss(activation, hidden, outputs):
     rng = np.random.default_rng(1)
 
     def total(point):
-        # The layers in double precision, as differences of float32 values would be rough.
-        h = X.astype(float)
+        # In double precision, as differences of float32 values would be rough; weights after
+        # wide one-sided layers count less the mean of their columns.
         layers = model.layers(point)
-        for W, b in layers[:-1]:
-            h = ACTIVATIONS[activation][0](h @ W + b)
-        z = h @ layers[-1][0] + layers[-1][1]
+        weights = [W - W.mean(axis=0) * (i > 0 and activation == "relu" and len(W) >= 16)
+                   for i, (W, _) in enumerate(layers)]
+        z = plain_layers(X, weights, [b for _, b in layers], activation)
         return loss.value(y, z[:, 0] if outputs is None else z).sum()
 
     for _ in range(8):

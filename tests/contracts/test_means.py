@@ -1,0 +1,116 @@
+"""The noisy mean of rows: its sensitivity, its noise, and what is made of it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dpsk._models import LinearModel
+from dpsk._oracle import MeanOracle, means
+from dpsk._privacy.events import Gaussian, Repeated
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.mechanisms import standard_normal
+from dpsk._privacy.sampling import KeyedStream
+from dpsk._solvers.centring import shrunk
+from dpsk._utils import blocks
+
+_KEY = bytes(range(16))
+radii = pytest.mark.parametrize("data_norm", [1e-10, 1e-3, 1.0, 28.0, 1e10])
+
+
+class _Silent(KeyedStream):
+    """A stream that fails when something is drawn from it."""
+
+    def words(self, count):
+        raise AssertionError("drawn")
+
+
+@pytest.fixture
+def noiseless(monkeypatch):
+    monkeypatch.setattr(means.mechanisms, "standard_normal",
+                        lambda stream, shape: np.zeros(shape))
+
+
+def _oracle(X, data_norm=1.0, mu=0.5, plan=None, stream=None):
+    ledger = Ledger(plan or Gaussian(mu))
+    model = LinearModel(X.shape[1], None, False, data_norm)
+    return MeanOracle(model, X, mu, stream or KeyedStream(_KEY), ledger), ledger
+
+
+def _sum(X, *args, **kwargs):
+    with np.errstate(all="ignore"):
+        return len(X) * _oracle(X, *args, **kwargs)[0].mean()
+
+
+@radii
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_replacing_a_row_stays_within_the_sensitivity_and_nearly_reaches_it(
+        noiseless, data_norm, dtype):
+    angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    circle = data_norm * np.column_stack([np.cos(angles), np.sin(angles)])
+    hostile = np.vstack([circle, 0.5 * circle, 1e9 * circle, [[3e38, -3e38], [1e-45, 0.0]]])
+    fixed = data_norm * np.array([[0.3, -0.2]])
+    sums = [_sum(np.vstack([row, fixed]).astype(dtype), data_norm) for row in hostile]
+    furthest = max(np.linalg.norm(one - other)
+                   for one, other in itertools.combinations(sums, 2))
+    assert 0.999 * 2.0 * data_norm <= furthest <= 2.0 * data_norm
+
+
+def test_the_exact_mean_is_that_of_the_bounded_rows(noiseless):
+    X = 2 * np.random.default_rng(0).normal(size=(50, 3))
+    bounded = X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    np.testing.assert_allclose(_sum(X), bounded.sum(axis=0), atol=1e-6)
+
+
+@radii
+def test_sums_are_the_same_bits_in_any_order_and_block(noiseless, monkeypatch, data_norm):
+    rng = np.random.default_rng(1)
+    X = 2 * data_norm * rng.normal(size=(1000, 5))
+    whole = _sum(X, data_norm)
+    np.testing.assert_array_equal(_sum(X[rng.permutation(1000)], data_norm), whole)
+    monkeypatch.setattr(blocks, "_ENTRIES", 70)
+    np.testing.assert_array_equal(_sum(X, data_norm), whole)
+
+
+@pytest.mark.parametrize("data_norm, mu", [(0.3, 0.1), (1.0, 1.0), (4.0, 7.0)])
+def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, data_norm, mu):
+    X = data_norm * np.random.default_rng(2).normal(size=(30, 3))
+    oracle, ledger = _oracle(X, data_norm, mu)
+    answer = oracle.mean()
+    assert oracle.noise_std == pytest.approx(2.0 * data_norm / mu / 30)
+    noise = standard_normal(KeyedStream(_KEY), (3,))
+    monkeypatch.setattr(means.mechanisms, "standard_normal",
+                        lambda stream, shape: np.zeros(shape))
+    surplus = answer - _oracle(X, data_norm, mu)[0].mean()
+    np.testing.assert_allclose(surplus, oracle.noise_std * noise, atol=1e-6 * oracle.noise_std)
+    assert ledger.spent.events == (Repeated(Gaussian(mu), 1),)
+
+
+def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
+    oracle, _ = _oracle(np.ones((3, 2)), plan=Gaussian(0.1), stream=_Silent(_KEY))
+    with pytest.raises(RuntimeError, match="plan"):
+        oracle.mean()
+    oracle, _ = _oracle(np.ones((3, 2)))
+    oracle.mean()
+    oracle._stream = _Silent(_KEY)
+    with pytest.raises(RuntimeError, match="plan"):
+        oracle.mean()
+
+
+def test_shrinking_takes_out_what_is_noise_and_never_turns_a_mean():
+    mean = np.array([3.0, 4.0])
+    np.testing.assert_allclose(shrunk(mean, 1.0), mean * (1 - 2 / 25))
+    np.testing.assert_array_equal(shrunk(mean, 0.0), mean)
+    for noise in (4.0, 1e200):
+        np.testing.assert_array_equal(shrunk(mean, noise), [0.0, 0.0])
+    np.testing.assert_array_equal(shrunk(np.zeros(2), 1.0), [0.0, 0.0])
+
+
+def test_shrinking_is_nearer_to_the_truth_on_average():
+    rng = np.random.default_rng(3)
+    for length in (0.0, 3.0, 30.0):
+        truth = np.full(20, length / np.sqrt(20))
+        noisy = truth + rng.normal(size=(4000, 20))
+        errors = [np.square(found - truth).sum(axis=1).mean()
+                  for found in (np.array([shrunk(row, 1.0) for row in noisy]), noisy)]
+        assert errors[0] < errors[1]
