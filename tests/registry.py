@@ -26,7 +26,7 @@ LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, Linea
 #: The solvers of all estimators.
 ALL_SOLVERS = {**SOLVERS, **SADDLE_SOLVERS}
 #: Parameters of linear models that others do without.
-LINEAR_ONLY = {"fit_intercept", "penalty", "precondition", "radius"}
+LINEAR_ONLY = {"fit_intercept", "penalty", "radius"}
 #: What keeps fits of networks short.
 NETWORK_PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 30}
 
