@@ -91,7 +91,7 @@ class DPEstimator(BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), tempering=None,
+    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), finishing=(),
                enforced, public, released):
         """Run the private part of the fit on validated rows; set `n_iter_` and `privacy_`.
 
@@ -105,10 +105,10 @@ class DPEstimator(BaseEstimator):
         weights : ndarray of shape (n,) or None
         holdout : (X, y) or None
             Public rows, if the solver wants some.
-        stages : sequence of Whitening or Counting
+        stages : sequence of Whitening, Centring or Counting
             Releases that come first; what they released stays on them.
-        tempering : Tempering or None
-            A release that comes last, where it pays.
+        finishing : sequence of Tempering
+            Releases that come last, those of them that apply.
         enforced : list of Enforced
         public, released : list of str
 
@@ -129,7 +129,8 @@ class DPEstimator(BaseEstimator):
         solver = given.configured(problem)
         declared = solver.plan(problem)
         first = tuple(stage.event(problem) for stage in stages)
-        last = () if tempering is None else tempering.events(problem, given, solver)
+        finishing = [stage for stage in finishing if stage.applies(problem, given, solver)]
+        last = tuple(stage.event(problem) for stage in finishing)
         plan = Framed(first, declared, last) if first or last else declared
         noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
         event = plan(noise_multiplier)
@@ -149,17 +150,17 @@ class DPEstimator(BaseEstimator):
                                         noise_multiplier, stream, ledger)
             start = problem.start(partial(standard_normal, apart))
             result = solver.minimize(oracle, problem.penalty, start)
-            theta = tempering.release(problem, oracle, result.theta) if last else result.theta
-        if tempering is not None:
-            self.temperature_ = 1.0 / tempering.factor if last else None
+            theta = result.theta
+            for stage in finishing:
+                theta = stage.release(problem, oracle, theta)
         self.n_iter_ = result.n_iter
         self.privacy_ = Certificate(
             epsilon=problem.epsilon, delta=problem.delta, event=event,
             noise_multiplier=noise_multiplier, estimator=type(self).__name__, solver=name,
             enforced=(*enforced, *self._gradient_bounds(solver), *solver.stated(),
-                      *(tempering.stated(problem) if last else ())),
+                      *(stage.stated(problem) for stage in finishing)),
             public=(*public, *solver.public_facts(problem)),
-            released=(*released, *(["temperature_"] if last else [])),
+            released=(*released, *(stage.attribute for stage in finishing)),
             noise_source=stream.description,
             reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))

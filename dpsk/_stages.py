@@ -165,16 +165,19 @@ class Tempering:
 
     Attributes
     ----------
-    factor : float or None
-        What the parameters were multiplied with, once it was found.
+    temperature : float or None
+        What the parameters were divided by, once it was found.
     """
+
+    #: What it adds to what a fit releases.
+    attribute = "temperature_"
 
     def __init__(self, wanted):
         self._wanted = wanted
-        self.factor = None
+        self.temperature = None
 
-    def events(self, problem, given, solver):
-        """Return what the release costs: a tuple of at most one event.
+    def applies(self, problem, given, solver):
+        """Return whether scores are rescaled, from public facts.
 
         Parameters
         ----------
@@ -194,23 +197,26 @@ class Tempering:
                 "clip_norm below the loss's slope, an l2 penalty or none, and delta > 0; leave "
                 "temperature='auto'.")
         by_default = given.clip_norm is None and pays(problem)
-        if not (possible and (by_default if self._wanted is None else self._wanted)):
-            return ()
-        return (tempering_plan()(tempering_multiplier(problem)),)
+        return possible and (by_default if self._wanted is None else self._wanted)
+
+    def event(self, problem):
+        """Return what the release costs."""
+        return tempering_plan()(tempering_multiplier(problem))
 
     def stated(self, problem):
-        """Return what the certificate states of the slopes, a list of Enforced."""
-        return [Enforced("slope_clip", slope_clip(problem), "default",
-                         "derivative of one row's loss in the factor of the parameters, over "
-                         "their norm times that of the longest row; larger ones are cut")]
+        """Return what the certificate states of the slopes, an Enforced."""
+        return Enforced("slope_clip", slope_clip(problem), "default",
+                        "derivative of one row's loss in the factor of the parameters, over "
+                        "their norm times that of the longest row; larger ones are cut")
 
     def release(self, problem, oracle, theta):
         """Return `theta` times the factor that suits it best."""
         length = float(np.linalg.norm(theta))
-        self.factor = 1.0
+        factor = 1.0
         # Elsewhere the products of scores and factors could overflow or vanish.
         if 1e-50 < length * problem.model.radius < 1e50:
             ray = oracle.along(theta, tempering_plan(), slope_clip(problem),
                                tempering_multiplier(problem))
-            self.factor = best_factor(ray, problem.penalty, theta)
-        return self.factor * theta
+            factor = best_factor(ray, problem.penalty, theta)
+        self.temperature = 1.0 / factor
+        return factor * theta

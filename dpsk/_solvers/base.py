@@ -212,9 +212,9 @@ REQUIREMENTS = {
     "delta > 0": (
         lambda solver, problem: problem.delta > 0,
         "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
-        "delta=None for 1/n**2, or use solver='objective_perturbation' for pure epsilon, "
-        "solver='output_perturbation' for that with several classes, or solver='stgd' for a loss "
-        "that is not convex."),
+        "delta=None for 1/n**2. For pure epsilon, where the estimator offers it: "
+        "solver='objective_perturbation', solver='output_perturbation' with several classes, or "
+        "solver='stgd' for a loss that is not convex."),
 }
 
 

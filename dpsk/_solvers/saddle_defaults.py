@@ -33,11 +33,11 @@ def configured_saddle(solver, problem):
 
     Networks: batches of 2048 rows; with ``r = n mu / sqrt(parameters)`` at the budget's mu and
     ``k = sqrt(r / 25)`` within [1/2, 3], ``300 k`` steps that start at ``2 k`` over the clip
-    norm, or at 2.5 over it and over the mean weight of a row where that is less. Noise then moves
-    the parameters by about as much at every budget. Linear scores: full
-    batches, as many steps and steps as large as the loss says in its `saddle_defaults`. Clips
-    and dual steps are the loss's. Steps are shorter where a penalty or the dual set's own term
-    is so strong that longer ones would diverge.
+    norm, or at 2.5 over it and over the mean weight of a row where that is less. Noise then
+    moves the parameters by about as much at every budget. Linear scores: full batches, as many
+    steps and steps as large as the loss says in its `saddle_defaults`. Clips and dual steps are
+    the loss's. Steps are shorter where a penalty or the dual set's own term is so strong that
+    longer ones would diverge.
     """
     linear = problem.model.is_linear
     own = problem.loss.saddle_defaults if linear else _network_defaults(problem)

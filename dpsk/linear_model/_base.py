@@ -120,7 +120,7 @@ class LinearEstimator(DPEstimator):
         whitening = [Whitening(rows)] if whitened else []
         theta = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,
-            stages=[*whitening, *stages], tempering=self._tempering(),
+            stages=[*whitening, *stages],
             enforced=[*self._row_bounds(whitened), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
@@ -137,10 +137,6 @@ class LinearEstimator(DPEstimator):
         if not self.fit_intercept:
             return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()], rest
         return theta[:-1], theta[-1], rest
-
-    def _tempering(self):
-        """Return the release that rescales scores, or None where scores are no likelihoods."""
-        return None
 
     def _auto_solver(self, problem):
         """Return the name of the solver that "auto" stands for."""

@@ -160,8 +160,11 @@ class DPLogisticRegression(LinearClassifier):
         if self.temperature != "auto":
             check_flag("temperature", self.temperature)
 
-    def _tempering(self):
-        return Tempering(None if self.temperature == "auto" else bool(self.temperature))
+    def _solve(self, problem, name, X, y, **settings):
+        tempering = Tempering(None if self.temperature == "auto" else bool(self.temperature))
+        theta = super()._solve(problem, name, X, y, finishing=[tempering], **settings)
+        self.temperature_ = tempering.temperature
+        return theta
 
     def _binary_loss(self):
         return Logistic()

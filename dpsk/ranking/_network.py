@@ -20,7 +20,8 @@ class NetworkScorer(LinearEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._layer_sizes()
+        # Tags are asked for before parameters are checked.
+        tags.input_tags.sparse = np.size(self.hidden_layer_sizes) == 0
         return tags
 
     def _layer_sizes(self):

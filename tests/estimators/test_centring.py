@@ -23,7 +23,7 @@ every_network_fit = pytest.mark.parametrize(("cls", "params"), FITS)
 def rows(n=3000):
     """Rows around (0.8, -0.6), of which the quadrant about their mean decides the target."""
     X = np.random.default_rng(0).uniform(-0.3, 0.3, size=(n, 2))
-    return X + [0.8, -0.6], (X[:, 0] * X[:, 1] > 0).astype(int)
+    return X + np.array([0.8, -0.6]), (X[:, 0] * X[:, 1] > 0).astype(int)
 
 
 def build(cls, **params):
