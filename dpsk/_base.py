@@ -196,6 +196,8 @@ class DPEstimator(BaseEstimator):
             yield content_digest(rows.holdout.y)
 
     def _settings(self, problem, solver):
+        # Another version may make other rows, or other sums, of the same ones.
+        yield __version__.encode()
         yield f"{type(self).__module__}.{type(self).__qualname__}".encode()
         params = self.get_params(deep=False)
         yield repr([(key, _plain(value)) for key, value in sorted(params.items())

@@ -117,7 +117,8 @@ class Centring:
     def release(self, problem, rows, stream, ledger):
         """Return the problem of rows that are bounded already, and the centred rows."""
         means = MeanOracle(self._rows, rows.X, self.event(problem).mu, stream, ledger)
-        self.center = shrunk(means.mean(), means.noise_std).astype(np.float32)
+        center = shrunk(means.mean(), means.noise_std, self._rows.data_norm)
+        self.center = center.astype(np.float32)
         model = problem.model
         rows = replace(rows, X=model.bounded(rows.X) - self.center)
         return replace(problem, model=replace(model, data_norm=None)), rows

@@ -6,36 +6,42 @@ an estimator, so clones, pickles, forks and workers cannot replay each other's n
 
 import hashlib
 import hmac
+import os
 from itertools import pairwise
 
 import numpy as np
 
 try:
-    # OpenSSL's generator is cryptographic, keyed by the operating system and anew after a fork.
-    from ssl import RAND_bytes as _random_bytes
-    _SOURCE = "operating-system entropy through OpenSSL's generator, drawn inside the fit"
+    import ssl
 except ImportError:
-    from os import urandom as _random_bytes
-    _SOURCE = "operating-system entropy, drawn inside the fit"
+    ssl = None
 
 __all__ = ["EntropyStream", "KeyedStream", "exponentials", "open_stream", "poisson_batches",
            "random_index", "random_permutation", "signed_uniforms"]
 
 _BLOCK = 1 << 16
+_KEY_BYTES = 48
 #: Words of one call: OpenSSL counts bytes in 31 bits.
 _MOST_WORDS = 1 << 24
 _HIGHEST = np.uint64(1 << 63)
 
 
 class EntropyStream:
-    """Words from a cryptographic generator keyed by the operating system's entropy."""
+    """Words from OpenSSL's generator, keyed anew by the operating system, or straight from it."""
 
     reproducible = False
-    description = _SOURCE
+    description = ("operating-system entropy, drawn inside the fit" if ssl is None else
+                   "operating-system entropy through OpenSSL's generator, keyed anew in the fit")
+
+    def __init__(self):
+        if ssl is not None:
+            # It knows a forked process by its number only, which containers and time repeat.
+            ssl.RAND_add(os.urandom(_KEY_BYTES), float(_KEY_BYTES))
 
     def words(self, count):
         """Return `count` independent uniform 64-bit words."""
-        parts = [_random_bytes(8 * min(_MOST_WORDS, count - start))
+        draw = os.urandom if ssl is None else ssl.RAND_bytes
+        parts = [draw(8 * min(_MOST_WORDS, count - start))
                  for start in range(0, count, _MOST_WORDS)]
         return np.frombuffer(b"".join(parts), dtype=np.uint64)
 
@@ -89,7 +95,7 @@ def open_stream(random_state, context):
 
 
 def signed_uniforms(stream, count):
-    """Draw a fair sign and a uniform on (0, 1/2) with 53 significant bits.
+    """Draw a fair sign and a uniform on (0, 1/2], to 53 significant bits.
 
     Returns
     -------

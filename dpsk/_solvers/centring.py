@@ -30,12 +30,23 @@ def centring_pays(problem):
     return noise <= _MOST_NOISE * problem.n_samples * mean_budget(problem)
 
 
-def shrunk(mean, noise_std):
-    """Return a noisy mean scaled down by what is noise in its square, at least to zero.
+def shrunk(mean, noise_std, bound):
+    """Return a noisy mean scaled down by what is noise in its square, and to its public bound.
+
+    Parameters
+    ----------
+    mean : ndarray
+    noise_std : float
+        On every coordinate.
+    bound : float
+        On the norm of the exact mean.
 
     References
     ----------
     James, Stein (1961), the positive part.
     """
-    square = float(mean @ mean)
-    return mean * max(0.0, 1.0 - len(mean) * noise_std * noise_std / square) if square else mean
+    length = float(np.linalg.norm(mean))
+    if length == 0.0:
+        return mean
+    noise = noise_std / length
+    return mean * min(max(0.0, 1.0 - len(mean) * noise * noise), bound / length)

@@ -72,7 +72,8 @@ class NetworkScorer(LinearEstimator):
     def _bounded(self, X):
         """Return rows scaled down to the norm bound, in single precision."""
         scale, _ = LinearModel(X.shape[1], None, False, float(self.data_norm)).row_scales(X)
-        return np.multiply(X, scale[:, None], dtype=np.float64).astype(np.float32)
+        rows = np.multiply(X, scale[:, None], dtype=np.float64)
+        return rows.astype(np.float32, order="C")
 
     def _predict_network(self, X):
         """Return raw predictions, shape (n,), dtype of X."""

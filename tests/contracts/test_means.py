@@ -99,11 +99,13 @@ def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
 
 def test_shrinking_takes_out_what_is_noise_and_never_turns_a_mean():
     mean = np.array([3.0, 4.0])
-    np.testing.assert_allclose(shrunk(mean, 1.0), mean * (1 - 2 / 25))
-    np.testing.assert_array_equal(shrunk(mean, 0.0), mean)
+    np.testing.assert_allclose(shrunk(mean, 1.0, 9.0), mean * (1 - 2 / 25))
+    np.testing.assert_array_equal(shrunk(mean, 0.0, 9.0), mean)
     for noise in (4.0, 1e200):
-        np.testing.assert_array_equal(shrunk(mean, noise), [0.0, 0.0])
-    np.testing.assert_array_equal(shrunk(np.zeros(2), 1.0), [0.0, 0.0])
+        np.testing.assert_array_equal(shrunk(mean, noise, 9.0), [0.0, 0.0])
+    np.testing.assert_array_equal(shrunk(np.zeros(2), 1.0, 9.0), [0.0, 0.0])
+    # No mean of rows is longer than the longest row.
+    np.testing.assert_allclose(shrunk(mean, 0.1, 2.0), 0.4 * mean)
 
 
 def test_shrinking_is_nearer_to_the_truth_on_average():
@@ -112,5 +114,5 @@ def test_shrinking_is_nearer_to_the_truth_on_average():
         truth = np.full(20, length / np.sqrt(20))
         noisy = truth + rng.normal(size=(4000, 20))
         errors = [np.square(found - truth).sum(axis=1).mean()
-                  for found in (np.array([shrunk(row, 1.0) for row in noisy]), noisy)]
+                  for found in (np.array([shrunk(row, 1.0, 40.0) for row in noisy]), noisy)]
         assert errors[0] < errors[1]

@@ -1,5 +1,8 @@
 """No two fits share a stream, unless seed, data and parameters are all the same."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -39,6 +42,38 @@ def test_the_entropy_stream_never_repeats_and_never_reads_the_context():
     words = [open_stream(None, fail).words(1000) for _ in range(4)]
     assert len(np.unique(np.concatenate(words))) == 4000
     assert all(word.dtype == np.uint64 for word in words)
+
+
+_SAME_NUMBER = """
+import ctypes, os, sys
+from dpsk._privacy.sampling import EntropyStream
+
+def apart():
+    if ctypes.CDLL(None).unshare(0x20000000 | (0x10000000 if os.getuid() else 0)):
+        sys.exit(77)
+
+apart()
+if os.fork() == 0:
+    EntropyStream().words(1)
+    apart()
+    inner = os.fork()
+    if inner:
+        os.waitpid(inner, 0)
+    print(os.getpid(), *EntropyStream().words(4), flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="process namespaces are Linux's")
+def test_a_process_and_its_child_of_the_same_number_draw_other_words():
+    run = subprocess.run([sys.executable, "-c", _SAME_NUMBER], capture_output=True, text=True,
+                         check=False)
+    if run.returncode == 77:
+        pytest.skip("no permission to open a process namespace")
+    words = [line.split() for line in run.stdout.splitlines()]
+    assert [line[0] for line in words] == ["1", "1"], run.stderr
+    assert len({word for line in words for word in line[1:]}) == 8
 
 
 def test_a_stream_says_whether_it_can_be_repeated():
@@ -114,7 +149,7 @@ def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_stat
     before = set(vars(model))
     model.fit(*training_rows(model))
     left = set(vars(model)) - before
-    assert left <= {"coef_", "intercept_", "offset_", "preconditioner_", "temperature_",
+    assert left <= {"coef_", "intercept_", "offset_", "preconditioner_", "center_", "temperature_",
                     "classes_", "n_iter_", "n_features_in_", "privacy_", "coefs_", "intercepts_",
                     "n_layers_", "scale_", "positive_ratio_", "groups_", "group_weights_",
                     "group_shares_"}
