@@ -67,9 +67,9 @@ def score(model, data):
 def network(epsilon, seed, data, kind=DPAUCMaximizer, **settings):
     """Return DPAUCMaximizer with its defaults for a network."""
     ratio = round(float(data[2].mean()), 4)
+    settings = {"data_norm": 28.0, **settings}
     return kind(epsilon, delta=len(data[0])**-1.1, hidden_layer_sizes=SIZES, loss="auc",
-                data_norm=28.0, positive_ratio=ratio, classes=[0, 1], random_state=seed,
-                **settings)
+                positive_ratio=ratio, classes=[0, 1], random_state=seed, **settings)
 
 
 def ours(epsilon, seed, data):
@@ -78,7 +78,8 @@ def ours(epsilon, seed, data):
 
 def ours_on_histograms(epsilon, seed, data):
     X, X_test, y, y_test = data
-    return ours(epsilon, seed, (HISTOGRAM_SCALE * X, HISTOGRAM_SCALE * X_test, y, y_test))
+    data = HISTOGRAM_SCALE * X, HISTOGRAM_SCALE * X_test, y, y_test
+    return score(network(epsilon, seed, data, data_norm=float(HISTOGRAM_SCALE)), data)
 
 
 def linear(epsilon, seed, data):
