@@ -1,7 +1,5 @@
 """What the multilayer perceptrons share: from rows and parameters to a Problem, and back."""
 
-from itertools import pairwise
-
 import numpy as np
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -9,18 +7,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dpsk._base import DPEstimator
 from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
+from dpsk._network_fit import NetworkFit
 from dpsk._penalties import PENALTIES
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
-from dpsk._stages import Centring
-from dpsk._utils.blocks import row_blocks
 from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_choice, check_flag, check_layers, check_real
 
 __all__ = ["NetworkEstimator"]
 
 
-class NetworkEstimator(DPEstimator):
+class NetworkEstimator(NetworkFit, DPEstimator):
     """Base of estimators whose raw prediction comes from fully connected layers."""
 
     _takes_rows_as_they_are = True
@@ -72,19 +69,10 @@ class NetworkEstimator(DPEstimator):
                                   free_rows=model.n_biases)
         problem = Problem(n_samples=n_samples, model=model, loss=loss, penalty=penalty,
                           epsilon=epsilon, delta=delta, weight_bound=weight_bound)
-        centring = Centring.wanted(self.precondition, problem, self.data_norm)
-        theta = self._solve(
+        self._solve_network(
             problem, "sgd" if self.solver == "auto" else self.solver, X, y, weights=weights,
-            stages=centring,
-            enforced=[*self._row_bounds(), *(stage.stated() for stage in centring), *enforced],
-            public=["number of rows and of features, feature names and container",
-                    "all parameters, and the random weights at the start", *public],
-            released=["coefs_", "intercepts_", *(["center_"] if centring else [])])
-        self.center_ = None
-        if centring:
-            self.center_ = centring[0].center
-            theta = model.shifted(theta, self.center_)
-        self.coefs_, self.intercepts_ = model.unpacked(theta)
+            enforced=[*self._row_bounds(), *enforced],
+            public=["number of rows and of features, feature names and container", *public])
         self.n_layers_ = len(self.coefs_) + 1
 
     def _model(self, n_features, hidden, n_outputs):
@@ -104,10 +92,5 @@ class NetworkEstimator(DPEstimator):
         X = discreetly("X", validate_data, self, X, dtype=np.float32, reset=False)
         sizes = [len(weights) for weights in self.coefs_] + [len(self.intercepts_[-1])]
         model = self._model(sizes[0], tuple(sizes[1:-1]), sizes[-1])
-        theta = model.packed(self.coefs_, self.intercepts_)
-        raw = np.empty((len(X), sizes[-1]))
-        # Rows rounded as in training; sums in double precision do not depend on the others.
-        with np.errstate(all="ignore"):
-            for rows in row_blocks(len(X), max(sum(pair) for pair in pairwise(sizes))):
-                raw[rows] = model.forward(theta, X[rows], np.float64).raw
+        raw = self._fill_network(model, X, np.empty((len(X), sizes[-1])))
         return raw[:, 0] if sizes[-1] == 1 else raw

@@ -4,10 +4,9 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from dpsk._models import MLP, LinearModel
+from dpsk._network_fit import NetworkFit
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
-from dpsk._stages import Centring
-from dpsk._utils.blocks import row_blocks
 from dpsk._utils.discretion import discreetly
 from dpsk._utils.parameters import check_layers
 from dpsk.linear_model._base import LinearEstimator
@@ -15,7 +14,7 @@ from dpsk.linear_model._base import LinearEstimator
 __all__ = ["NetworkScorer"]
 
 
-class NetworkScorer(LinearEstimator):
+class NetworkScorer(NetworkFit, LinearEstimator):
     """Fit and prediction of a network with one raw prediction."""
 
     def __sklearn_tags__(self):
@@ -33,7 +32,7 @@ class NetworkScorer(LinearEstimator):
 
     def _fit_network(self, X, codes, loss, *, weights=None, weight_bound=1.0,
                      free_weights=False, stages=(), public=(), released=()):
-        """Set the weights and biases of the layers, and `center_`; return the rest."""
+        """Set the layers and `center_`; return the rest of the solution."""
         if not isinstance(X, np.ndarray):
             raise ValueError("hidden_layer_sizes: a network takes dense rows; pass a dense X, or "
                              "use hidden_layer_sizes=().")
@@ -48,20 +47,13 @@ class NetworkScorer(LinearEstimator):
                           epsilon=epsilon, delta=delta,
                           weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
-        centring = Centring.wanted(self.precondition, problem, self.data_norm)
-        theta = self._solve(
-            problem, name, self._bounded(X), codes, weights=weights,
-            stages=[*centring, *stages],
-            enforced=[self._network_row_bound(), *(stage.stated() for stage in centring)],
+        rest = self._solve_network(
+            problem, name, self._bounded(X), codes, weights=weights, stages=stages,
+            enforced=[self._network_row_bound()], released=released,
             public=["number of rows and of features, feature names, dtype and container",
-                    "all parameters", "the network's starting weights", *public],
-            released=["coefs_", "intercepts_", *(["center_"] if centring else []), *released])
-        self.preconditioner_ = self.center_ = None
-        if centring:
-            self.center_ = centring[0].center
-            theta = model.shifted(theta, self.center_)
-        self.coefs_, self.intercepts_ = model.unpacked(theta)
-        return theta[model.dimension:]
+                    *public])
+        self.preconditioner_ = None
+        return rest
 
     def _network_row_bound(self):
         return Enforced("data_norm", float(self.data_norm),
@@ -78,11 +70,5 @@ class NetworkScorer(LinearEstimator):
     def _predict_network(self, X):
         """Return raw predictions, shape (n,), dtype of X."""
         X = discreetly("X", validate_data, self, X, dtype=[np.float64, np.float32], reset=False)
-        model = self._network(X.shape[1])
-        theta = model.packed(self.coefs_, self.intercepts_)
-        raw = np.empty(len(X), X.dtype)
-        # Sums in double precision do not depend on the other rows.
-        with np.errstate(all="ignore"):
-            for part in row_blocks(len(X), max(model.sizes)):
-                raw[part] = model.forward(theta, self._bounded(X[part]), np.float64).raw
-        return raw
+        model, raw = self._network(X.shape[1]), np.empty(len(X), X.dtype)
+        return self._fill_network(model, X, raw, self._bounded)
