@@ -212,6 +212,7 @@ def main():
     parser.add_argument("--sets", nargs="+", default=["mnist", "fashion_mnist"])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1.0, 5.0, 10.0])
     parser.add_argument("--splits", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--runs", type=int, default=1, help="with a split, other seeds")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--balance", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--output", type=Path)
@@ -225,7 +226,8 @@ def main():
                 tasks = [task(name, split, imbalanced, features) for split in options.splits]
                 label = ("imbalanced " if imbalanced else "") + name
                 for epsilon in options.epsilons:
-                    scores = [run(epsilon, split, data)
+                    scores = [np.mean([run(epsilon, split + 1000 * extra, data)
+                                       for extra in range(options.runs)])
                               for split, data in zip(options.splits, tasks, strict=True)]
                     lines.append(f"| {label} | {epsilon:g} | {method} | {np.mean(scores):.4f} "
                                  f"({min(scores):.4f} to {max(scores):.4f}) | {len(scores)} |")
