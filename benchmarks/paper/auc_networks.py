@@ -65,7 +65,7 @@ def score(model, data):
 
 
 def network(epsilon, seed, data, kind=DPAUCMaximizer, **settings):
-    """Return DPAUCMaximizer with its defaults for a network."""
+    """Return DPAUCMaximizer on the loss of pairs, otherwise with its defaults for a network."""
     ratio = round(float(data[2].mean()), 4)
     settings = {"data_norm": 28.0, "loss": "auc", "positive_ratio": ratio, **settings}
     return kind(epsilon, delta=len(data[0])**-1.1, hidden_layer_sizes=SIZES, classes=[0, 1],
@@ -81,10 +81,14 @@ def ours_logistic(epsilon, seed, data):
     return score(network(epsilon, seed, data, loss="logistic", positive_ratio=None), data)
 
 
-def ours_on_histograms(epsilon, seed, data):
+def ours_on_histograms(epsilon, seed, data, **settings):
     X, X_test, y, y_test = data
     data = HISTOGRAM_SCALE * X, HISTOGRAM_SCALE * X_test, y, y_test
-    return score(network(epsilon, seed, data, data_norm=float(HISTOGRAM_SCALE)), data)
+    return score(network(epsilon, seed, data, data_norm=float(HISTOGRAM_SCALE), **settings), data)
+
+
+def logistic_on_histograms(epsilon, seed, data):
+    return ours_on_histograms(epsilon, seed, data, loss="logistic", positive_ratio=None)
 
 
 def linear(epsilon, seed, data):
@@ -205,6 +209,7 @@ METHODS = {
     "pixels, network": (ours, "pixels"),
     "pixels, network, logistic loss": (ours_logistic, "pixels"),
     "histograms, network": (ours_on_histograms, "histograms"),
+    "histograms, network, logistic loss": (logistic_on_histograms, "histograms"),
     "histograms, linear": (linear, "histograms"),
     "pixels, network, hardly any noise": (noiseless, "pixels"),
     "pixels, not private": (not_private, "pixels"),

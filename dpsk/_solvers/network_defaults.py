@@ -45,9 +45,11 @@ def network_step(problem, clip_norm, n_steps):
     """Return the step: the loss's over the clip norm, less where noise allows fewer steps.
 
     The noise that T steps of length s leave in theta has norm of about
-    ``2 s C T sqrt(d) / (n mu)``, whatever the batch.
+    ``2 s C T sqrt(d) / (n mu)``, whatever the batch. Beside a strong penalty steps are shorter,
+    as longer ones would diverge.
     """
-    return problem.loss.network_step / clip_norm * min(1.0, _wanted_steps(problem) / n_steps)
+    step = problem.loss.network_step / clip_norm * min(1.0, _wanted_steps(problem) / n_steps)
+    return step / (1.0 + step * problem.penalty.smoothness)
 
 
 def _wanted_steps(problem):

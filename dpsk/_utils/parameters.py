@@ -65,10 +65,10 @@ def check_choice(name, value, choices):
     return value
 
 
-def check_flag(name, value):
-    """Return `value` as a bool, or raise a ValueError."""
+def check_flag(name, value, choices="True or False"):
+    """Return `value` as a bool, or raise a ValueError that names the `choices`."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name}={value!r}: must be True or False.")
+        raise ValueError(f"{name}={value!r}: must be {choices}.")
     return bool(value)
 
 

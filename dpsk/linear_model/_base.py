@@ -37,7 +37,7 @@ class LinearEstimator(DPEstimator):
         check_choice("penalty", self.penalty, PENALTIES)
         check_flag("fit_intercept", self.fit_intercept)
         if self.precondition != "auto":
-            check_flag("precondition", self.precondition)
+            check_flag("precondition", self.precondition, "'auto', True or False")
         if self.data_norm_inf is not None:
             check_real("data_norm_inf", self.data_norm_inf, low=1e-10, high=1e10,
                        remedy="None, or a number in [1e-10, 1e10], a bound on entries of rows")
@@ -185,7 +185,7 @@ class LinearEstimator(DPEstimator):
 
     def _predict_raw(self, X):
         """Return raw predictions of bounded rows, shape (n,) or (n, n_outputs)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "privacy_")
         _check_structure(X)
         X = discreetly("X", validate_data, self, X, dtype=_FLOATS, accept_sparse="csr",
                        reset=False)

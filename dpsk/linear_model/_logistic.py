@@ -158,7 +158,7 @@ class DPLogisticRegression(LinearClassifier):
     def _check_params(self):
         super()._check_params()
         if self.temperature != "auto":
-            check_flag("temperature", self.temperature)
+            check_flag("temperature", self.temperature, "'auto', True or False")
 
     def _solve(self, problem, name, X, y, **settings):
         tempering = Tempering(None if self.temperature == "auto" else bool(self.temperature))

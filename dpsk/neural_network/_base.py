@@ -27,7 +27,7 @@ class NetworkEstimator(NetworkFit, DPEstimator):
         check_real("alpha", self.alpha, low=0, remedy="a finite number >= 0")
         check_choice("activation", self.activation, ACTIVATIONS)
         if self.precondition != "auto":
-            check_flag("precondition", self.precondition)
+            check_flag("precondition", self.precondition, "'auto', True or False")
         self._layer_sizes()
 
     def _layer_sizes(self):
@@ -88,7 +88,7 @@ class NetworkEstimator(NetworkFit, DPEstimator):
 
     def _predict_raw(self, X):
         """Return raw predictions, float64, shape (n,) or (n, n_outputs)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "privacy_")
         X = discreetly("X", validate_data, self, X, dtype=np.float32, reset=False)
         sizes = [len(weights) for weights in self.coefs_] + [len(self.intercepts_[-1])]
         model = self._model(sizes[0], tuple(sizes[1:-1]), sizes[-1])

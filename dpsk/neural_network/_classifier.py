@@ -40,7 +40,8 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         "auto" is "sgd".
     precondition : {"auto", True, False}, default="auto"
         Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
-        them. "auto": where its noise is small beside the bound on rows.
+        them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
+        length of a row of features of size 1. "auto": where its noise is small beside that.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule of public numbers, see Notes.
     data_norm : float or None, default=None
@@ -93,10 +94,15 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
     is subtracted, noisy sums of clipped gradients, and what follows from them. The number of rows
     and features, the labels, all parameters and the random weights at the start are public.
 
-    *Defaults.* With d the number of weights and mu the budget: a clip norm of 1, batches of
-    n / 15 rows within [256, 8192], ``6 n mu / sqrt(d)`` steps within [30, 2000], of length 8 over
-    the clip norm, less where that rule asks for fewer than 30 steps; momentum 0.7 and steps that
-    shrink linearly. Training is in single precision, prediction in double.
+    *Defaults.* With d the number of weights and mu the budget: a clip norm of 1, or the largest
+    class weight, and ``6 n mu / sqrt(d)`` steps within [30, 2000] of length 8 over the clip norm,
+    less where more steps are made than that rule asks for and beside a strong `alpha`. For "sgd"
+    batches of n / 15 rows within [256, 8192], momentum 0.7 and steps that shrink linearly; "gd"
+    makes steps of half that length and "rrpsgd" of a quarter. Training is in single precision,
+    prediction in double.
+
+    *Layers.* From 16 units on rectified layers enter the next one less the mean of their units,
+    so that the columns of its weights have mean 0.
 
     References
     ----------

@@ -49,7 +49,8 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         "auto" is "sgd".
     precondition : {"auto", True, False}, default="auto"
         Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
-        them. "auto": where its noise is small beside the bound on rows.
+        them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
+        length of a row of features of size 1. "auto": where its noise is small beside that.
     max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
         None: chosen by a rule of public numbers, see Notes.
     data_norm : float or None, default=None

@@ -43,8 +43,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Probability in the guarantee, > 0. None: ``1 / n**2``.
     loss : {"auto", "auc", "logistic"}, default="auto"
         "auc" is the mean square over pairs above. "auto" follows the solver where one is named,
-        takes "auc" for a network, and "logistic" for a linear score, which ranks better at equal
-        budgets: see Notes.
+        and takes "logistic" elsewhere, which ranks as well or better at equal budgets: see Notes.
     positive_ratio : float or None, default=None
         Public share of the second class, for ``loss="auc"``. None: a hundredth of the budget
         goes to a noisy count.
@@ -55,8 +54,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     alpha : float, default=0.0
         Strength of the penalty on the coefficients, or on the weights of a network.
     penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
-        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
-        `radius`, or are not negative and sum to it.
+        The last four are sets, for linear scores, and ignore `alpha`: coefficients have norm, or
+        size each, at most `radius`, or are not negative and sum to it.
     l1_ratio : float in [0, 1], default=0.5
         Share of l1 in ``penalty="elasticnet"``.
     radius : float or None, default=None
@@ -134,10 +133,13 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     them. The number of rows and features, the labels and all parameters are public.
 
     *Loss.* The square over pairs weights a row by the inverse of its class's share, which makes
-    rows of the rare class the ones that noise must cover. Where a linear score is all there is
-    the logistic loss gives the same directions at less noise: ``docs/results/auc_linear.md``.
+    rows of the rare class the ones that noise must cover, and goes on pulling at rows that are
+    ranked well. The logistic loss gives much the same order at less noise:
+    ``docs/results/auc_linear.md`` and ``docs/results/auc_networks.md``.
 
-    There is no `predict_proba`: scores are fitted to rank rows, and not to be probabilities.
+    `score` is the accuracy, as of any classifier: search with ``scoring="roc_auc"``. There is no
+    `predict_proba`: scores are fitted to rank rows, and not to be probabilities. A noisy ratio
+    below 1 % counts as 1 %.
 
     References
     ----------
@@ -195,8 +197,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         self._layer_sizes()
         if self.positive_ratio is not None and self._loss_name() == "logistic":
             raise ValueError(f"positive_ratio={self.positive_ratio!r}: loss='logistic', which "
-                             "\"auto\" takes for a linear score, has no use for it; leave "
-                             "positive_ratio=None, or set loss='auc'.")
+                             "\"auto\" takes, has no use for it; leave positive_ratio=None, or "
+                             "set loss='auc'.")
         check_choice("activation", self.activation, ACTIVATIONS)
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
@@ -258,7 +260,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         -------
         scores : ndarray of shape (n,)
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "privacy_")
         raw = self._predict_network(X) if hasattr(self, "coefs_") else self._predict_raw(X)
         return raw - np.asarray(self.offset_, dtype=raw.dtype)
 
@@ -272,9 +274,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         """Return "auc" or "logistic"."""
         if self.loss != "auto":
             return self.loss
-        if self.solver != "auto":
-            return "auc" if self._solvers[self.solver].minimax else "logistic"
-        return "auc" if self._layer_sizes() else "logistic"
+        named = self._solvers.get(self.solver)
+        return "auc" if named is not None and named.minimax else "logistic"
 
     def _auto_solver(self, problem):
         if problem.loss.minimax:

@@ -5,6 +5,7 @@ from sklearn.utils.validation import validate_data
 
 from dpsk._models import MLP, LinearModel
 from dpsk._network_fit import NetworkFit
+from dpsk._penalties import CONSTRAINTS
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
 from dpsk._utils.discretion import discreetly
@@ -27,21 +28,22 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         """Return `hidden_layer_sizes` as a tuple of int, empty for a linear score."""
         return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
-    def _network(self, n_features):
-        return MLP(n_features, self._layer_sizes(), None, self.activation)
-
     def _fit_network(self, X, codes, loss, *, weights=None, weight_bound=1.0,
                      free_weights=False, stages=(), public=(), released=()):
         """Set the layers and `center_`; return the rest of the solution."""
         if not isinstance(X, np.ndarray):
-            raise ValueError("hidden_layer_sizes: a network takes dense rows; pass a dense X, or "
-                             "use hidden_layer_sizes=().")
+            raise ValueError("hidden_layer_sizes: a network takes dense rows and no sparse ones; "
+                             "pass a dense X, or use hidden_layer_sizes=().")
+        if self.penalty in CONSTRAINTS:
+            raise ValueError(f"penalty={self.penalty!r}: a set for linear scores, as layers are "
+                             "released in other coordinates; leave penalty='l2', or use "
+                             "hidden_layer_sizes=().")
         if self.data_norm_inf is not None:
             raise ValueError(f"data_norm_inf={self.data_norm_inf!r}: a bound for linear scores; "
                              "leave data_norm_inf=None, or use hidden_layer_sizes=().")
         n_samples, n_features = X.shape
         epsilon, delta = self._budget(n_samples)
-        model = self._network(n_features)
+        model = MLP(n_features, self._layer_sizes(), None, self.activation)
         problem = Problem(n_samples=n_samples, model=model, loss=loss,
                           penalty=self._penalty(model.n_biases + loss.n_extra),
                           epsilon=epsilon, delta=delta,
@@ -70,5 +72,6 @@ class NetworkScorer(NetworkFit, LinearEstimator):
     def _predict_network(self, X):
         """Return raw predictions, shape (n,), dtype of X."""
         X = discreetly("X", validate_data, self, X, dtype=[np.float64, np.float32], reset=False)
-        model, raw = self._network(X.shape[1]), np.empty(len(X), X.dtype)
-        return self._fill_network(model, X, raw, self._bounded)
+        hidden = tuple(len(weights) for weights in self.coefs_[1:])
+        model = MLP(X.shape[1], hidden, None, self.activation)
+        return self._fill_network(model, X, np.empty(len(X), X.dtype), self._bounded)

@@ -11,7 +11,7 @@ from tests.registry import documented_solvers
 
 HIDDEN = {"hidden_layer_sizes": (20,)}
 PARAMS = {DPMLPClassifier: HIDDEN, DPMLPRegressor: HIDDEN,
-          DPAUCMaximizer: {**HIDDEN, "positive_ratio": 0.5, "data_norm": 4.0}}
+          DPAUCMaximizer: {**HIDDEN, "loss": "auc", "positive_ratio": 0.5, "data_norm": 4.0}}
 #: Solvers that train networks, with the loss that they take.
 FITS = [pytest.param(cls, {"solver": solver}, id=f"{cls.__name__}-{solver}")
         for cls in PARAMS for solver in sorted(documented_solvers(cls))
@@ -71,7 +71,7 @@ def test_a_later_fit_without_a_mean_forgets_the_earlier_one(cls):
     model = build(cls, precondition=True).fit(X, y)
     assert model.set_params(precondition=False).fit(X, y).center_ is None
     if cls is DPAUCMaximizer:
-        model.set_params(hidden_layer_sizes=(), precondition="auto", loss="auc").fit(X, y)
+        model.set_params(hidden_layer_sizes=(), precondition="auto").fit(X, y)
         assert not hasattr(model, "center_")
 
 

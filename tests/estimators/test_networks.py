@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor
@@ -96,3 +97,19 @@ def test_extreme_rows_leave_finite_weights(row):
     X[::2] = row
     model = DPMLPClassifier(hidden_layer_sizes=(4,), activation="relu").fit(X, y)
     assert all(np.isfinite(part).all() for part in (*model.coefs_, *model.intercepts_))
+
+
+@pytest.mark.parametrize("solver", ["sgd", "gd", "rrpsgd"])
+def test_default_steps_bear_a_strong_penalty(solver):
+    X, y = _quadrants(600)
+    model = DPMLPClassifier(alpha=1e4, solver=solver, hidden_layer_sizes=16).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_first_fit_that_fails_leaves_nothing_fitted():
+    X, y = _quadrants(60)
+    model = DPMLPClassifier(solver_options={"nope": 1})
+    with pytest.raises(ValueError, match="nope"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)

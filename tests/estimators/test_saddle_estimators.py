@@ -133,8 +133,28 @@ def test_extreme_rows_leave_a_network_finite_and_its_certificate_alone(solver, r
     assert model.privacy_.event == plain.event and model.privacy_.enforced == plain.enforced
 
 
+def test_auto_takes_the_logistic_loss_unless_a_solver_of_saddle_problems_is_named():
+    X, y, _ = rows(n=200)
+    for hidden, solver in (((), "gd"), ((4,), "sgd")):
+        model = DPAUCMaximizer(hidden_layer_sizes=hidden, max_iter=3).fit(X, y)
+        assert model.positive_ratio_ is None and model.privacy_.solver == solver
+        model.set_params(solver="sgda").fit(X, y)
+        assert model.positive_ratio_ is not None
+
+
+def test_a_fitted_network_predicts_whatever_layers_are_asked_for_later():
+    X, y, _ = rows(n=200)
+    model = DPAUCMaximizer(hidden_layer_sizes=(8,), max_iter=3).fit(X, y)
+    scores = model.decision_function(X)
+    for hidden in ((), (16, 4)):
+        np.testing.assert_array_equal(
+            model.set_params(hidden_layer_sizes=hidden).decision_function(X), scores)
+
+
 def test_a_network_refuses_what_is_for_linear_scores():
     X, y, _ = rows(n=60)
+    with pytest.raises(ValueError, match="penalty='simplex'"):
+        DPAUCMaximizer(**NETWORK, penalty="simplex", radius=2.0).fit(X, y)
     with pytest.raises(ValueError, match="data_norm_inf"):
         DPAUCMaximizer(**NETWORK, data_norm_inf=0.5).fit(X, y)
     with pytest.raises(ValueError, match="dense"):
