@@ -1,6 +1,6 @@
 """Groups of rows and their shares, from what was declared or from the data."""
 
-from sklearn.utils.validation import column_or_1d
+import numpy as np
 
 from dpsk._utils.discretion import discreetly
 from dpsk._utils.labels import encode_labels
@@ -21,7 +21,15 @@ def encode_groups(groups, labels, n_samples, name):
     name : str
         Of the estimator, for messages.
     """
-    groups = discreetly("groups", column_or_1d, groups)
+    groups = discreetly("groups", np.asarray, groups)
+    if groups.ndim == 2 and groups.shape[1] == 1:
+        groups = groups[:, 0]
+    if groups.ndim != 1:
+        raise ValueError(f"groups of shape {groups.shape}: must be one label for each row, in one "
+                         "dimension.")
+    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
+        raise ValueError("groups contains NaN or infinity; give those rows a label of their own, "
+                         "such as -1.")
     if len(groups) != n_samples:
         raise ValueError(f"groups of length {len(groups)}: must be one label for each of the "
                          f"{n_samples} rows.")

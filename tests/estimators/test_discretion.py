@@ -138,7 +138,7 @@ _GROUPS = {
     "words for numbers": (np.array([_WORD, "1"] * 10), {"group_labels": [0, 1]}, "group"),
     "nan": (np.where(_LONG > 1, np.nan, _LONG), {}, "contains NaN"),
     "too short": (_LONG[:7], {}, "groups of length 7.*20 rows"),
-    "two columns": (_rows()[:, :2], {}, "1d array"),
+    "two columns": (_rows()[:, :2], {}, "groups of shape"),
     "nested": ([[_NUMBER], [_NUMBER, 1.0]] * 10, {}, "inhomogeneous shape"),
     "unreadable": (np.array([Unreadable(), 1.0] * 10, dtype=object), {}, ""),
     "mixed": (np.array([_WORD, 31337] * 10, dtype=object), {}, ""),

@@ -172,6 +172,16 @@ def test_a_fit_of_another_kind_leaves_nothing_of_the_one_before():
     assert not hasattr(model, "coefs_") and model.coef_.shape == (1, 4)
 
 
+@pytest.mark.parametrize("groups, message", [
+    (np.zeros((60, 2)), r"groups of shape \(60, 2\)"), (np.zeros(59), "groups of length 59"),
+    (np.r_[np.nan, np.arange(59.0)], "groups contains NaN"),
+    (np.zeros(()), r"groups of shape \(\)")])
+def test_groups_that_are_no_labels_are_refused_by_name(groups, message):
+    X, y, _ = rows(n=60)
+    with pytest.raises(ValueError, match=message):
+        DPGroupDROClassifier().fit(X, y, groups=groups)
+
+
 @SOLVERS
 def test_group_weights_are_released_and_on_the_simplex(solver):
     X, y, groups = rows()
