@@ -6,12 +6,17 @@ import numpy as np
 
 from dpsk._stages import Centring
 from dpsk._utils.blocks import row_blocks
+from dpsk._utils.parameters import check_layers
 
 __all__ = ["NetworkFit"]
 
 
 class NetworkFit:
-    """Mixin beside `DPEstimator` for parameters `precondition` and `data_norm`."""
+    """Mixin beside `DPEstimator` for `hidden_layer_sizes`, `precondition` and `data_norm`."""
+
+    def _layer_sizes(self):
+        """Return `hidden_layer_sizes` as a tuple of int, empty where there is no hidden layer."""
+        return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
     def _solve_network(self, problem, name, X, y, *, stages=(), enforced, public, released=(),
                        **settings):

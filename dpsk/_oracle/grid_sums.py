@@ -36,9 +36,17 @@ def grid_bits(n_samples, clip_norm, noise_std):
     bits : int or None
         None where the noise would be under 2^10 units: exact sums do not apply.
     """
-    sums = 52 - math.ceil(math.log2(n_samples * clip_norm + 10.0 * noise_std))
-    bits = min(sums, 40 - math.ceil(math.log2(noise_std)))
+    bits = exact_bits(n_samples * clip_norm, noise_std)
     return bits if noise_std * 2.0**bits >= 2.0**10 else None
+
+
+def exact_bits(largest, noise_std):
+    """Return the bits after the point of a grid that holds sums up to `largest`, and noise.
+
+    As fine as keeps both within 52 bits and the noise within 2^40 grid units.
+    """
+    sums = 52 - math.ceil(math.log2(largest + 10.0 * noise_std))
+    return min(sums, 40 - math.ceil(math.log2(noise_std)))
 
 
 class GridSums(RowSums):

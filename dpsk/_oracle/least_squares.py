@@ -14,6 +14,7 @@ import numpy as np
 
 from dpsk._models.linear import HEADROOM
 from dpsk._models.preconditioner import entering_rows
+from dpsk._oracle.grid_sums import exact_bits
 from dpsk._oracle.moments import symmetric_noise
 from dpsk._privacy import mechanisms
 from dpsk._utils.blocks import row_blocks
@@ -99,7 +100,5 @@ class LeastSquaresOracle:
 
     def _units(self):
         """Return the powers of two on which rows and targets lie, from public numbers."""
-        bits = min(52 - math.ceil(math.log2(len(self._rows) + 10.0 * self._spread)),
-                   40 - math.ceil(math.log2(self._spread)))
-        target_unit = 2.0 ** -(bits // 2)
+        target_unit = 2.0 ** -(exact_bits(len(self._rows), self._spread) // 2)
         return target_unit * 2.0 ** math.ceil(math.log2(self._model.radius)), target_unit

@@ -3,11 +3,10 @@
 Replacing one row of norm at most R by another moves the sum of rows by at most 2R.
 """
 
-import math
-
 import numpy as np
 
 from dpsk._models.preconditioner import entering_rows
+from dpsk._oracle.grid_sums import exact_bits
 from dpsk._privacy import mechanisms
 from dpsk._privacy.events import Gaussian
 from dpsk._utils.blocks import row_blocks
@@ -43,7 +42,8 @@ class MeanOracle:
     def mean(self):
         """Return the noisy mean, float64, shape (n_features,)."""
         self._ledger.charge(self._event)
-        unit = 2.0 ** -self._bits()
+        largest = len(self._X) * self._model.data_norm
+        unit = 2.0 ** -exact_bits(largest, self._noise_std)
         total = np.zeros(self._model.n_features)
         for part in row_blocks(len(self._X), len(total)):
             rows = entering_rows(self._model, self._X[part], 1.0 / unit)
@@ -52,8 +52,3 @@ class MeanOracle:
         noise = mechanisms.standard_normal(self._stream, total.shape)
         total += np.rint(self._noise_std / unit * noise)
         return total * (unit / len(self._X))
-
-    def _bits(self):
-        largest = len(self._X) * self._model.data_norm + 10.0 * self._noise_std
-        return min(52 - math.ceil(math.log2(largest)),
-                   40 - math.ceil(math.log2(self._noise_std)))

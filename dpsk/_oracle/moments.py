@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from dpsk._models.preconditioner import entering_rows
+from dpsk._oracle.grid_sums import exact_bits
 from dpsk._privacy import mechanisms
 from dpsk._privacy.events import Gaussian
 from dpsk._utils.blocks import row_blocks
@@ -79,10 +80,7 @@ class MomentOracle:
         return total / len(self._X)
 
     def _row_bits(self):
-        largest = len(self._X) * self._bound + 10.0 * self._noise_std
-        bits = min(52 - math.ceil(math.log2(largest)),
-                   40 - math.ceil(math.log2(self._noise_std)))
-        return bits // 2
+        return exact_bits(len(self._X) * self._bound, self._noise_std) // 2
 
 
 def symmetric_noise(stream, size, std):

@@ -65,11 +65,17 @@ def check_choice(name, value, choices):
     return value
 
 
-def check_flag(name, value, choices="True or False"):
-    """Return `value` as a bool, or raise a ValueError that names the `choices`."""
+def check_flag(name, value, others=""):
+    """Return `value` as a bool, or raise a ValueError that names the `others` it may be."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name}={value!r}: must be {choices}.")
+        raise ValueError(f"{name}={value!r}: must be {others}True or False.")
     return bool(value)
+
+
+def check_auto_flag(name, value):
+    """Return "auto", or `value` as a bool, or raise a ValueError."""
+    is_auto = isinstance(value, str) and value == "auto"
+    return value if is_auto else check_flag(name, value, "'auto', ")
 
 
 def check_random_state(value):

@@ -16,7 +16,12 @@ from dpsk._solvers.choice import auto_solver
 from dpsk._solvers.whitening import pays
 from dpsk._stages import Whitening
 from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_choice, check_flag, check_real
+from dpsk._utils.parameters import (
+    check_auto_flag,
+    check_choice,
+    check_flag,
+    check_real,
+)
 from dpsk._utils.weights import check_weights
 
 __all__ = ["LinearEstimator"]
@@ -36,8 +41,7 @@ class LinearEstimator(DPEstimator):
         check_real("l1_ratio", self.l1_ratio, low=0, high=1, remedy="a number in [0, 1]")
         check_choice("penalty", self.penalty, PENALTIES)
         check_flag("fit_intercept", self.fit_intercept)
-        if self.precondition != "auto":
-            check_flag("precondition", self.precondition, "'auto', True or False")
+        check_auto_flag("precondition", self.precondition)
         if self.data_norm_inf is not None:
             check_real("data_norm_inf", self.data_norm_inf, low=1e-10, high=1e10,
                        remedy="None, or a number in [1e-10, 1e10], a bound on entries of rows")

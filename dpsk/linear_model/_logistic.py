@@ -2,7 +2,7 @@
 
 from dpsk._losses import Logistic, Multinomial
 from dpsk._stages import Tempering
-from dpsk._utils.parameters import check_flag
+from dpsk._utils.parameters import check_auto_flag
 from dpsk._utils.scores import log_probabilities, probabilities
 from dpsk.linear_model._classifier import LinearClassifier
 
@@ -157,8 +157,7 @@ class DPLogisticRegression(LinearClassifier):
 
     def _check_params(self):
         super()._check_params()
-        if self.temperature != "auto":
-            check_flag("temperature", self.temperature, "'auto', True or False")
+        check_auto_flag("temperature", self.temperature)
 
     def _solve(self, problem, name, X, y, **settings):
         tempering = Tempering(None if self.temperature == "auto" else bool(self.temperature))

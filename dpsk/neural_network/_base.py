@@ -12,7 +12,7 @@ from dpsk._penalties import PENALTIES
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
 from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_choice, check_flag, check_layers, check_real
+from dpsk._utils.parameters import check_auto_flag, check_choice, check_real
 
 __all__ = ["NetworkEstimator"]
 
@@ -26,13 +26,8 @@ class NetworkEstimator(NetworkFit, DPEstimator):
         self._check_privacy_params()
         check_real("alpha", self.alpha, low=0, remedy="a finite number >= 0")
         check_choice("activation", self.activation, ACTIVATIONS)
-        if self.precondition != "auto":
-            check_flag("precondition", self.precondition, "'auto', True or False")
+        check_auto_flag("precondition", self.precondition)
         self._layer_sizes()
-
-    def _layer_sizes(self):
-        """Return `hidden_layer_sizes` as a tuple of int."""
-        return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -9,7 +9,6 @@ from dpsk._penalties import CONSTRAINTS
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import Problem
 from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_layers
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["NetworkScorer"]
@@ -23,10 +22,6 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         # Tags are asked for before parameters are checked.
         tags.input_tags.sparse = np.size(self.hidden_layer_sizes) == 0
         return tags
-
-    def _layer_sizes(self):
-        """Return `hidden_layer_sizes` as a tuple of int, empty for a linear score."""
-        return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
     def _fit_network(self, X, codes, loss, *, weights=None, weight_bound=1.0,
                      free_weights=False, stages=(), public=(), released=()):

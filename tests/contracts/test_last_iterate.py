@@ -14,6 +14,7 @@ from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import KeyedStream
 from dpsk._solvers.last_iterate import LastIterateDescent
+from tests.contracts.streams import SilentStream
 from tests.registry import (
     make_loss,
     make_model,
@@ -26,11 +27,6 @@ from tests.registry import (
 _KEY = bytes(range(16))
 _Z, _ALPHA = 1.7, 0.2
 _SCALAR = ["logistic", "huber", "huberised_hinge", "capped_poisson"]
-
-
-class _Silent(KeyedStream):
-    def words(self, count):
-        raise AssertionError("drawn")
 
 
 def _sums(name="logistic", n=30, clip_norm=np.inf, X=None, y=None):
@@ -82,7 +78,7 @@ def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
         theta = theta - _step(sums, 0.5) * slope
     np.testing.assert_allclose(released, theta, atol=1e-8)
     assert ledger.spent.events == (Repeated(oracle._event, 1),)
-    oracle._stream = _Silent(_KEY)
+    oracle._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.descend(np.zeros(4), penalty)
 
@@ -94,7 +90,7 @@ def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
 def test_what_might_not_contract_as_declared_is_refused_before_anything_is_drawn(
         kind, alpha, free_rows, share):
     sums = _sums()
-    oracle, ledger = _last(sums, 5, _step(sums, share), stream=_Silent(_KEY))
+    oracle, ledger = _last(sums, 5, _step(sums, share), stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match="learning_rate"):
         oracle.descend(np.zeros(4), make_penalty(kind, alpha, free_rows=free_rows))
     assert ledger.spent.events == ()
@@ -103,10 +99,10 @@ def test_what_might_not_contract_as_declared_is_refused_before_anything_is_drawn
 def test_clipped_softmax_is_refused_before_anything_is_drawn():
     sums = _sums("multinomial", clip_norm=0.3)
     penalty = make_penalty("l2", _ALPHA)
-    last, _ = _last(sums, 5, _step(sums), stream=_Silent(_KEY))
+    last, _ = _last(sums, 5, _step(sums), stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
         last.descend(np.zeros((4, 3)), penalty)
-    output, _ = _output(sums, stream=_Silent(_KEY))
+    output, _ = _output(sums, stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
         output.minimise(np.zeros((4, 3)), penalty, _step(sums), 1e-3, 10**4)
 
@@ -220,7 +216,7 @@ def test_a_minimiser_that_may_not_be_reached_is_refused_before_anything_is_drawn
     sums = _sums()
     step, tolerance = _step(sums, share), 1e-3 * sums.clip_norm
     steps = steps_to_certify(sums.clip_norm, tolerance, step, _ALPHA) - fewer
-    oracle, ledger = _output(sums, stream=_Silent(_KEY))
+    oracle, ledger = _output(sums, stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match="learning_rate"):
         oracle.minimise(np.zeros(4), make_penalty(kind, _ALPHA, free_rows=free_rows), step,
                         tolerance, steps)

@@ -10,16 +10,12 @@ from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import KeyedStream
 from dpsk._utils import blocks
+from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
 _MU = 0.5
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
 radii = pytest.mark.parametrize("data_norm", [1e-4, 0.7, 1.0, 3.0, 1e4])
-
-
-class _Silent(KeyedStream):
-    def words(self, count):
-        raise AssertionError("drawn")
 
 
 @pytest.fixture
@@ -181,13 +177,13 @@ def test_the_matrix_is_symmetric():
 
 
 def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
-    oracle, _ = _oracle(np.ones((3, 2)), np.ones(3), stream=_Silent(_KEY))
+    oracle, _ = _oracle(np.ones((3, 2)), np.ones(3), stream=SilentStream(_KEY))
     oracle._event = Gaussian(9.0)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.moments()
     oracle, _ = _oracle(np.ones((3, 2)), np.ones(3))
     oracle.moments()
-    oracle._stream = _Silent(_KEY)
+    oracle._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.moments()
 

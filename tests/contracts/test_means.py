@@ -13,16 +13,10 @@ from dpsk._privacy.mechanisms import standard_normal
 from dpsk._privacy.sampling import KeyedStream
 from dpsk._solvers.centring import shrunk
 from dpsk._utils import blocks
+from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
 radii = pytest.mark.parametrize("data_norm", [1e-10, 1e-3, 1.0, 28.0, 1e10])
-
-
-class _Silent(KeyedStream):
-    """A stream that fails when something is drawn from it."""
-
-    def words(self, count):
-        raise AssertionError("drawn")
 
 
 @pytest.fixture
@@ -87,12 +81,12 @@ def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, data_nor
 
 
 def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
-    oracle, _ = _oracle(np.ones((3, 2)), plan=Gaussian(0.1), stream=_Silent(_KEY))
+    oracle, _ = _oracle(np.ones((3, 2)), plan=Gaussian(0.1), stream=SilentStream(_KEY))
     with pytest.raises(RuntimeError, match="plan"):
         oracle.mean()
     oracle, _ = _oracle(np.ones((3, 2)))
     oracle.mean()
-    oracle._stream = _Silent(_KEY)
+    oracle._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.mean()
 

@@ -11,17 +11,11 @@ from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.sampling import KeyedStream
 from dpsk._utils import blocks
+from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
 radii = pytest.mark.parametrize("data_norm", [1e-3, 0.4, 0.99, 1.0, 1.01, 2.5, 1e4])
-
-
-class _Silent(KeyedStream):
-    """A stream that fails when something is drawn from it."""
-
-    def words(self, count):
-        raise AssertionError("drawn")
 
 
 @pytest.fixture
@@ -131,12 +125,12 @@ def test_the_answer_is_symmetric():
 
 
 def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
-    oracle, _ = _oracle(np.ones((3, 2)), plan=Gaussian(0.1), stream=_Silent(_KEY))
+    oracle, _ = _oracle(np.ones((3, 2)), plan=Gaussian(0.1), stream=SilentStream(_KEY))
     with pytest.raises(RuntimeError, match="plan"):
         oracle.second_moment()
     oracle, _ = _oracle(np.ones((3, 2)))
     oracle.second_moment()
-    oracle._stream = _Silent(_KEY)
+    oracle._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.second_moment()
 
