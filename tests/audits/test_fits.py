@@ -145,3 +145,18 @@ def miss_probability(p, q, runs, delta, claim, epsilon=EPSILON):
         needed = np.maximum(needed, norm.cdf(norm.ppf(high) + claim))
     least = np.searchsorted(low, needed, side="right")
     return float(binom.pmf(counts, runs, q) @ binom.cdf(least - 1, runs, p))
+
+
+def normal_threshold(shift, runs, delta, claim, epsilon=EPSILON):
+    """Return the threshold that finds a third of the noise in a normal log likelihood ratio.
+
+    The ratio has means half a `shift` above and below 0 and variance 1 at the claimed noise. It
+    misses that with a probability below 1e-8.
+    """
+    def miss(t):
+        p, q = (norm.sf(3 * (t - half)) for half in (shift / 2, -shift / 2))
+        return miss_probability(p, q, runs, delta, claim, epsilon)
+
+    best = min(np.linspace(-1.0, 1.5, 51), key=miss)
+    assert miss(best) < 1e-8
+    return best

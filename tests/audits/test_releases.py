@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from audit_settings import CLIP, EPSILON, LEVEL, RELEASES, N, gaussian_mu
-from scipy.stats import chi2, norm
-from test_fits import DELTA, RUNS, miss_probability
+from scipy.stats import chi2
+from test_fits import DELTA, RUNS, normal_threshold
 
 from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier, _stages
 from dpsk._oracle import LeastSquaresOracle, MeanOracle, MomentOracle, moments
@@ -223,13 +223,7 @@ def test_every_solver_listed_here_is_audited_here():
 def measured(case, released):
     """Return lower bounds on epsilon and mu."""
     epsilon = EPSILON if case.is_sharp else -np.inf
-
-    def miss(t):
-        p, q = (norm.sf(3 * (t - half)) for half in (case.shift / 2, -case.shift / 2))
-        return miss_probability(p, q, RUNS, DELTA, case.mu, epsilon)
-
-    threshold = min(np.linspace(-1.0, 1.5, 51), key=miss)
-    assert miss(threshold) < 1e-8
+    threshold = normal_threshold(case.shift, RUNS, DELTA, case.mu, epsilon)
     model, counts = case.make(), []
     for rows in (case.rows, case.neighbour):
         hits = sum(bool(case.statistic(model.fit(*rows), released, case) > threshold)

@@ -8,8 +8,8 @@ turned around in the neighbour: the releases attain their claims, all but exactl
 import numpy as np
 import pytest
 from audit_settings import EPSILON, LEVEL, N, gaussian_mu
-from scipy.stats import chi2, norm
-from test_fits import DELTA, miss_probability
+from scipy.stats import chi2
+from test_fits import DELTA, normal_threshold
 
 from dpsk._losses import AUCSquare
 from dpsk._models import LinearModel
@@ -125,13 +125,7 @@ def measured(name, means, noise_times, cut):
     shift = np.linalg.norm((here - there) / std)
     # No release moves by more than it is charged for, and these attain it.
     assert 0.99 * MU < shift < MU * (1 + 1e-3)
-
-    def miss(t):
-        p, q = (norm.sf(3 * (t - half)) for half in (shift / 2, -shift / 2))
-        return miss_probability(p, q, RUNS, DELTA, MU, -np.inf)
-
-    best = min(np.linspace(-1.0, 1.5, 51), key=miss)
-    assert miss(best) < 1e-8
+    best = normal_threshold(shift, RUNS, DELTA, MU, -np.inf)
     noise_times(cut)
     found = []
     for sign in (1.0, -1.0):
