@@ -1,6 +1,6 @@
 """scikit-learn estimators that train with differential privacy."""
 
-from dpsk._privacy.calibrate import noise_scale
+from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._version import __version__
 from dpsk.linear_model import (

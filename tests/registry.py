@@ -12,11 +12,13 @@ import pytest
 from sklearn.base import BaseEstimator, is_classifier
 
 import dpsk
-from dpsk._losses import LOSSES, HuberisedHinge
 from dpsk._models import LinearModel
 from dpsk._models.linear import HEADROOM
-from dpsk._penalties import PENALTIES
-from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, Problem, check_requirements
+from dpsk._objective.losses import LOSSES, HuberisedHinge
+from dpsk._objective.penalties import PENALTIES
+from dpsk._objective.requirements import check_requirements
+from dpsk._problem import Problem
+from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk.linear_model._base import LinearEstimator
 
 ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__

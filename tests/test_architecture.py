@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import dpsk
-from dpsk._losses import LOSSES
-from dpsk._penalties import PENALTIES
+from dpsk._objective.losses import LOSSES
+from dpsk._objective.penalties import PENALTIES
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from tests import registry
 from tests.registry import ALL_SOLVERS, ESTIMATORS, every_estimator
@@ -24,12 +24,13 @@ every_file = pytest.mark.parametrize("path", [
     pytest.param(path, id=str(path.relative_to(_ROOT))) for path in _MODULES + _TESTS])
 
 #: Layers from the top; a module imports from its own layer's package or from lower ones.
-_LAYERS = {"_stages": 2, "_solvers": 3, "_oracle": 4, "_losses": 5, "_penalties": 5, "_models": 5,
-           "_privacy": 5, "_utils": 6, "_version": 7}
-_ESTIMATORS, _SHARED = 1, {name: {"_base", "_network_fit", "linear_model"}
-                           for name in ("ranking", "robust")}
+_LAYERS = {"_estimator": 2, "_fit": 3, "_solvers": 4, "_stages": 4, "_oracle": 5, "_defaults": 6,
+           "_problem": 7, "_models": 8, "_objective": 8, "_data": 9, "_privacy": 10,
+           "_parameters": 12, "_version": 12}
+_ESTIMATORS, _SHARED = 1, {name: {"linear_model", "neural_network"}
+                           for name in ("ranking", "robust", "neural_network")}
 
-_DRAWING = {"dpsk/_privacy/mechanisms.py", "dpsk/_privacy/sampling.py"}
+_DRAWING = {"dpsk/_privacy/noise/samplers.py", "dpsk/_privacy/noise/streams.py"}
 _RANDOM_MODULES = {"random", "secrets", "uuid"}
 _RANDOM_ATTRIBUTES = {"random", "urandom", "getrandom", "default_rng", "RandomState",
                       "check_random_state", "rvs", "SystemRandom"}
@@ -66,22 +67,22 @@ def test_imports_run_one_way(path):
         assert parts[1] in _LAYERS or layer == _ESTIMATORS, f"{own} imports {name}"
         # What estimators share at their level is their base, and that of linear scores.
         assert _LAYERS.get(parts[1], _ESTIMATORS) > layer or parts[1] in _SHARED.get(
-            own, {"_base", "_network_fit"}), f"{own} imports {name}"
+            own, ()), f"{own} imports {name}"
 
 
 def test_the_rows_are_out_of_reach_of_solvers():
     names = {name for path in (_PACKAGE / "_solvers").rglob("*.py")
              for name in _imported(_tree(path))}
     assert not [name for name in names if "row_sums" in name or "RowSums" in name
-                or "mechanisms" in name or "sampling" in name or name.endswith(".Rows")
+                or "_privacy.noise" in name or name.endswith(".Rows")
                 or "grid_sums" in name or "GridSums" in name]
 
 
 def test_only_models_and_oracles_know_what_a_sparse_matrix_is():
     users = {path.relative_to(_PACKAGE).as_posix() for path in _MODULES
              for name in _imported(_tree(path)) if name == "scipy.sparse"}
-    assert all(user.startswith(("_models/", "_oracle/")) or user in {
-        "_utils/content.py", "linear_model/_base.py"} for user in users), users
+    assert all(user.startswith(("_models/", "_oracle/", "_data/"))
+               or user == "linear_model/_base.py" for user in users), users
 
 
 @every_file
@@ -124,10 +125,10 @@ def test_the_search_for_draws_finds_them(source):
 def test_only_oracles_and_the_fit_open_what_draws():
     users = {path.relative_to(_PACKAGE).as_posix() for path in _MODULES
              for name in _imported(_tree(path))
-             if name.startswith(("dpsk._privacy.mechanisms", "dpsk._privacy.sampling",
-                                 "dpsk._privacy.mechanisms"))}
+             if name.startswith(("dpsk._privacy.noise.samplers", "dpsk._privacy.noise.streams",
+                                 "dpsk._privacy.noise.samplers"))}
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
-    assert users <= {"_base.py"}
+    assert users <= {"_fit.py"}
 
 
 def _contract_files():

@@ -21,8 +21,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neural_network import MLPClassifier
 
 from dpsk import DPAUCMaximizer
-from dpsk._losses import AUCSquare
 from dpsk._models import MLP
+from dpsk._objective.saddle import AUCSquare
 from dpsk._oracle.network_sums import clip_factors
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import svds
 from scipy.special import expit
 
 from dpsk import DPLogisticRegression
-from dpsk._penalties import L1Ball
+from dpsk._objective.penalties import L1Ball
 
 N_SAMPLES, N_SIGNAL = 20_000, 8
 SOLVERS = ("accmd", "frank_wolfe", "gd")

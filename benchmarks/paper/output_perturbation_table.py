@@ -24,7 +24,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
-from dpsk._losses import Logistic, Loss
+from dpsk._objective.losses import Logistic, Loss
 from dpsk._privacy import gdp
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 

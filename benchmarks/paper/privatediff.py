@@ -22,8 +22,8 @@ import numpy as np
 
 from dpsk import DPAUCMaximizer
 from dpsk._oracle import SaddleDifferenceOracle, SaddleOracle
-from dpsk._solvers.privatediff import PrivateDiff
-from dpsk._solvers.sgda import GradientDescentAscent
+from dpsk._solvers.saddle.privatediff import PrivateDiff
+from dpsk._solvers.saddle.sgda import GradientDescentAscent
 
 sys.path.insert(0, str(Path(__file__).parent))
 import auc_networks

@@ -17,9 +17,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpsk._privacy import accountant
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Repeated, SampledGaussian
-from dpsk._privacy.pld_grid import NormalMixture
+from dpsk._privacy.pld.distributions import NormalMixture
 
 CASES = [(0.01, 1000, 1.0, 1e-5), (0.001, 10_000, 1.0, 1e-6), (0.2, 50, 1.0, 1e-5),
          (256 / 60_000, 11_750, 8.0, 2.7e-10), (0.01, 100_000, 3.0, 1e-8)]

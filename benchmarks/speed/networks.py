@@ -15,13 +15,15 @@ from time import perf_counter
 
 import numpy as np
 
-from dpsk._losses import Logistic
+from dpsk._data.source import Rows
 from dpsk._models import MLP
-from dpsk._oracle import GradientOracle, NetworkSums, Rows
-from dpsk._privacy.batch_plans import FullBatch, NoisySums
+from dpsk._objective.losses import Logistic
+from dpsk._oracle import GradientOracle, NetworkSums
+from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import open_stream
-from dpsk._solvers.updates import Momentum
+from dpsk._privacy.noise.streams import open_stream
+from dpsk._privacy.plans import NoisySums
+from dpsk._solvers.steps import Momentum
 
 MODEL = MLP(784, (256, 128), None, "relu")
 BATCH, BLOCK, STEP, CLIP, MULTIPLIER = 2048, 512, 1e-3, 1.0, 1.0

@@ -17,15 +17,16 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from dpsk._losses import Logistic
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import Rows
-from dpsk._penalties import ElasticNet
-from dpsk._privacy import mechanisms
-from dpsk._privacy.calibrate import calibrate
+from dpsk._objective.losses import Logistic
+from dpsk._objective.penalties import ElasticNet
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream
-from dpsk._solvers import SOLVERS, Problem
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._problem import Problem
+from dpsk._solvers import SOLVERS
 
 N, D, BATCH, STEPS, REPEATS = 50_000, 50, 50, 200, 150
 #: Microseconds a step beyond the kernels of one gradient.
@@ -45,7 +46,7 @@ def kernels(X, y, limits, batches):
     for rows in batches:
         row = next(noise, None)
         if row is None:
-            noise = iter(mechanisms.standard_normal(EntropyStream(), ((1 << 15) // D, D)))
+            noise = iter(samplers.standard_normal(EntropyStream(), ((1 << 15) // D, D)))
             row = next(noise)
         chosen, bound = X[rows], limits[rows]
         z = chosen @ theta

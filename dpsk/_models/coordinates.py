@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from dpsk._utils.blocks import csr_blocks, row_blocks
+from dpsk._data.blocks import csr_blocks, row_blocks
 
 __all__ = ["clipped_entries", "row_maxima"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from dpsk._data.blocks import csr_blocks, row_blocks
 from dpsk._models.coordinates import clipped_entries, row_maxima
 from dpsk._models.linear_pass import LinearPass
-from dpsk._utils.blocks import csr_blocks, row_blocks
 
 __all__ = ["HEADROOM", "LinearModel", "absolute_sums", "row_norms"]
 

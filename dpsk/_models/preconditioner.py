@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from dpsk._data.blocks import row_blocks
 from dpsk._models.linear import HEADROOM, LinearModel
-from dpsk._utils.blocks import row_blocks
 
 __all__ = ["Preconditioner"]
 

@@ -6,8 +6,8 @@ counts by at most ``sqrt(2)``; two groups are one number, which moves by 1.
 
 import numpy as np
 
-from dpsk._privacy import mechanisms
 from dpsk._privacy.events import Gaussian
+from dpsk._privacy.noise import samplers
 
 __all__ = ["CountOracle"]
 
@@ -40,7 +40,7 @@ class CountOracle:
         self._ledger.charge(self._event)
         exact = np.bincount(self._groups, minlength=self._n_groups).astype(np.float64)
         free = 1 if self._n_groups == 2 else self._n_groups
-        noise = self._std * mechanisms.standard_normal(self._stream, (free,))
+        noise = self._std * samplers.standard_normal(self._stream, (free,))
         noisy = exact[-free:] + np.rint(noise / _UNIT) * _UNIT
         # The number of rows is public, so one of two counts says both.
         return np.array([len(self._groups) - noisy[0], noisy[0]]) if free == 1 else noisy

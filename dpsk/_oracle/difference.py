@@ -8,49 +8,17 @@ is. The bound is enforced, so that no loss has to be trusted.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpsk._oracle.gradient import normal_blocks
 from dpsk._oracle.row_sums import RowSums, rounding_margin
-from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
-from dpsk._privacy.events import Composed, Repeated
 
-__all__ = ["AnchoredSums", "DifferenceOracle", "DifferenceSums"]
+__all__ = ["DifferenceOracle", "DifferenceSums"]
 
 _ROUNDING = 1.0 + 2.0**-40
 _LEAST_SHARE = 2.0**-30
 _LARGEST = np.finfo(np.float64).max
-
-
-@dataclass(frozen=True)
-class AnchoredSums:
-    """The declaration of noisy sums at anchors and of noisy sums of differences.
-
-    Parameters
-    ----------
-    batches : FullBatch or PoissonBatches
-        Which rows the differences are summed over; anchors read all.
-    anchors, differences : int
-        How many of each are asked for at most.
-    ratio : float
-        The noise multiplier of anchors over that of differences.
-    """
-
-    batches: FullBatch | PoissonBatches
-    anchors: int
-    differences: int
-    ratio: float
-
-    def __call__(self, noise_multiplier):
-        return Composed((
-            Repeated(self.anchor_release(noise_multiplier), self.anchors),
-            Repeated(self.batches.release(noise_multiplier), self.differences)))
-
-    def anchor_release(self, noise_multiplier):
-        """Event of one noisy sum over all rows."""
-        return FullBatch().release(self.ratio * noise_multiplier)
 
 
 class DifferenceSums(RowSums):

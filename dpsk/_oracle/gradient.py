@@ -8,8 +8,8 @@ from dpsk._models import ScaleModel
 from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.row_sums import RowSums, rounding_margin
-from dpsk._privacy import mechanisms
-from dpsk._privacy.batch_plans import FullBatch
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.noise import samplers
 
 __all__ = ["GradientOracle", "normal_blocks"]
 
@@ -148,4 +148,4 @@ def normal_blocks(stream, shape, count):
     """Yield `count` fresh standard normal arrays, drawn in blocks to save calls."""
     per_block = max(1, min(count, _NOISE_BLOCK // max(1, int(np.prod(shape)))))
     for start in range(0, count, per_block):
-        yield from mechanisms.standard_normal(stream, (min(per_block, count - start), *shape))
+        yield from samplers.standard_normal(stream, (min(per_block, count - start), *shape))

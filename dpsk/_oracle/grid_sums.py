@@ -12,9 +12,9 @@ import math
 import numpy as np
 from scipy import sparse
 
+from dpsk._data.blocks import csr_blocks, row_blocks
 from dpsk._models.linear import absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
-from dpsk._utils.blocks import csr_blocks, row_blocks
 
 __all__ = ["GridSums", "grid_bits"]
 

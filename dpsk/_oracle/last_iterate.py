@@ -8,41 +8,14 @@ so nothing else may leave.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpsk._oracle.row_sums import RowSums
-from dpsk._privacy import mechanisms
-from dpsk._privacy.events import Gaussian
-from dpsk._privacy.sensitivity import contraction, effective_steps
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.sensitivity import contraction
 
-__all__ = ["LastIterate", "LastIterateOracle"]
-
-
-@dataclass(frozen=True)
-class LastIterate:
-    """The declaration of the last of `steps` noisy iterates.
-
-    Parameters
-    ----------
-    steps : int
-    step : float
-    strong_convexity : float
-        Smallest curvature of the penalty over all coordinates.
-    """
-
-    steps: int
-    step: float
-    strong_convexity: float
-
-    def __call__(self, noise_multiplier):
-        return Gaussian(2.0 * math.sqrt(self.effective_steps) / noise_multiplier)
-
-    @property
-    def effective_steps(self):
-        """float : T_eff."""
-        return effective_steps(1.0 - self.step * self.strong_convexity, self.steps)
+__all__ = ["LastIterateOracle"]
 
 
 class LastIterateOracle:
@@ -95,7 +68,7 @@ class LastIterateOracle:
         self._ledger.charge(self._event)
         step, n_samples = self._declared.step, self._sums.n_samples
         for _ in range(self._declared.steps):
-            noise = self._noise_std * mechanisms.standard_normal(self._stream, theta.shape)
+            noise = self._noise_std * samplers.standard_normal(self._stream, theta.shape)
             gradient = (self._sums.gradient(theta) + noise) / n_samples
             theta = theta - step * (gradient + penalty.gradient(theta))
         # Rounding what is released costs nothing and hides the last bits.

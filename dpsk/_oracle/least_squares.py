@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
+from dpsk._data.blocks import row_blocks
 from dpsk._models.linear import HEADROOM
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.grid_sums import exact_bits
 from dpsk._oracle.moments import symmetric_noise
-from dpsk._privacy import mechanisms
-from dpsk._utils.blocks import row_blocks
+from dpsk._privacy.noise import samplers
 
 __all__ = ["LeastSquaresOracle"]
 
@@ -76,7 +76,7 @@ class LeastSquaresOracle:
         matrix += symmetric_noise(self._stream, size, self.matrix_noise_std / row_unit**2)
         matrix *= row_unit**2
         scale = self._spread * self._model.radius / (row_unit * target_unit)
-        vector += np.rint(scale * mechanisms.standard_normal(self._stream, (size,)))
+        vector += np.rint(scale * samplers.standard_normal(self._stream, (size,)))
         if n_features < size and self._rows.weights is None:
             # The count of rows is public.
             matrix[-1, -1] = len(self._rows)

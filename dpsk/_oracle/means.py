@@ -5,11 +5,11 @@ Replacing one row of norm at most R by another moves the sum of rows by at most 
 
 import numpy as np
 
+from dpsk._data.blocks import row_blocks
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.grid_sums import exact_bits
-from dpsk._privacy import mechanisms
 from dpsk._privacy.events import Gaussian
-from dpsk._utils.blocks import row_blocks
+from dpsk._privacy.noise import samplers
 
 __all__ = ["MeanOracle"]
 
@@ -49,6 +49,6 @@ class MeanOracle:
             rows = entering_rows(self._model, self._X[part], 1.0 / unit)
             # On this grid every sum is exact, so no rounding shows the rows.
             total += np.trunc(rows, out=rows).sum(axis=0)
-        noise = mechanisms.standard_normal(self._stream, total.shape)
+        noise = samplers.standard_normal(self._stream, total.shape)
         total += np.rint(self._noise_std / unit * noise)
         return total * (unit / len(self._X))

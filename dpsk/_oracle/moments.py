@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
+from dpsk._data.blocks import row_blocks
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.grid_sums import exact_bits
-from dpsk._privacy import mechanisms
 from dpsk._privacy.events import Gaussian
-from dpsk._utils.blocks import row_blocks
+from dpsk._privacy.noise import samplers
 
 __all__ = ["MomentOracle", "symmetric_noise", "thresholded", "whitening"]
 
@@ -88,7 +88,7 @@ def symmetric_noise(stream, size, std):
 
     Standard deviation `std` on the diagonal and ``std / sqrt(2)`` beside it.
     """
-    noise = std * mechanisms.standard_normal(stream, (size, size))
+    noise = std * samplers.standard_normal(stream, (size, size))
     upper = np.triu(noise, 1) * math.sqrt(0.5)
     return np.rint(upper + upper.T + np.diag(np.diag(noise)))
 

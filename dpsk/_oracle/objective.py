@@ -16,61 +16,21 @@ on convex optimization", 2004, Theorem 2.2.3 (the steps that suffice).
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dpsk._oracle.output import noised
 from dpsk._oracle.row_sums import RowSums
-from dpsk._privacy import mechanisms
-from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure
+from dpsk._privacy.noise import samplers
 
-__all__ = ["ObjectiveOracle", "PerturbedObjective", "determinant_loss", "steps_that_suffice"]
+__all__ = ["ObjectiveOracle", "determinant_loss", "steps_that_suffice"]
 
 #: Beyond so many coordinates a factorisation costs more than the steps that it saves.
 _MOST_COORDINATES = 500
 _MOST_FACTORISATIONS = 40
 _MOST_CHEAP_STEPS = 400
 _UNIT = 2.0**-53
-
-
-@dataclass(frozen=True)
-class PerturbedObjective:
-    """The declaration of one minimiser: that of the noisy objective, and its tolerance's.
-
-    The noise multiplier is the scale of b over the clip norm, so that b moves by at most
-    ``2 / noise_multiplier`` of its scale.
-
-    Parameters
-    ----------
-    pure : bool
-    ridge : float
-        Curvature of the l2 term beside the mean loss, on every coordinate; ``lam / n``.
-    determinant : float
-        Bound on what the determinants can add to the loss.
-    tail : float
-        Price of the second noise: an epsilon if `pure`, else a mu.
-    tolerance : float
-        Norm of the gradient of ``J / n`` to certify; what rounding hides of it, where that is
-        more.
-    """
-
-    pure: bool
-    ridge: float
-    determinant: float
-    tail: float
-    tolerance: float
-
-    def __call__(self, noise_multiplier):
-        return Composed(self.releases(noise_multiplier))
-
-    def releases(self, noise_multiplier):
-        """Return the event of the exact minimiser and that of the second noise."""
-        shift = 2.0 / noise_multiplier
-        if self.pure:
-            return Pure(self.determinant + shift), Pure(self.tail)
-        return Dominated(self.determinant + 0.5 * shift**2, shift), Gaussian(self.tail)
 
 
 def determinant_loss(smoothness, ridge, n_samples):
@@ -189,9 +149,9 @@ class ObjectiveOracle:
         """Draw ``b / n``."""
         scale = self._noise_multiplier * self._sums.clip_norm
         if self._declared.pure:
-            noise = mechanisms.gamma_norm_noise(self._stream, shape, scale)
+            noise = samplers.gamma_norm_noise(self._stream, shape, scale)
         else:
-            noise = scale * mechanisms.standard_normal(self._stream, shape)
+            noise = scale * samplers.standard_normal(self._stream, shape)
         return noise / self._sums.n_samples
 
     def _minimiser(self, theta, linear):

@@ -1,33 +1,18 @@
 """Noiseless descent behind a single noisy answer."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpsk._oracle.row_sums import RowSums
-from dpsk._privacy import mechanisms
-from dpsk._privacy.events import Gaussian, Pure
+from dpsk._privacy.noise import samplers
 from dpsk._privacy.sensitivity import (
     contraction,
     gradient_descent_sensitivity,
     minimiser_sensitivity,
 )
 
-__all__ = ["OneRelease", "OutputOracle", "noised", "steps_to_certify"]
-
-
-@dataclass(frozen=True)
-class OneRelease:
-    """The declaration of one noisy output: Pure or Gaussian.
-
-    The noise multiplier is the noise's scale over the sensitivity.
-    """
-
-    pure: bool
-
-    def __call__(self, noise_multiplier):
-        return (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
+__all__ = ["OutputOracle", "noised", "steps_to_certify"]
 
 
 def steps_to_certify(lipschitz, tolerance, step, strong_convexity):
@@ -209,8 +194,8 @@ def noised(theta, sensitivity, noise_multiplier, pure, stream):
     # Rounding theta moves each of two neighbouring ones by up to half a unit a coordinate.
     scale = noise_multiplier * (sensitivity + unit * math.sqrt(theta.size))
     if pure:
-        noise = mechanisms.gamma_norm_noise(stream, theta.shape, scale)
+        noise = samplers.gamma_norm_noise(stream, theta.shape, scale)
     else:
-        noise = scale * mechanisms.standard_normal(stream, theta.shape)
+        noise = scale * samplers.standard_normal(stream, theta.shape)
     # Both are whole multiples of the unit, so their sum shows no finer bits.
     return (np.rint(theta / unit) + np.rint(noise / unit)) * unit

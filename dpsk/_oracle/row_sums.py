@@ -5,9 +5,9 @@ import math
 import numpy as np
 from scipy import sparse
 
+from dpsk._data.source import Rows
 from dpsk._models.linear import HEADROOM, absolute_sums
 from dpsk._models.linear_pass import SHORTEST
-from dpsk._oracle.rows import Rows
 
 __all__ = ["RowSums", "rounding_margin"]
 

@@ -1,33 +1,13 @@
 """Noisy gradients of both blocks of a saddle problem, in one release."""
 
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpsk._oracle.row_sums import rounding_margin
 from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._privacy import mechanisms
-from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
-from dpsk._privacy.events import Repeated
+from dpsk._privacy.noise import samplers
 
-__all__ = ["JointSums", "SaddleOracle"]
-
-
-@dataclass(frozen=True)
-class JointSums:
-    """The declaration of `count` joint releases of a primal and a dual sum.
-
-    Replacing one row moves the pair of sums, each in the unit of its noise, as one vector. With
-    noise multipliers ``z / sqrt(1 - dual_share)`` and ``z / sqrt(dual_share)`` of the two
-    blocks that is one noisy sum at multiplier z.
-    """
-
-    batches: FullBatch | PoissonBatches
-    count: int
-    dual_share: float
-
-    def __call__(self, noise_multiplier):
-        return Repeated(self.batches.release(noise_multiplier), self.count)
+__all__ = ["SaddleOracle"]
 
 
 class SaddleOracle:
@@ -95,7 +75,7 @@ class SaddleOracle:
         self._ledger.charge(self._event)
         answers = self._sums.gradients(primal, dual, next(self._batches))
         for answer, std in zip(answers, (self._primal_std, self._dual_std), strict=True):
-            answer += std * mechanisms.standard_normal(self._stream, answer.shape)
+            answer += std * samplers.standard_normal(self._stream, answer.shape)
             answer /= self._divisor
         return answers
 

@@ -1,45 +1,18 @@
 """Noisy dual gradients, primal gradients and differences of primal gradients."""
 
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpsk._oracle.row_sums import rounding_margin
 from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._privacy import mechanisms
-from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
-from dpsk._privacy.events import Composed, Repeated
+from dpsk._privacy.noise import samplers
 
-__all__ = ["NoisyKind", "SaddleDifferenceOracle", "SaddleKinds"]
+__all__ = ["SaddleDifferenceOracle"]
 
 #: Clips of differences are at least this share of the gradients' own clip.
 _LEAST_SHARE = 2.0**-20
 #: More than the rounding of a distance between two points.
 _MARGIN = 1.0 + 2.0**-40
-
-
-@dataclass(frozen=True)
-class NoisyKind:
-    """`count` noisy sums of one kind, at `ratio` times the common noise multiplier."""
-
-    batches: FullBatch | PoissonBatches
-    count: int
-    ratio: float = 1.0
-
-
-@dataclass(frozen=True)
-class SaddleKinds:
-    """The declaration of dual sums, primal sums and primal differences, on separate batches."""
-
-    dual: NoisyKind
-    base: NoisyKind
-    difference: NoisyKind
-
-    def __call__(self, noise_multiplier):
-        kinds = (self.dual, self.base, self.difference)
-        return Composed(tuple(
-            Repeated(kind.batches.release(kind.ratio * noise_multiplier), kind.count)
-            for kind in kinds if kind.count))
 
 
 class SaddleDifferenceOracle:
@@ -117,7 +90,7 @@ class SaddleDifferenceOracle:
         event, scale, divisor, batches = self._open[name]
         self._ledger.charge(event)
         answer = summed(next(batches))
-        answer += scale * clip * mechanisms.standard_normal(self._stream, answer.shape)
+        answer += scale * clip * samplers.standard_normal(self._stream, answer.shape)
         answer /= divisor
         return answer
 

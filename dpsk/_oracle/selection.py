@@ -8,42 +8,14 @@ contains 0, so it never exceeds e, and the choice is also mu-GDP for the mu of
 `bounded_range_mu`. Only the vertex leaves.
 """
 
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpsk._models.linear import HEADROOM
 from dpsk._oracle.row_sums import RowSums
-from dpsk._privacy import mechanisms
-from dpsk._privacy.bounded_range import bounded_range_mu
-from dpsk._privacy.events import Gaussian, Pure, Repeated
+from dpsk._privacy.noise import samplers
 
-__all__ = ["MaxNormSums", "SelectionOracle", "Selections"]
-
-
-@dataclass(frozen=True)
-class Selections:
-    """The declaration of `count` choices.
-
-    The noise multiplier is the scale of the Gumbel noise on a score over the clip norm.
-
-    Parameters
-    ----------
-    count : int
-    pure : bool
-        Whether a choice counts as pure epsilon or as Gaussian; it is both.
-    """
-
-    count: int
-    pure: bool
-
-    def release(self, noise_multiplier):
-        """Event of one choice."""
-        width = 4.0 / noise_multiplier
-        return Pure(width) if self.pure else Gaussian(bounded_range_mu(width))
-
-    def __call__(self, noise_multiplier):
-        return Repeated(self.release(noise_multiplier), self.count)
+__all__ = ["MaxNormSums", "SelectionOracle"]
 
 
 class MaxNormSums(RowSums):
@@ -113,7 +85,7 @@ class SelectionOracle:
         """
         self._ledger.charge(self._event)
         slopes = self._sums.gradient(theta).ravel()
-        scores = mechanisms.gumbel_noise(self._stream, (2, slopes.size), self._noise_scale)
+        scores = samplers.gumbel_noise(self._stream, (2, slopes.size), self._noise_scale)
         scores[0] -= slopes
         scores[1] += slopes
         sign, place = divmod(int(np.argmax(scores)), slopes.size)

@@ -15,49 +15,17 @@ read it.
 Public hold-out rows need no half of the rows and no noise on H.
 """
 
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpsk._oracle.grid_sums import GridSums, grid_bits
 from dpsk._oracle.row_sums import RowSums, rounding_margin
-from dpsk._privacy import mechanisms, sampling
-from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated
+from dpsk._privacy.noise import samplers, streams
 
-__all__ = ["ThresholdOracle", "ThresholdRounds"]
+__all__ = ["ThresholdOracle"]
 
 #: The threshold, and the noise of comparisons, over the noise of answers.
 _THRESHOLD, _COMPARISON = 3.0, 4.0
-
-
-@dataclass(frozen=True)
-class ThresholdRounds:
-    """The declaration of what one row pays: `rounds` of comparison and answer.
-
-    Parameters
-    ----------
-    rounds : int
-        Answers asked of each batch.
-    batches : int
-        Number of disjoint batches. A row is in one, so they are not multiplied.
-    pure : bool
-        Laplace noise and an l1 clip, else Gaussian noise and an l2 clip.
-    public_holdout : bool
-    """
-
-    rounds: int
-    batches: int = 1
-    pure: bool = False
-    public_holdout: bool = False
-
-    def __call__(self, noise_multiplier):
-        return Composed(tuple(Repeated(event, self.rounds)
-                              for event in self.releases(noise_multiplier)))
-
-    def releases(self, noise_multiplier):
-        """Return the events of one comparison and of one answer."""
-        kind = Pure if self.pure else Gaussian
-        return kind(2.0 / (_COMPARISON * noise_multiplier)), kind(2.0 / noise_multiplier)
 
 
 class ThresholdOracle:
@@ -83,7 +51,7 @@ class ThresholdOracle:
         """Return an oracle over `rows`, split by a permutation; as `GradientOracle.open`."""
         halves = 1 if declared.public_holdout else 2
         size = len(rows) // (halves * declared.batches)
-        order = sampling.random_permutation(stream, len(rows))
+        order = streams.random_permutation(stream, len(rows))
         # Parts of equal size, so that sums compare as means do; a few rows may stay unused.
         pieces = [order[start * size:(start + 1) * size]
                   for start in range(halves * declared.batches)]
@@ -114,7 +82,7 @@ class ThresholdOracle:
         self._scale = noise_multiplier * sums.clip_norm
         if sums.resolution is None:
             self._scale *= rounding_margin(sums.n_samples)
-        self._draw = mechanisms.laplace if declared.pure else mechanisms.standard_normal
+        self._draw = samplers.laplace if declared.pure else samplers.standard_normal
         self._stream = stream
         self._answered = 0
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dpsk._privacy import dominated, gdp, pure
 from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.events import Dominated, Gaussian, Pure, SampledGaussian, tally
-from dpsk._privacy.pld import loss_bound
+from dpsk._privacy.pld.composition import loss_bound
 
 __all__ = ["Account", "Releases", "account", "delta", "epsilon", "merge"]
 

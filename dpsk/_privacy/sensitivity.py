@@ -14,8 +14,11 @@ differential privacy", ICML 2024 (the last iterate of a contraction).
 
 import math
 
-__all__ = ["contraction", "effective_steps", "gradient_descent_sensitivity",
+__all__ = ["REPLACE_ONE", "contraction", "effective_steps", "gradient_descent_sensitivity",
            "iterated_sensitivity", "minimiser_sensitivity"]
+
+#: How far replacing one row moves a term of a sum, over the bound on its norm.
+REPLACE_ONE = 2.0
 
 
 def contraction(step, strong_convexity, smoothness):
@@ -128,7 +131,7 @@ def gradient_descent_sensitivity(*, lipschitz, n_samples, step, n_steps, smoothn
         gap = step * strong_convexity
     else:
         gap = 1 - contraction(step, strong_convexity, smoothness)
-    return 2 * step * lipschitz / n_samples * _series(gap, n_steps)
+    return REPLACE_ONE * step * lipschitz / n_samples * _series(gap, n_steps)
 
 
 def minimiser_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0.0):
@@ -159,7 +162,7 @@ def minimiser_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0
     _require_positive(lipschitz=lipschitz, n_samples=n_samples,
                       strong_convexity=strong_convexity)
     _require_nonnegative(tolerance=tolerance)
-    return 2 * (lipschitz / n_samples + tolerance) / strong_convexity
+    return REPLACE_ONE * (lipschitz / n_samples + tolerance) / strong_convexity
 
 
 def effective_steps(contraction, steps):

@@ -1,21 +1,23 @@
 """Algorithms by name. A new solver is one file and one line here."""
 
-from dpsk._solvers.accmd import AcceleratedMirrorDescent
-from dpsk._solvers.base import Problem, Result, Solver, check_requirements
-from dpsk._solvers.frank_wolfe import FrankWolfe
-from dpsk._solvers.gd import GradientDescent
-from dpsk._solvers.last_iterate import LastIterateDescent
-from dpsk._solvers.minibatch_stgd import MiniBatchStableGradientDescent
-from dpsk._solvers.objective_perturbation import ObjectivePerturbation
-from dpsk._solvers.output_perturbation import OutputPerturbation
-from dpsk._solvers.privatediff import PrivateDiff
-from dpsk._solvers.rrpsgd import RandomRoundDescent
-from dpsk._solvers.sgd import StochasticGradientDescent
-from dpsk._solvers.sgda import GradientDescentAscent
-from dpsk._solvers.stgd import StableGradientDescent
-from dpsk._solvers.sufficient_statistics import SufficientStatistics
-from dpsk._solvers.svrg import VarianceReducedDescent
-from dpsk._solvers.svrgpp import DoublingVarianceReducedDescent
+from dpsk._objective.requirements import check_requirements
+from dpsk._problem import Problem
+from dpsk._solvers.base import Result, Solver
+from dpsk._solvers.constrained.accmd import AcceleratedMirrorDescent
+from dpsk._solvers.constrained.frank_wolfe import FrankWolfe
+from dpsk._solvers.first_order.gd import GradientDescent
+from dpsk._solvers.first_order.rrpsgd import RandomRoundDescent
+from dpsk._solvers.first_order.sgd import StochasticGradientDescent
+from dpsk._solvers.holdout.minibatch_stgd import MiniBatchStableGradientDescent
+from dpsk._solvers.holdout.stgd import StableGradientDescent
+from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
+from dpsk._solvers.one_shot.objective_perturbation import ObjectivePerturbation
+from dpsk._solvers.one_shot.output_perturbation import OutputPerturbation
+from dpsk._solvers.one_shot.sufficient_statistics import SufficientStatistics
+from dpsk._solvers.saddle.privatediff import PrivateDiff
+from dpsk._solvers.saddle.sgda import GradientDescentAscent
+from dpsk._solvers.variance_reduced.svrg import VarianceReducedDescent
+from dpsk._solvers.variance_reduced.svrgpp import DoublingVarianceReducedDescent
 
 SOLVERS = {
     "accmd": AcceleratedMirrorDescent,

@@ -11,7 +11,7 @@ import math
 
 from scipy.special import betaincinv, ndtri
 
-from dpsk._utils.parameters import check_integer, check_real
+from dpsk._parameters import check_integer, check_real
 
 __all__ = ["delta_lower_bound", "epsilon_lower_bound", "mu_lower_bound"]
 

@@ -7,22 +7,22 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpsk._base import DPEstimator
+from dpsk._data.errors import discreetly
+from dpsk._data.weights import check_weights
+from dpsk._defaults.auto import auto_solver
+from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
-from dpsk._penalties import CONSTRAINTS, PENALTIES
-from dpsk._privacy.certificate import Enforced
-from dpsk._solvers import Problem
-from dpsk._solvers.choice import auto_solver
-from dpsk._solvers.whitening import pays
-from dpsk._stages import Whitening
-from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import (
+from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
+from dpsk._parameters import (
     check_auto_flag,
     check_choice,
     check_flag,
     check_real,
 )
-from dpsk._utils.weights import check_weights
+from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Problem
+from dpsk._stages import Whitening
+from dpsk._stages.whitening import whitening_pays
 
 __all__ = ["LinearEstimator"]
 
@@ -153,7 +153,7 @@ class LinearEstimator(DPEstimator):
     def _whitens(self, X, problem, solver):
         """Decide from public facts whether rows are whitened."""
         if self.precondition == "auto":
-            return solver.whitens and pays(problem, sparse.issparse(X))
+            return solver.whitens and whitening_pays(problem, sparse.issparse(X))
         if not self.precondition:
             return False
         if not solver.whitens:

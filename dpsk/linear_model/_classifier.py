@@ -4,8 +4,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from dpsk._utils.labels import encode_labels, labels_fact
-from dpsk._utils.weights import class_weighted
+from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.weights import class_weighted
 from dpsk.linear_model._scorer import LinearScorer
 
 __all__ = ["LinearClassifier"]

@@ -1,7 +1,7 @@
 """Huber regression with differential privacy."""
 
-from dpsk._losses import Huber
-from dpsk._utils.parameters import check_real
+from dpsk._objective.losses import Huber
+from dpsk._parameters import check_real
 from dpsk.linear_model._regressor import LinearRegressor
 
 __all__ = ["DPHuberRegressor"]

@@ -1,9 +1,9 @@
 """Logistic regression with differential privacy."""
 
-from dpsk._losses import Logistic, Multinomial
+from dpsk._models.scores import log_probabilities, probabilities
+from dpsk._objective.losses import Logistic, Multinomial
+from dpsk._parameters import check_auto_flag
 from dpsk._stages import Tempering
-from dpsk._utils.parameters import check_auto_flag
-from dpsk._utils.scores import log_probabilities, probabilities
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLogisticRegression"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpsk._losses import CappedPoisson
+from dpsk._objective.losses import CappedPoisson
 from dpsk.linear_model._regressor import LinearRegressor
 
 __all__ = ["DPPoissonRegressor"]

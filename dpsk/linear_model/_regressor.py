@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from dpsk._data.errors import discreetly
+from dpsk._data.targets import check_target_bounds
 from dpsk._privacy.certificate import Enforced
-from dpsk._utils.discretion import discreetly
-from dpsk._utils.targets import check_target_bounds
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from sklearn.base import ClassifierMixin
 
-from dpsk._utils.labels import encode_labels
-from dpsk._utils.scores import best_class
+from dpsk._data.labels import encode_labels
+from dpsk._models.scores import best_class
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearScorer"]

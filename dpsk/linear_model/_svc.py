@@ -1,7 +1,7 @@
 """Support vector classification with differential privacy."""
 
-from dpsk._losses import HuberisedHinge, OneVsRest, Sigmoid, SquaredHinge
-from dpsk._utils.parameters import check_choice
+from dpsk._objective.losses import HuberisedHinge, OneVsRest, Sigmoid, SquaredHinge
+from dpsk._parameters import check_choice
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLinearSVC"]

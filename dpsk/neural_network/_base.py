@@ -4,15 +4,15 @@ import numpy as np
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpsk._base import DPEstimator
+from dpsk._data.errors import discreetly
+from dpsk._estimator import DPEstimator
 from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
-from dpsk._network_fit import NetworkFit
-from dpsk._penalties import PENALTIES
+from dpsk._objective.penalties import PENALTIES
+from dpsk._parameters import check_auto_flag, check_choice, check_real
 from dpsk._privacy.certificate import Enforced
-from dpsk._solvers import Problem
-from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_auto_flag, check_choice, check_real
+from dpsk._problem import Problem
+from dpsk.neural_network._fit import NetworkFit
 
 __all__ = ["NetworkEstimator"]
 

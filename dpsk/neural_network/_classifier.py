@@ -5,10 +5,10 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from dpsk._losses import Logistic, Multinomial
-from dpsk._utils.labels import encode_labels, labels_fact
-from dpsk._utils.scores import best_class, log_probabilities, probabilities
-from dpsk._utils.weights import check_weights, class_weighted
+from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.weights import check_weights, class_weighted
+from dpsk._models.scores import best_class, log_probabilities, probabilities
+from dpsk._objective.losses import Logistic, Multinomial
 from dpsk.neural_network._base import NetworkEstimator
 
 __all__ = ["DPMLPClassifier"]

@@ -5,12 +5,12 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from dpsk._losses import Huber, Squared
+from dpsk._data.errors import discreetly
+from dpsk._data.targets import check_target_bounds
+from dpsk._data.weights import check_weights
+from dpsk._objective.losses import Huber, Squared
+from dpsk._parameters import check_choice, check_real
 from dpsk._privacy.certificate import Enforced
-from dpsk._utils.discretion import discreetly
-from dpsk._utils.parameters import check_choice, check_real
-from dpsk._utils.targets import check_target_bounds
-from dpsk._utils.weights import check_weights
 from dpsk.neural_network._base import NetworkEstimator
 
 __all__ = ["DPMLPRegressor"]

@@ -5,16 +5,17 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._losses import AUCSquare, Logistic, RankingLogistic
+from dpsk._data.labels import labels_fact
+from dpsk._data.weights import class_weighted
 from dpsk._models.mlp import ACTIVATIONS
+from dpsk._objective.losses import Logistic, RankingLogistic
+from dpsk._objective.saddle import AUCSquare
+from dpsk._parameters import check_choice, check_real
 from dpsk._privacy import gdp
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk._stages import Counting
-from dpsk._utils.labels import labels_fact
-from dpsk._utils.parameters import check_choice, check_real
-from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._scorer import LinearScorer
-from dpsk.ranking._network import NetworkScorer
+from dpsk.neural_network._scorer import NetworkScorer
 
 __all__ = ["DPAUCMaximizer"]
 

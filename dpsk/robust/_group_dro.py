@@ -4,12 +4,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._losses import GroupRisk, Logistic
+from dpsk._data.labels import labels_fact
+from dpsk._data.weights import class_weighted
+from dpsk._objective.losses import Logistic
+from dpsk._objective.saddle import GroupRisk
+from dpsk._parameters import check_real
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
-from dpsk._utils.labels import labels_fact
-from dpsk._utils.parameters import check_real
-from dpsk._utils.weights import class_weighted
 from dpsk.linear_model._scorer import LinearScorer
 from dpsk.robust._groups import encode_groups, public_shares
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dpsk._utils.discretion import discreetly
-from dpsk._utils.labels import encode_labels
-from dpsk._utils.parameters import check_real
+from dpsk._data.errors import discreetly
+from dpsk._data.labels import encode_labels
+from dpsk._parameters import check_real
 
 __all__ = ["encode_groups", "public_shares"]
 

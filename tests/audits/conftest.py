@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsk._privacy import mechanisms
+from dpsk._privacy.noise import samplers
 
 
 @pytest.fixture
@@ -12,17 +12,17 @@ def noise_times(monkeypatch):
     No parameter of the package does this. A mechanism that is missing here keeps its full
     noise, and the tests that expect weaker noise then fail.
     """
-    normal, gamma_norm = mechanisms.standard_normal, mechanisms.gamma_norm_noise
-    laplace, gumbel = mechanisms.laplace, mechanisms.gumbel_noise
+    normal, gamma_norm = samplers.standard_normal, samplers.gamma_norm_noise
+    laplace, gumbel = samplers.laplace, samplers.gumbel_noise
 
     def set_factor(factor):
-        monkeypatch.setattr(mechanisms, "standard_normal",
+        monkeypatch.setattr(samplers, "standard_normal",
                             lambda stream, shape: factor * normal(stream, shape))
-        monkeypatch.setattr(mechanisms, "laplace",
+        monkeypatch.setattr(samplers, "laplace",
                             lambda stream, shape: factor * laplace(stream, shape))
-        monkeypatch.setattr(mechanisms, "gamma_norm_noise",
+        monkeypatch.setattr(samplers, "gamma_norm_noise",
                             lambda stream, shape, scale: gamma_norm(stream, shape, factor * scale))
-        monkeypatch.setattr(mechanisms, "gumbel_noise",
+        monkeypatch.setattr(samplers, "gumbel_noise",
                             lambda stream, shape, scale: gumbel(stream, shape, factor * scale))
 
     return set_factor

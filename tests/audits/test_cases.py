@@ -20,12 +20,12 @@ from audit_settings import (
 )
 from scipy.stats import chi2, gamma, norm
 
-import dpsk._base
+import dpsk._fit
 from dpsk import noise_scale
 from dpsk._privacy import accountant
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, tally
-from dpsk._privacy.sampling import KeyedStream
+from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._solvers import SOLVERS
 from dpsk.auditing import epsilon_lower_bound
 
@@ -93,7 +93,7 @@ def shared_seed_epsilon(runs):
 
 def test_one_seed_for_two_candidates_reveals_a_row_if_the_stream_is_keyed_by_it_alone(
         monkeypatch):
-    monkeypatch.setattr(dpsk._base, "open_stream", lambda seed, context: KeyedStream(
+    monkeypatch.setattr(dpsk._fit, "open_stream", lambda seed, context: KeyedStream(
         hashlib.sha256(str(seed).encode()).digest()))
     assert shared_seed_epsilon(200) > 2 * EPSILON
 

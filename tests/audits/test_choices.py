@@ -15,14 +15,15 @@ from scipy.special import expit
 from scipy.stats import binom
 from test_fits import miss_probability
 
-from dpsk._losses import Logistic
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import Rows
-from dpsk._penalties import L1Ball
-from dpsk._privacy.calibrate import calibrate
+from dpsk._objective.losses import Logistic
+from dpsk._objective.penalties import L1Ball
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream
-from dpsk._solvers import SOLVERS, Problem
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._problem import Problem
+from dpsk._solvers import SOLVERS
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
 DELTA = 1e-3

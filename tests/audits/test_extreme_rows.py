@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, _base
-from dpsk._losses import (
-    AUCSquare,
+from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, _fit
+from dpsk._data.source import Rows
+from dpsk._models import MLP, LinearModel
+from dpsk._objective.losses import (
     CappedPoisson,
-    GroupRisk,
     Huber,
     HuberisedHinge,
     Logistic,
@@ -24,9 +24,9 @@ from dpsk._losses import (
     Squared,
     SquaredHinge,
 )
-from dpsk._models import MLP, LinearModel
-from dpsk._oracle import GridSums, LeastSquaresOracle, Rows, RowSums, SaddleSums, grid_bits
-from dpsk._privacy import sampling
+from dpsk._objective.saddle import AUCSquare, GroupRisk
+from dpsk._oracle import GridSums, LeastSquaresOracle, RowSums, SaddleSums, grid_bits
+from dpsk._privacy.noise import streams
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 from tests.estimators.pairs import build
 from tests.registry import coefficients, every_fit, is_linear
@@ -176,10 +176,10 @@ def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_tim
     X, y = rng.normal(size=(n, 3)), np.resize([0, 1], n)
     moments = _recorded_moments(monkeypatch)
     # The changed row is in the half that answers where the gap is small beside the noise.
-    monkeypatch.setattr(sampling, "random_permutation",
+    monkeypatch.setattr(streams, "random_permutation",
                         lambda stream, count: np.arange(count)[::-1])
     # Every fit of a network from the same point.
-    monkeypatch.setattr(_base, "standard_normal",
+    monkeypatch.setattr(_fit, "standard_normal",
                         lambda stream, shape: np.random.default_rng(0).normal(size=shape))
     farthest, answering = 0.0, n // 2 if "stgd" in solver else n
     # Networks refuse rows that are not finite in single precision.

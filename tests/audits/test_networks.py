@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor, _base
+from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor, _fit
 from dpsk._privacy import gdp
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.registry import coefficients
@@ -64,7 +64,7 @@ def test_the_noise_in_the_weights_is_what_is_declared(solver, cls, hidden, monke
     X[0] = 0.0
     X[1] = 0.1
     # From zero, where nothing is learnt, so that what is left of a fit is its noise.
-    monkeypatch.setattr(_base, "standard_normal", lambda stream, shape: np.zeros(shape))
+    monkeypatch.setattr(_fit, "standard_normal", lambda stream, shape: np.zeros(shape))
     noise_has_its_scale(lambda: make(solver, cls, hidden, learning_rate=1.0), np.sqrt(STEPS), X, y)
 
 
@@ -75,7 +75,7 @@ def test_the_noise_in_the_weights_of_a_network_that_ranks(solver, options, facto
     X, y = rows(1)
     X[0] = 0.0
     X[1] = 0.1
-    monkeypatch.setattr(_base, "standard_normal", lambda stream, shape: np.zeros(shape))
+    monkeypatch.setattr(_fit, "standard_normal", lambda stream, shape: np.zeros(shape))
 
     def make_ranking():
         return DPAUCMaximizer(EPSILON, delta=DELTA, hidden_layer_sizes=(6, 5), loss="auc",

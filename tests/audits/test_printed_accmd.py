@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from audit_settings import LEVEL, gaussian_mu
 
-from dpsk._penalties import Box
-from dpsk._privacy.batch_plans import FullBatch, NoisySums
-from dpsk._privacy.calibrate import calibrate
+from dpsk._objective.penalties import Box
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.plans import NoisySums
 from dpsk._solvers import SOLVERS
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 

@@ -15,10 +15,10 @@ from audit_settings import CLIP, EPSILON, LEVEL, RELEASES, N, gaussian_mu
 from scipy.stats import chi2
 from test_fits import DELTA, RUNS, normal_threshold
 
-from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier, _stages
+from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier
 from dpsk._oracle import LeastSquaresOracle, MeanOracle, MomentOracle, moments
-from dpsk._solvers import centring, tempering
-from dpsk._solvers.whitening import moment_budget
+from dpsk._stages import centring, tempering
+from dpsk._stages.whitening import moment_budget
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
 MU = gaussian_mu(EPSILON, DELTA)
@@ -69,7 +69,7 @@ def released(monkeypatch):
     record(MomentOracle, "second_moment")
     record(LeastSquaresOracle, "moments")
     record(MeanOracle, "mean")
-    monkeypatch.setattr(_stages, "best_factor", recorded_factor)
+    monkeypatch.setattr(tempering, "best_factor", recorded_factor)
     monkeypatch.setattr(tempering, "_SHARE", SLOPES_SHARE)
     monkeypatch.setattr(centring, "_SHARE", MEAN_SHARE)
     return answers

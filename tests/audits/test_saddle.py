@@ -11,17 +11,20 @@ import pytest
 from scipy.special import expit
 from scipy.stats import chi2
 
-from dpsk._losses import AUCSquare, GroupRisk, Logistic
-from dpsk._losses.saddle import Interval, SaddleLoss
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import Rows, SaddleDifferenceOracle
-from dpsk._penalties import PENALTIES
-from dpsk._privacy.calibrate import calibrate
+from dpsk._objective.losses import Logistic
+from dpsk._objective.penalties import PENALTIES
+from dpsk._objective.saddle import AUCSquare, GroupRisk
+from dpsk._objective.saddle.base import Interval, SaddleLoss
+from dpsk._oracle import SaddleDifferenceOracle
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.mechanisms import standard_normal
-from dpsk._privacy.sampling import EntropyStream
-from dpsk._solvers import SADDLE_SOLVERS, Problem
+from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._problem import Problem
+from dpsk._solvers import SADDLE_SOLVERS
 from dpsk.auditing import epsilon_lower_bound
 
 N, RUNS, EPSILON, DELTA, LEVEL = 100, 20_000, 1.0, 1e-4, 1e-7

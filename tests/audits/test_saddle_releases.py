@@ -11,16 +11,18 @@ from audit_settings import EPSILON, LEVEL, N, gaussian_mu
 from scipy.stats import chi2
 from test_fits import DELTA, normal_threshold
 
-from dpsk._losses import AUCSquare
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import NoisyKind, Rows, SaddleDifferenceOracle, SaddleKinds
-from dpsk._oracle.saddle import JointSums, SaddleOracle
-from dpsk._privacy.batch_plans import FullBatch
+from dpsk._objective.saddle import AUCSquare
+from dpsk._oracle import SaddleDifferenceOracle
+from dpsk._oracle.saddle import SaddleOracle
+from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian, tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream
-from dpsk._solvers import Problem, counting
-from dpsk._stages import Counting
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import JointSums, NoisyKind, SaddleKinds
+from dpsk._problem import Problem
+from dpsk._stages import Counting, counting
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
 MU = gaussian_mu(EPSILON, DELTA)
@@ -102,7 +104,7 @@ def costly_counts(monkeypatch):
     """Let counts take the whole budget, as a hundredth of it shows too little to be seen."""
     monkeypatch.setattr(counting, "_SHARE", 1.0)
     # Shares are raised and scaled to sum 1; what is audited is the counts that they are made of.
-    monkeypatch.setattr("dpsk._stages.shares", lambda noisy, n_samples: noisy / n_samples)
+    monkeypatch.setattr("dpsk._stages.counting.shares", lambda noisy, n_samples: noisy / n_samples)
 
 
 @pytest.fixture

@@ -6,15 +6,17 @@ claim is epsilon 1 and delta 0. Every bound rests on two Clopper-Pearson limits 
 
 import numpy as np
 
-from dpsk._losses import Huber
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import Rows, ThresholdOracle, ThresholdRounds
-from dpsk._penalties import ElasticNet
+from dpsk._objective.losses import Huber
+from dpsk._objective.penalties import ElasticNet
+from dpsk._oracle import ThresholdOracle
 from dpsk._privacy import accountant
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream
-from dpsk._solvers import Problem
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import ThresholdRounds
+from dpsk._problem import Problem
 from dpsk.auditing import epsilon_lower_bound
 
 HALF, CLAIM, RUNS, LEVEL = 100, 1.0, 2_000, 1e-7

@@ -9,15 +9,17 @@ import pytest
 from audit_settings import CLIP, LEVEL
 from scipy.stats import binom, norm
 
-from dpsk._losses import Loss
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import AnchoredSums, DifferenceOracle, DifferenceSums, Rows
+from dpsk._objective.losses import Loss
+from dpsk._oracle import DifferenceOracle, DifferenceSums
 from dpsk._privacy import accountant
-from dpsk._privacy.batch_plans import PoissonBatches
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.batches import PoissonBatches
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Repeated, SampledGaussian
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import AnchoredSums
 from dpsk.auditing import delta_lower_bound, epsilon_lower_bound, mu_lower_bound
 
 # The paper's own experiment: n, epochs T, steps m of each, (epsilon, delta); G = 1.

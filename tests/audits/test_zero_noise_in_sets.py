@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dpsk import DPLogisticRegression
 from dpsk._models.linear import HEADROOM
-from dpsk._solvers.mirror import make_geometry
+from dpsk._solvers.constrained.mirror import make_geometry
 from tests.registry import make_penalty
 
 RADIUS, BOUND = 3.0, 0.5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsk import _base
+from dpsk import _fit
 from dpsk._privacy.ledger import Ledger
 
 
@@ -16,5 +16,5 @@ def ledgers(monkeypatch):
             super().__init__(plan)
             opened.append(self)
 
-    monkeypatch.setattr(_base, "Ledger", Kept)
+    monkeypatch.setattr(_fit, "Ledger", Kept)
     return opened

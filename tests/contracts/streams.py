@@ -1,6 +1,6 @@
 """Streams that tests give to oracles."""
 
-from dpsk._privacy.sampling import KeyedStream
+from dpsk._privacy.noise.streams import KeyedStream
 
 __all__ = ["SilentStream"]
 

@@ -5,10 +5,11 @@ import pytest
 from scipy import sparse
 
 from dpsk import DPLinearRegression, DPLogisticRegression
-from dpsk._losses import Logistic, Multinomial
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._models.preconditioner import entering_rows
-from dpsk._oracle import GridSums, MaxNormSums, Rows, RowSums, grid_bits
+from dpsk._objective.losses import Logistic, Multinomial
+from dpsk._oracle import GridSums, MaxNormSums, RowSums, grid_bits
 from tests.contracts.test_models import _hostile_rows
 from tests.registry import every_linear_fit, make_estimator, training_rows
 
@@ -116,10 +117,10 @@ def test_a_fit_sees_nothing_beyond_the_bound(cls, solver, noise_free):
 
 @pytest.fixture
 def noise_free(monkeypatch):
-    from dpsk._privacy import mechanisms
+    from dpsk._privacy.noise import samplers
 
     for name in ("standard_normal", "gamma_norm_noise", "gumbel_noise", "laplace"):
-        monkeypatch.setattr(mechanisms, name, lambda stream, shape, *scale: np.zeros(shape))
+        monkeypatch.setattr(samplers, name, lambda stream, shape, *scale: np.zeros(shape))
 
 
 def test_many_columns_cost_no_dense_table(monkeypatch):

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk._oracle import AnchoredSums, DifferenceOracle, DifferenceSums, Rows
-from dpsk._privacy import mechanisms
-from dpsk._privacy.batch_plans import FullBatch, PoissonBatches
+from dpsk._data.source import Rows
+from dpsk._oracle import DifferenceOracle, DifferenceSums
+from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian, Repeated, SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream, poisson_batches
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
+from dpsk._privacy.plans import AnchoredSums
 from tests.registry import every_loss, make_loss, make_model, make_targets, usable_clip
 
 _KEY = bytes(range(16))
@@ -130,7 +132,7 @@ def test_answers_are_means_plus_noise_of_the_declared_scales(name):
     sums, rate = _sums(name), 0.13
     oracle, _, _ = _oracle(sums, PoissonBatches(rate))
     same = KeyedStream(_KEY)
-    noise = iter(mechanisms.standard_normal(same, (5, *sums.model.shape)))
+    noise = iter(samplers.standard_normal(same, (5, *sums.model.shape)))
     batches = iter(list(poisson_batches(same, _N, rate, 3)))
     theta, anchor = _points(sums, 0.1)
     surplus = oracle.gradient(anchor) - sums.gradient(anchor) / _N

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpsk._data import blocks
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import GridSums, Rows, RowSums, grid_bits, grid_sums, row_sums
-from dpsk._utils import blocks
+from dpsk._oracle import GridSums, RowSums, grid_bits, grid_sums, row_sums
 from tests.registry import (
     every_loss,
     make_loss,

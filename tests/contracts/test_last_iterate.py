@@ -5,15 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import LastIterate, LastIterateOracle, OneRelease, OutputOracle, Rows, RowSums
+from dpsk._oracle import LastIterateOracle, OutputOracle, RowSums
 from dpsk._oracle.output import steps_to_certify
-from dpsk._privacy import mechanisms
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream
-from dpsk._solvers.last_iterate import LastIterateDescent
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._privacy.plans import LastIterate, OneRelease
+from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
 from tests.contracts.streams import SilentStream
 from tests.registry import (
     make_loss,
@@ -73,7 +75,7 @@ def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
     released = oracle.descend(np.zeros(4), penalty)
     stream, theta = KeyedStream(_KEY), np.zeros(4)
     for _ in range(12):
-        noise = _Z * sums.clip_norm * mechanisms.standard_normal(stream, (4,))
+        noise = _Z * sums.clip_norm * samplers.standard_normal(stream, (4,))
         slope = (sums.gradient(theta) + noise) / 30 + _ALPHA * theta
         theta = theta - _step(sums, 0.5) * slope
     np.testing.assert_allclose(released, theta, atol=1e-8)
@@ -199,8 +201,8 @@ def test_the_noise_is_that_of_the_distance_between_minimisers(pure, monkeypatch)
     oracle, ledger = _output(sums, pure)
     released = oracle.minimise(np.zeros(4), penalty, _step(sums), tolerance, steps)
     claimed = 2 * sums.clip_norm / (30 * _ALPHA) + 2 * tolerance / _ALPHA
-    draw = mechanisms.gamma_norm_noise if pure else (
-        lambda stream, shape, scale: scale * mechanisms.standard_normal(stream, shape))
+    draw = samplers.gamma_norm_noise if pure else (
+        lambda stream, shape, scale: scale * samplers.standard_normal(stream, shape))
     noise = draw(KeyedStream(_KEY), (4,), _Z * claimed)
     monkeypatch.setattr(OutputOracle, "_released", lambda self, theta, sensitivity: theta)
     exact = _output(sums)[0].minimise(np.zeros(4), penalty, _step(sums), tolerance, steps)

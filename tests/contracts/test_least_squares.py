@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
+from dpsk._data import blocks
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import LeastSquaresOracle, OneRelease, Rows, least_squares
-from dpsk._privacy import mechanisms
+from dpsk._oracle import LeastSquaresOracle, least_squares
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream
-from dpsk._utils import blocks
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._privacy.plans import OneRelease
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -21,7 +23,7 @@ radii = pytest.mark.parametrize("data_norm", [1e-4, 0.7, 1.0, 3.0, 1e4])
 @pytest.fixture
 def noiseless(monkeypatch):
     monkeypatch.setattr(least_squares, "symmetric_noise", lambda stream, size, std: 0.0)
-    monkeypatch.setattr(mechanisms, "standard_normal", lambda stream, shape: np.zeros(shape))
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
 
 
 def _oracle(X, y, weights=None, fit_intercept=True, data_norm=1.0, mu=_MU, stream=None):
@@ -110,9 +112,9 @@ def test_answers_carry_the_noise_of_the_joint_price(monkeypatch, mu, data_norm, 
     assert oracle.matrix_noise_std == pytest.approx(tau * radius**2)
     same = KeyedStream(_KEY)
     noise_matrix = least_squares.symmetric_noise(same, size, 2.0**40) / 2.0**40
-    noise_vector = mechanisms.standard_normal(same, (size,))
+    noise_vector = samplers.standard_normal(same, (size,))
     monkeypatch.setattr(least_squares, "symmetric_noise", lambda stream, size, std: 0.0)
-    monkeypatch.setattr(mechanisms, "standard_normal", lambda stream, shape: np.zeros(shape))
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
     exact = _sums(X, y, None, fit_intercept, data_norm, mu)
     if fit_intercept:
         noise_matrix[-1, -1] = 0.0

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from dpsk._losses import CappedPoisson, HuberisedHinge, OneVsRest, Sigmoid, Squared, SquaredHinge
+from dpsk._objective.losses import (
+    CappedPoisson,
+    HuberisedHinge,
+    OneVsRest,
+    Sigmoid,
+    Squared,
+    SquaredHinge,
+)
 from tests.registry import every_loss, make_loss, make_raw, make_targets
 
 # Where a logistic slope saturates, where exp overflows, and ordinary points.

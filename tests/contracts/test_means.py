@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
+from dpsk._data import blocks
 from dpsk._models import LinearModel
 from dpsk._oracle import MeanOracle, means
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.mechanisms import standard_normal
-from dpsk._privacy.sampling import KeyedStream
-from dpsk._solvers.centring import shrunk
-from dpsk._utils import blocks
+from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._stages.centring import shrunk
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -21,7 +21,7 @@ radii = pytest.mark.parametrize("data_norm", [1e-10, 1e-3, 1.0, 28.0, 1e10])
 
 @pytest.fixture
 def noiseless(monkeypatch):
-    monkeypatch.setattr(means.mechanisms, "standard_normal",
+    monkeypatch.setattr(means.samplers, "standard_normal",
                         lambda stream, shape: np.zeros(shape))
 
 
@@ -73,7 +73,7 @@ def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, data_nor
     answer = oracle.mean()
     assert oracle.noise_std == pytest.approx(2.0 * data_norm / mu / 30)
     noise = standard_normal(KeyedStream(_KEY), (3,))
-    monkeypatch.setattr(means.mechanisms, "standard_normal",
+    monkeypatch.setattr(means.samplers, "standard_normal",
                         lambda stream, shape: np.zeros(shape))
     surplus = answer - _oracle(X, data_norm, mu)[0].mean()
     np.testing.assert_allclose(surplus, oracle.noise_std * noise, atol=1e-6 * oracle.noise_std)

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import xlogy
 
 from dpsk._models import LinearModel
-from dpsk._penalties import CONSTRAINTS
-from dpsk._solvers.mirror import GEOMETRIES, Entropy, SplitEntropy, make_geometry
+from dpsk._objective.penalties import CONSTRAINTS
+from dpsk._solvers.constrained.mirror import GEOMETRIES, Entropy, SplitEntropy, make_geometry
 from tests.registry import make_penalty
 
 CASES = [pytest.param(name, geometry, id=f"{name}-{geometry}") for name in sorted(CONSTRAINTS)

@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+from dpsk._data import blocks
 from dpsk._models import LinearModel
 from dpsk._oracle import MomentOracle, moments, thresholded, whitening
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream
-from dpsk._utils import blocks
+from dpsk._privacy.noise.streams import KeyedStream
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))

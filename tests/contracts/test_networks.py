@@ -5,10 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpsk._losses import Multinomial, Squared
+from dpsk._data.source import Rows
 from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
-from dpsk._oracle import NetworkSums, Rows
+from dpsk._objective.losses import Multinomial, Squared
+from dpsk._oracle import NetworkSums
 
 every_activation = pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 every_output = pytest.mark.parametrize("outputs", [None, 3])

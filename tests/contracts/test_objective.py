@@ -8,15 +8,16 @@ import pytest
 from scipy import sparse
 
 from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression
-from dpsk._losses import LOSSES
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import ObjectiveOracle, Rows, RowSums, objective
+from dpsk._objective.losses import LOSSES
+from dpsk._oracle import ObjectiveOracle, RowSums, objective
 from dpsk._oracle.objective import determinant_loss, steps_that_suffice
-from dpsk._privacy import mechanisms
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Dominated, Gaussian, Pure, tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._solvers import SOLVERS
 from tests.registry import (
     is_met,
@@ -69,8 +70,8 @@ def test_what_leaves_is_the_certified_minimiser_and_the_second_noise(
     theta = solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape)).theta
     stream, scale = KeyedStream(_KEY), z * solver.clip_norm
     pure = delta == 0
-    draw = (lambda s: mechanisms.gamma_norm_noise(stream, theta.shape, s)) if pure else (
-        lambda s: s * mechanisms.standard_normal(stream, theta.shape))
+    draw = (lambda s: samplers.gamma_norm_noise(stream, theta.shape, s)) if pure else (
+        lambda s: s * samplers.standard_normal(stream, theta.shape))
     linear = draw(scale) / _N
     declared = solver.plan(problem)
     missed = 2 * (declared.tolerance + _N * 2.0**-53 * solver.clip_norm) / solver.ridge
@@ -120,8 +121,8 @@ def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
                                   KeyedStream(_KEY), Ledger(declared(z)))
     solver.minimize(oracle, problem.penalty, np.zeros(3))
     scale, stream = z * solver.clip_norm, KeyedStream(_KEY)
-    linear = (mechanisms.gamma_norm_noise(stream, (3,), scale) if delta == 0
-              else scale * mechanisms.standard_normal(stream, (3,))) / _N
+    linear = (samplers.gamma_norm_noise(stream, (3,), scale) if delta == 0
+              else scale * samplers.standard_normal(stream, (3,))) / _N
     (found, distance), = released
     assert exact_residual(X, y, found, solver.ridge, linear) <= 0.5 * distance * solver.ridge
 

@@ -4,22 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import (
-    GradientOracle,
-    GridSums,
-    OneRelease,
-    OutputOracle,
-    Rows,
-    RowSums,
-    grid_bits,
-)
-from dpsk._penalties import PENALTIES
-from dpsk._privacy import mechanisms
-from dpsk._privacy.batch_plans import FullBatch, NoisySums, PoissonBatches
+from dpsk._objective.penalties import PENALTIES
+from dpsk._oracle import GradientOracle, GridSums, OutputOracle, RowSums, grid_bits
+from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian, Pure, Repeated, SampledGaussian
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream, poisson_batches
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
+from dpsk._privacy.plans import NoisySums, OneRelease
 from tests.registry import (
     every_loss,
     make_loss,
@@ -63,7 +57,7 @@ def _gradient_oracle(sums, batches, count=_COUNT, plan_count=None):
 def test_full_batch_answer_is_the_mean_plus_noise_of_the_declared_scale(name):
     sums = _row_sums(name)
     oracle, _, _ = _gradient_oracle(sums, FullBatch())
-    noise = mechanisms.standard_normal(KeyedStream(_KEY), (_COUNT, *sums.model.shape))
+    noise = samplers.standard_normal(KeyedStream(_KEY), (_COUNT, *sums.model.shape))
     for t in range(_COUNT):
         theta = np.full(sums.model.shape, float(t))
         surplus = oracle.gradient(theta) - sums.gradient(theta) / 50
@@ -77,7 +71,7 @@ def test_sampled_answer_is_divided_by_the_public_expected_batch_size(name):
     oracle, _, _ = _gradient_oracle(sums, PoissonBatches(rate))
     same = KeyedStream(_KEY)
     batches = list(poisson_batches(same, 50, rate, _COUNT))
-    noise = mechanisms.standard_normal(same, (_COUNT, *sums.model.shape))
+    noise = samplers.standard_normal(same, (_COUNT, *sums.model.shape))
     for t in range(_COUNT):
         theta = np.full(sums.model.shape, float(t))
         exact = sums.gradient(theta, batches[t])
@@ -95,7 +89,7 @@ def test_noise_on_rounded_sums_covers_what_rounding_adds_to_a_row():
         oracle, _, _ = _gradient_oracle(sums, batches, count=1)
         same = KeyedStream(_KEY)
         list(batches.batches(same, n, 1))
-        noise = mechanisms.standard_normal(same, (1,))
+        noise = samplers.standard_normal(same, (1,))
         # Targets and theta are zero, so the answer is the noise.
         answer = oracle.gradient(np.zeros(1)) * batches.expected_size(n)
         assert answer / (_Z * noise) - 1.0 == pytest.approx(margin, abs=1e-14, rel=1e-2)
@@ -173,7 +167,7 @@ def _opened(z, batches=None, n=50):
 @pytest.mark.parametrize("z", [1e-6, 1.7, 1e6])
 def test_full_batches_are_answered_on_the_grid_to_the_last_bit(z):
     oracle, exact = _opened(z)
-    noise = mechanisms.standard_normal(KeyedStream(_KEY), (_COUNT, 4))
+    noise = samplers.standard_normal(KeyedStream(_KEY), (_COUNT, 4))
     assert oracle.arithmetic == "grid"
     for t in range(_COUNT):
         theta = np.full(4, float(t))
@@ -220,9 +214,9 @@ def test_output_is_the_last_iterate_plus_noise_of_the_claimed_sensitivity(pure):
     released = oracle.descend(np.zeros(4), penalty, step, 20)
     claimed = 2 * sums.clip_norm / (50 * 0.1) * (1 - (1 - 0.1 * step)**20)
     if pure:
-        noise = mechanisms.gamma_norm_noise(KeyedStream(_KEY), (4,), _Z * claimed)
+        noise = samplers.gamma_norm_noise(KeyedStream(_KEY), (4,), _Z * claimed)
     else:
-        noise = _Z * claimed * mechanisms.standard_normal(KeyedStream(_KEY), (4,))
+        noise = _Z * claimed * samplers.standard_normal(KeyedStream(_KEY), (4,))
     surplus = released - _noiseless(sums, penalty, step, 20)
     # Both are rounded to a grid far below the noise.
     np.testing.assert_allclose(surplus, noise, rtol=1e-8, atol=1e-8 * _Z * claimed)

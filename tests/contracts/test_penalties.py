@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsk import DPLogisticRegression
-from dpsk._penalties import CONSTRAINTS
+from dpsk._objective.penalties import CONSTRAINTS
 from tests.registry import every_penalty, make_penalty, training_rows
 
 free_rows = pytest.mark.parametrize("free_rows", [0, 1])

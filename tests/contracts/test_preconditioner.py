@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dpsk._data import blocks
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._models.linear import HEADROOM
-from dpsk._utils import blocks
 
 _N, _FEATURES = 40, 3
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])

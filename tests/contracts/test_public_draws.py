@@ -5,19 +5,19 @@ import pytest
 from scipy.stats import chi2
 
 from dpsk import DPLinearSVC, DPLogisticRegression
-from dpsk._oracle import (
-    LastIterate,
-    LastIterateOracle,
-    OneRelease,
-    OutputOracle,
-    Rows,
-    RowSums,
-)
+from dpsk._data.source import Rows
+from dpsk._oracle import LastIterateOracle, OutputOracle, RowSums
 from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream, open_stream, random_index, random_permutation
+from dpsk._privacy.noise.streams import (
+    EntropyStream,
+    open_stream,
+    random_index,
+    random_permutation,
+)
+from dpsk._privacy.plans import LastIterate, OneRelease
 from dpsk._solvers import SOLVERS
-from dpsk._solvers.schedules import ITERATE
+from dpsk._solvers.first_order.schedules import ITERATE
 from tests.registry import (
     ALL_SOLVERS,
     every_fit,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpsk import DPLogisticRegression, DPRidge
+from dpsk._objective.requirements import REQUIREMENTS
 from dpsk._solvers import SOLVERS
-from dpsk._solvers.base import REQUIREMENTS
 from tests.registry import (
     every_solver,
     make_estimator,

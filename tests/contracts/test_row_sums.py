@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk._losses import OneVsRest, Squared, SquaredHinge
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._models.linear import HEADROOM
-from dpsk._oracle import GridSums, Rows, RowSums, row_sums
+from dpsk._objective.losses import OneVsRest, Squared, SquaredHinge
+from dpsk._oracle import GridSums, RowSums, row_sums
 from dpsk._oracle.selection import MaxNormSums
 from tests.registry import (
     every_loss,

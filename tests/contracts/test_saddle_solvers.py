@@ -9,20 +9,24 @@ import numpy as np
 import pytest
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier
-from dpsk._losses import AUCSquare, GroupRisk, Logistic
+from dpsk._data.source import Rows
 from dpsk._models import MLP, LinearModel
-from dpsk._oracle import Rows
-from dpsk._penalties import PENALTIES
-from dpsk._privacy import accountant, sampling
-from dpsk._privacy.calibrate import calibrate
+from dpsk._objective.losses import Logistic
+from dpsk._objective.penalties import PENALTIES
+from dpsk._objective.requirements import check_requirements
+from dpsk._objective.saddle import AUCSquare, GroupRisk
+from dpsk._privacy import accountant
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Event, Gaussian, SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.mechanisms import standard_normal
-from dpsk._privacy.sampling import EntropyStream
-from dpsk._solvers import SADDLE_SOLVERS, Problem, check_requirements
-from dpsk._solvers.counting import count_budget
-from dpsk._solvers.descent import ITERATES
-from dpsk._stages import Framed
+from dpsk._privacy.noise import streams
+from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import Framed
+from dpsk._problem import Problem
+from dpsk._solvers import SADDLE_SOLVERS
+from dpsk._solvers.steps import ITERATES
+from dpsk._stages.counting import count_budget
 from tests.registry import every_saddle_solver, make_problem, training_rows
 
 LOSSES = {"auc": AUCSquare(0.3, 0.3), "groups": GroupRisk(Logistic(), (0.2, 0.8), 0.01, 3.0),
@@ -178,8 +182,8 @@ def no_noise(monkeypatch):
     def words(self, count):
         pytest.fail("noise was drawn")
 
-    monkeypatch.setattr(sampling.EntropyStream, "words", words)
-    monkeypatch.setattr(sampling.KeyedStream, "words", words)
+    monkeypatch.setattr(streams.EntropyStream, "words", words)
+    monkeypatch.setattr(streams.KeyedStream, "words", words)
 
 
 @every_saddle_solver

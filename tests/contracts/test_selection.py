@@ -7,17 +7,21 @@ import pytest
 from scipy import sparse
 
 from dpsk import DPLasso, DPLogisticRegression
-from dpsk._losses import Logistic
+from dpsk._data.source import Rows
+from dpsk._defaults.auto import auto_solver
 from dpsk._models import LinearModel
-from dpsk._oracle import Rows, SelectionOracle, Selections
-from dpsk._penalties import Box, L1Ball
-from dpsk._privacy import accountant, mechanisms
-from dpsk._privacy.calibrate import calibrate
+from dpsk._objective.losses import Logistic
+from dpsk._objective.penalties import Box, L1Ball
+from dpsk._oracle import SelectionOracle
+from dpsk._privacy import accountant
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream
-from dpsk._solvers import SOLVERS, Problem
-from dpsk._solvers.choice import auto_solver
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import Selections
+from dpsk._problem import Problem
+from dpsk._solvers import SOLVERS
 
 
 def _problem(p=10, n=20_000, radius=10.0, bound=None, intercept=False, **changes):
@@ -28,7 +32,7 @@ def _problem(p=10, n=20_000, radius=10.0, bound=None, intercept=False, **changes
 
 @pytest.fixture
 def noiseless(monkeypatch):
-    monkeypatch.setattr(mechanisms, "gumbel_noise", lambda stream, shape, scale: np.zeros(shape))
+    monkeypatch.setattr(samplers, "gumbel_noise", lambda stream, shape, scale: np.zeros(shape))
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk._penalties import CONSTRAINTS
+from dpsk._objective.penalties import CONSTRAINTS
 from dpsk._privacy import accountant
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Event, Gaussian, tally
-from dpsk._solvers import SOLVERS, Problem
-from dpsk._solvers.descent import ITERATES
-from dpsk._solvers.whitening import moment_budget
-from dpsk._stages import Framed
+from dpsk._privacy.plans import Framed
+from dpsk._problem import Problem
+from dpsk._solvers import SOLVERS
+from dpsk._solvers.steps import ITERATES
+from dpsk._stages.whitening import moment_budget
 from tests.registry import (
     ALL_SOLVERS,
     ESTIMATORS,

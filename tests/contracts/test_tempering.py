@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk import DPLogisticRegression, _base
+from dpsk import DPLogisticRegression, _fit
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel, ScaleModel
-from dpsk._oracle import GradientOracle, GridSums, Rows, RowSums
+from dpsk._oracle import GradientOracle, GridSums, RowSums
 from dpsk._privacy.events import Composed, tally
 from dpsk._privacy.gdp import mu
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import open_stream
-from dpsk._solvers.tempering import best_factor, slope_clip, tempering_plan
+from dpsk._privacy.noise.streams import open_stream
+from dpsk._stages.tempering import best_factor, slope_clip, tempering_plan
 from tests.registry import make_loss, make_targets
 
 likelihoods = pytest.mark.parametrize("name", ["logistic", "multinomial"])
@@ -163,14 +164,14 @@ def test_slopes_take_a_fiftieth_of_the_budget(ledgers):
     {"penalty": "l1", "alpha": 0.1}, {"delta": 0.0}, {"penalty": "l1_ball", "radius": 1.0}])
 def test_a_temperature_that_cannot_be_had_is_refused_before_any_noise(params, monkeypatch):
     X, y, _ = table("logistic")
-    monkeypatch.setattr(_base, "calibrate", None)
+    monkeypatch.setattr(_fit, "calibrate", None)
     with pytest.raises(ValueError, match="temperature=True"):
         DPLogisticRegression(temperature=True, **params).fit(X, y)
 
 
 def test_a_model_that_learned_nothing_is_left_as_it_is(monkeypatch):
     X, y, _ = table("logistic")
-    solver = "dpsk._solvers.gd.descend"
+    solver = "dpsk._solvers.first_order.gd.descend"
     monkeypatch.setattr(solver, lambda oracle, penalty, theta, **_: SimpleNamespace(
         theta=np.zeros_like(theta), n_iter=1))
     model = DPLogisticRegression(solver="gd").fit(X, y)
@@ -218,7 +219,7 @@ def test_the_clip_of_slopes_follows_the_class_weights():
 def test_no_two_plans_share_a_key(monkeypatch):
     """One seed and one table: the same noise under two multipliers would give away its sums."""
     X, y, _ = table("multinomial", n=60)
-    keys, opened = {}, _base.open_stream
+    keys, opened = {}, _fit.open_stream
 
     def recording(seed, context):
         parts = list(context())
@@ -226,7 +227,7 @@ def test_no_two_plans_share_a_key(monkeypatch):
         return opened(seed, lambda: iter(parts))
 
     latest = []
-    monkeypatch.setattr(_base, "open_stream", recording)
+    monkeypatch.setattr(_fit, "open_stream", recording)
     for solver, temperature, precondition, alpha, form in itertools.product(
             ("gd", "sgd"), ("auto", True, False), ("auto", False), (0.0, 0.1),
             (np.asarray, sparse.csr_matrix)):

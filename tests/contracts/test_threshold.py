@@ -5,12 +5,15 @@ import pytest
 from scipy import sparse
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk._data.source import Rows
 from dpsk._models.linear import absolute_sums
-from dpsk._oracle import Rows, RowSums, ThresholdOracle, ThresholdRounds
-from dpsk._privacy import accountant, mechanisms
+from dpsk._oracle import RowSums, ThresholdOracle
+from dpsk._privacy import accountant
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream, random_permutation
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream, random_permutation
+from dpsk._privacy.plans import ThresholdRounds
 from tests.registry import (
     every_loss,
     make_loss,
@@ -45,7 +48,7 @@ def sums(name, rows, piece, pure):
 def test_answers_follow_the_definition(name, pure):
     oracle, _, _, rows, twin = opened(name, pure=pure)
     order, draw = random_permutation(twin, 41), (
-        mechanisms.laplace if pure else mechanisms.standard_normal)
+        samplers.laplace if pure else samplers.standard_normal)
     own, other = (sums(name, rows, np.sort(order[i:i + 20]), pure) for i in (0, 20))
     fired = []
     for t in range(3):
@@ -149,7 +152,7 @@ def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
 
     plan, twin = ThresholdRounds(1, pure=pure), KeyedStream(_KEY)
     oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, KeyedStream(_KEY), Ledger(plan(1.0)))
-    draw = mechanisms.laplace if pure else mechanisms.standard_normal
+    draw = samplers.laplace if pure else samplers.standard_normal
     draw(twin, (4,))
     np.testing.assert_allclose(oracle.gradient(np.zeros(4)) * 10**8,
                                (1.0 + 10.0**16 * 2.0**-53) * draw(twin, (4,)), rtol=1e-12)

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsk._losses import Logistic, Squared
 from dpsk._models import MLP
-from dpsk._penalties import PENALTIES
-from dpsk._solvers import SOLVERS, Problem
-from dpsk._solvers.updates import train
+from dpsk._objective.losses import Logistic, Squared
+from dpsk._objective.penalties import PENALTIES
+from dpsk._problem import Problem
+from dpsk._solvers import SOLVERS
+from dpsk._solvers.steps import train
 from tests.registry import (
     ALL_SOLVERS,
     coefficients,

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from dpsk._data.source import Rows
 from dpsk._models.linear import HEADROOM
-from dpsk._oracle import GradientOracle, GridSums, Rows, RowSums
-from dpsk._privacy.batch_plans import FullBatch, NoisySums
+from dpsk._oracle import GradientOracle, GridSums, RowSums
+from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import KeyedStream
+from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._privacy.plans import NoisySums
 from tests.registry import (
     every_loss,
     make_loss,

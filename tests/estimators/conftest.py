@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsk import _base
+from dpsk import _fit
 
 
 @pytest.fixture(autouse=True)
@@ -11,4 +11,4 @@ def longest_rounds(monkeypatch):
 
     Plans follow the draw, and tests here compare the plans of several fits.
     """
-    monkeypatch.setattr(_base, "random_index", lambda stream, stop: stop - 1)
+    monkeypatch.setattr(_fit, "random_index", lambda stream, stop: stop - 1)

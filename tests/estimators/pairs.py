@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from dpsk._solvers.base import REQUIREMENTS
+from dpsk._objective.requirements import REQUIREMENTS
 from tests.registry import ALL_SOLVERS, ESTIMATORS, documented_solvers, is_linear, make_estimator
 
 REFUSED = [pytest.param(cls, solver, id=f"{name}-{solver}")

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
-from dpsk._penalties import CONSTRAINTS
-from dpsk._privacy import sampling
+from dpsk._objective.penalties import CONSTRAINTS
+from dpsk._privacy.noise import streams
 from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import (
     ALL_SOLVERS,
@@ -93,8 +93,8 @@ def no_noise(monkeypatch):
     def words(self, count):
         pytest.fail("noise was drawn")
 
-    monkeypatch.setattr(sampling.EntropyStream, "words", words)
-    monkeypatch.setattr(sampling.KeyedStream, "words", words)
+    monkeypatch.setattr(streams.EntropyStream, "words", words)
+    monkeypatch.setattr(streams.KeyedStream, "words", words)
 
 
 def refusal(model, X=None, y=None):

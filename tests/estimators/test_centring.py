@@ -6,7 +6,7 @@ import pytest
 from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor
 from dpsk._privacy.accountant import delta
 from dpsk._privacy.events import Gaussian, tally
-from dpsk._solvers.centring import mean_budget
+from dpsk._stages.centring import mean_budget
 from tests.registry import documented_solvers
 
 HIDDEN = {"hidden_layer_sizes": (20,)}

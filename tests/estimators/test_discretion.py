@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from dpsk._privacy import sampling
+from dpsk._privacy.noise import streams
 from tests.estimators.pairs import build
 from tests.registry import (
     ESTIMATORS,
@@ -181,7 +181,7 @@ def refused(monkeypatch, capfd, caplog):
     def call(kind, match, function, *args):
         with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
             warnings.simplefilter("always")
-            monkeypatch.setattr(sampling.EntropyStream, "words", words)
+            monkeypatch.setattr(streams.EntropyStream, "words", words)
             with pytest.raises(kind, match=f"(?s){match}") as raised:
                 function(*args)
         out, err = capfd.readouterr()

@@ -13,7 +13,7 @@ from dpsk import DPPoissonRegressor
 from dpsk._models.linear import HEADROOM
 from dpsk._privacy import gdp
 from dpsk._privacy.events import Gaussian, tally
-from dpsk._solvers.whitening import moment_budget
+from dpsk._stages.whitening import moment_budget
 from tests.estimators.pairs import build
 from tests.registry import (
     ALL_SOLVERS,

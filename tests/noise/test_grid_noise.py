@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._losses import Squared
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import GradientOracle, GridSums, Rows, RowSums, grid_bits
+from dpsk._objective.losses import Squared
+from dpsk._oracle import GradientOracle, GridSums, RowSums, grid_bits
 from dpsk._oracle.moments import symmetric_noise
-from dpsk._privacy.batch_plans import FullBatch, NoisySums
+from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.sampling import EntropyStream
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import NoisySums
 from tests.noise.levels import LEVEL, binomial_fits, follows
 
 _CLIP = 2.0

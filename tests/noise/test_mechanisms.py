@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._privacy.mechanisms import (
+from dpsk._privacy.noise.samplers import (
     gamma_norm_noise,
     gumbel_noise,
     laplace,
     standard_normal,
 )
-from dpsk._privacy.sampling import EntropyStream, KeyedStream, exponentials
+from dpsk._privacy.noise.streams import EntropyStream, KeyedStream, exponentials
 from tests.noise.levels import follows
 
 _N = 10_000

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from dpsk._privacy.mechanisms import standard_normal
-from dpsk._privacy.sampling import (
+from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise.streams import (
     EntropyStream,
     exponentials,
     poisson_batches,

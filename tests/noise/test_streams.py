@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk._privacy.sampling import EntropyStream, KeyedStream, open_stream
-from dpsk._utils.content import content_digest
+from dpsk._data.content import content_digest
+from dpsk._privacy.noise.streams import EntropyStream, KeyedStream, open_stream
 from tests.registry import coefficients, every_fit, is_linear, make_estimator, training_rows
 
 
@@ -46,7 +46,7 @@ def test_the_entropy_stream_never_repeats_and_never_reads_the_context():
 
 _SAME_NUMBER = """
 import ctypes, os, sys
-from dpsk._privacy.sampling import EntropyStream
+from dpsk._privacy.noise.streams import EntropyStream
 
 def apart():
     if ctypes.CDLL(None).unshare(0x20000000 | (0x10000000 if os.getuid() else 0)):

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import ndtr
 
 from dpsk._privacy import accountant
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Repeated, SampledGaussian
-from dpsk._privacy.pld_grid import NormalMixture
+from dpsk._privacy.pld.distributions import NormalMixture
 
 pld_pmf = pytest.importorskip("dp_accounting.pld.pld_pmf",
                               reason="dp-accounting is the second opinion")

@@ -9,7 +9,7 @@ import pytest
 from dpsk import noise_scale
 from dpsk._privacy import accountant
 from dpsk._privacy.bracket import smallest_passing
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian
 
 FAMILIES = {

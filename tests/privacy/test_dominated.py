@@ -9,10 +9,10 @@ import pytest
 from scipy.special import expit
 
 from dpsk._privacy import accountant, dominated, gdp
-from dpsk._privacy.calibrate import calibrate
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated, event_from_dict
-from dpsk._privacy.pld import loss_bound
-from dpsk._privacy.pld_grid import RayleighBound
+from dpsk._privacy.pld.composition import loss_bound
+from dpsk._privacy.pld.distributions import RayleighBound
 
 CASES = [(0.15, 0.2, 1.0), (0.15, 0.2, 0.1), (0.0, 0.5, 0.0), (0.02, 0.05, 0.5), (2.0, 3.0, 4.0),
          (0.5, 0.01, 0.51), (0.05, 0.1, 1.2), (1e-3, 1e-3, 2e-3)]

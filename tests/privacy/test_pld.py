@@ -8,8 +8,8 @@ import pytest
 
 from dpsk._privacy import accountant, gdp, pure
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian
-from dpsk._privacy.pld import loss_bound
-from dpsk._privacy.pld_grid import NormalMixture, TwoPoint
+from dpsk._privacy.pld.composition import loss_bound
+from dpsk._privacy.pld.distributions import NormalMixture, TwoPoint
 
 
 def densities(q, z):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpsk._privacy import accountant, gdp, sensitivity
-from dpsk._privacy.calibrate import calibrate, noise_scale
+from dpsk._privacy.calibration import calibrate, noise_scale
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian
 
 _PATH = Path(__file__).with_name("calibration_vectors.json")

@@ -1,0 +1,54 @@
+"""Weights of rows and of classes, which are factors of the rows' losses."""
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from dpsk._data.errors import discreetly
+from dpsk._parameters import check_real
+
+__all__ = ["check_weights", "class_factors", "class_weighted"]
+
+
+def check_weights(sample_weight, X, dtype):
+    """Return sample weights as an array of `dtype`, or None.
+
+    Raises
+    ------
+    ValueError
+        If they are not finite and >= 0, or all zero; no message carries a weight.
+    """
+    if sample_weight is None:
+        return None
+    weights = discreetly("sample_weight", _check_sample_weight, sample_weight, X, dtype=dtype)
+    if not np.all((weights >= 0) & np.isfinite(weights)):
+        raise ValueError("sample_weight: must be finite and >= 0; a row's weight multiplies "
+                         "its loss.")
+    if not weights.any():
+        raise ValueError("sample_weight: all weights are zero; at least one must not be.")
+    return weights
+
+
+def class_weighted(weights, class_weight, classes, codes, dtype):
+    """Return weights times the public class weights, and the largest of the latter."""
+    if class_weight is None:
+        return weights, 1.0
+    factors = class_factors(class_weight, classes)
+    per_row = factors[codes].astype(dtype)
+    return (per_row if weights is None else per_row * weights), float(factors.max())
+
+
+def class_factors(class_weight, classes):
+    """Return the weight of every class, 1 where `class_weight` names none."""
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f"class_weight={class_weight!r}: must be None or a dict of public weights by "
+            "class; 'balanced' would read the class counts, which are data.")
+    factors = np.ones(len(classes))
+    for label, weight in class_weight.items():
+        place = [i for i, known in enumerate(classes.tolist()) if known == label]
+        if not place:
+            raise ValueError(f"class_weight has {label!r}, which is not a class; declare it "
+                             "in classes= or leave it out.")
+        factors[place] = check_real("class_weight", weight, low=1e-10, high=1e10,
+                                    remedy="a dict of numbers in [1e-10, 1e10]")
+    return factors

@@ -1,0 +1,1 @@
+"""Every number that was measured, beside the page that measured it."""

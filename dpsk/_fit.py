@@ -1,0 +1,172 @@
+"""The fit that every private estimator shares: declare, calibrate, solve, certify."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import sklearn
+
+from dpsk._data.content import content_digest
+from dpsk._objective.requirements import check_requirements
+from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.certificate import Certificate, Enforced, library_versions
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise.streams import open_stream, random_index
+from dpsk._privacy.plans import Framed
+from dpsk._version import __version__
+
+__all__ = ["Fitted", "Method", "fit_private"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """What names an estimator and its parameters, for keys and certificates.
+
+    Attributes
+    ----------
+    name, path : str
+        Of the class, without and with its module.
+    settings : str
+        Its parameters, but for seed and verbosity.
+    clip_norm : float or None
+        As the caller gave it.
+    """
+
+    name: str
+    path: str
+    settings: str
+    clip_norm: float | None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a private fit returns: parameters, planned number of steps, certificate."""
+
+    theta: np.ndarray
+    n_iter: int
+    certificate: Certificate
+
+
+def fit_private(method, problem, name, given, rows, stages, finishing, *, random_state, verbose,
+                enforced, public, released):
+    """Run the private part of a fit on validated rows.
+
+    Parameters
+    ----------
+    method : Method
+    problem : Problem
+    name : str
+        Name of the solver.
+    given : Solver
+        As the caller set it up.
+    rows : Rows
+    stages : sequence of Whitening, Centring or Counting
+        Releases that come first; what they released stays on them.
+    finishing : sequence of Tempering
+        Releases that come last, those of them that apply.
+    random_state : None or int
+    verbose : int
+    enforced : list of Enforced
+    public, released : list of str
+
+    Returns
+    -------
+    fitted : Fitted
+    """
+    check_requirements(name, given, problem)
+    solver = given.configured(problem)
+    _check_holdout(name, solver, rows.holdout)
+    # What is public and random comes first, and from a stream of its own that the rows do
+    # not key: plan and noise may follow it, and it may be published.
+    apart = open_stream(random_state, partial(_public_context, method, problem, solver))
+    given = given.drawn(problem, partial(random_index, apart))
+    solver = given.configured(problem)
+    declared = solver.plan(problem)
+    first = tuple(stage.event(problem) for stage in stages)
+    finishing = [stage for stage in finishing if stage.applies(problem, given, solver)]
+    last = tuple(stage.event(problem) for stage in finishing)
+    plan = Framed(first, declared, last) if first or last else declared
+    noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
+    event = plan(noise_multiplier)
+    # The key holds the event: the same noise under two multipliers would give away the sums.
+    stream = open_stream(random_state, partial(_context, method, problem, solver, rows, event))
+    if verbose:
+        print(f"{method.name}: {solver}, noise multiplier {noise_multiplier:.6g}")
+    ledger = Ledger(event)
+    # Overflow and the like would otherwise warn depending on the rows.
+    with np.errstate(all="ignore"):
+        for stage in stages:
+            problem, rows = stage.release(problem, rows, stream, ledger)
+            # Steps may be fitted to what was released; the plan does not depend on it.
+            solver = given.configured(problem)
+        oracle = solver.oracle.open(problem, declared, solver.clip_bounds, rows,
+                                    noise_multiplier, stream, ledger)
+        start = problem.start(partial(standard_normal, apart))
+        result = solver.minimize(oracle, problem.penalty, start)
+        theta = result.theta
+        for stage in finishing:
+            theta = stage.release(problem, oracle, theta)
+    certificate = Certificate(
+            epsilon=problem.epsilon, delta=problem.delta, event=event,
+            noise_multiplier=noise_multiplier, estimator=method.name, solver=name,
+            enforced=(*enforced, *_gradient_bounds(method, solver), *solver.stated(),
+                      *(stage.stated(problem) for stage in finishing)),
+            public=(*public, *solver.public_facts(problem)),
+            released=(*released, *(stage.attribute for stage in finishing)),
+            noise_source=stream.description,
+            reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
+            versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
+    return Fitted(theta, result.n_iter, certificate)
+
+
+def _gradient_bounds(method, solver):
+    """Yield the bound on a row's gradient, where the solver has one."""
+    if not solver.clips:
+        return
+    # A clip norm above what loss and rows imply is not the bound that holds.
+    origin = "declared" if solver.clip_norm == method.clip_norm else "derived"
+    yield Enforced("clip_norm", solver.clip_norm, origin,
+                   f"{solver.clip_measure} of one row's gradient; longer ones are scaled "
+                   "down, non-finite ones become zero")
+
+
+def _public_context(method, problem, solver):
+    """Yield what keys reproducible public draws: method, parameters and public facts."""
+    yield b"public draws"
+    yield from _settings(method, problem, solver)
+
+
+def _context(method, problem, solver, rows, event):
+    """Yield what keys a reproducible stream: method, parameters, event and content of rows."""
+    yield from _settings(method, problem, solver)
+    yield repr(event).encode()
+    yield str(rows.X.dtype).encode()
+    yield content_digest(rows.X)
+    yield content_digest(rows.y)
+    # Weights of 1 are no weights.
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    yield content_digest(weights.astype(np.float64, copy=False))
+    if rows.holdout is not None:
+        yield content_digest(rows.holdout.X)
+        yield content_digest(rows.holdout.y)
+
+
+def _settings(method, problem, solver):
+    # Another version may make other rows, or other sums, of the same ones.
+    yield __version__.encode()
+    yield method.path.encode()
+    yield method.settings.encode()
+    # What bounds the weights follows from parameters, and from whether any were given.
+    yield repr((replace(problem, weight_bound=1.0), solver)).encode()
+
+
+def _check_holdout(name, solver, holdout):
+    """Raise a ValueError unless public rows are there exactly if the solver wants some."""
+    if solver.wants_holdout and holdout is None:
+        raise ValueError("public_X=None: holdout='public' compares with public rows; pass "
+                         "public_X and public_y to fit, or leave holdout='private'.")
+    if holdout is not None and not solver.wants_holdout:
+        raise ValueError(f"public_X: solver={name!r} makes no use of public rows as it is set; "
+                         "leave public_X=None, or use solver='stgd' with "
+                         "solver_options={'holdout': 'public'}.")

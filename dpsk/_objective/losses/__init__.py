@@ -1,0 +1,25 @@
+"""Pointwise losses. A new loss is one file and one line here."""
+
+from dpsk._objective.losses.base import Loss
+from dpsk._objective.losses.hinge import HuberisedHinge, SquaredHinge
+from dpsk._objective.losses.huber import Huber
+from dpsk._objective.losses.logistic import Logistic, Multinomial, RankingLogistic
+from dpsk._objective.losses.one_vs_rest import OneVsRest
+from dpsk._objective.losses.poisson import CappedPoisson
+from dpsk._objective.losses.sigmoid import Sigmoid
+from dpsk._objective.losses.squared import Squared
+
+LOSSES = {
+    "capped_poisson": CappedPoisson,
+    "huber": Huber,
+    "huberised_hinge": HuberisedHinge,
+    "logistic": Logistic,
+    "multinomial": Multinomial,
+    "one_vs_rest": OneVsRest,
+    "sigmoid": Sigmoid,
+    "squared": Squared,
+    "squared_hinge": SquaredHinge,
+}
+
+__all__ = ["LOSSES", "CappedPoisson", "Huber", "HuberisedHinge", "Logistic", "Loss", "Multinomial",
+           "OneVsRest", "RankingLogistic", "Sigmoid", "Squared", "SquaredHinge"]

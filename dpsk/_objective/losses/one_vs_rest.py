@@ -1,0 +1,58 @@
+"""Several binary losses on the same rows, as one loss with a vector prediction."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._objective.losses.base import Loss
+
+
+@dataclass(frozen=True)
+class OneVsRest(Loss):
+    r"""Sum over classes of a binary loss of that class against the rest.
+
+    `y` holds class indices. The gradient has one entry a class, so its norm is at most
+    ``sqrt(n_classes)`` times the binary loss's bound; the Hessian is diagonal. All classes
+    are one release, clipped jointly.
+
+    Parameters
+    ----------
+    binary : Loss
+        With targets in {-1, 1}.
+    n_classes : int
+    """
+
+    binary: Loss
+    n_classes: int
+    vector_output = True
+
+    @property
+    def convex(self):
+        return self.binary.convex
+
+    @property
+    def reversal(self):
+        # Where every entry has one sign, no two gradients are at an obtuse angle.
+        return float(np.sqrt(2.0)) if self.binary.reversal == 1.0 else 2.0
+
+    @property
+    def lipschitz(self):
+        return self.binary.lipschitz * float(np.sqrt(self.n_classes))
+
+    @property
+    def smoothness(self):
+        return self.binary.smoothness
+
+    def at_zero(self, n_outputs):
+        return self.n_classes * self.binary.at_zero(None)
+
+    def value(self, y, z):
+        return self.binary.value(self._signs(y, z), z).sum(axis=1)
+
+    def gradient(self, y, z):
+        return self.binary.gradient(self._signs(y, z), z)
+
+    def _signs(self, y, z):
+        signs = np.full_like(z, -1.0)
+        signs[np.arange(len(y)), y] = 1.0
+        return signs

@@ -1,0 +1,33 @@
+"""The Poisson deviance with a bounded pull."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._objective.losses.base import Loss
+
+
+@dataclass(frozen=True)
+class CappedPoisson(Loss):
+    r"""Half the Poisson deviance of ``exp(z)``, linear once it overshoots, for `y` in [0, 1].
+
+    ``exp(z) - y z`` for ``z <= log(1 + y)``, and its tangent beyond. The derivative is
+    ``min(exp(z) - y, 1)``: at most 1, and at least ``-y >= -1``. Its slope is ``exp(z)`` where
+    ``exp(z) <= 1 + y``, so at most 2.
+    """
+
+    lipschitz = 1.0
+    smoothness = 2.0
+    keeps_length = True
+
+    def value(self, y, z):
+        knee = np.log1p(y)
+        inside = np.minimum(z, knee)
+        return np.exp(inside) - y * inside + (z - inside)
+
+    def gradient(self, y, z):
+        # Above log 2 the cap holds whatever y is; the bound keeps exp from overflowing.
+        np.minimum(z, 1.0, out=z)
+        np.exp(z, out=z)
+        z -= y
+        return np.minimum(z, 1.0, out=z)

@@ -1,0 +1,58 @@
+"""Convex sets as penalties: the value is 0 or infinite, the proximal map is the projection."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._objective.penalties.base import Penalty
+
+__all__ = ["ConstraintSet"]
+
+
+@dataclass(frozen=True)
+class ConstraintSet(Penalty):
+    """A set around its centre; the last `free_rows` rows of theta are not constrained.
+
+    Parameters
+    ----------
+    radius : float
+        Size of the set.
+    free_rows : int
+    """
+
+    radius: float
+    free_rows: int = 0
+    strong_convexity = 0.0
+    smoothness = 0.0
+    is_smooth = False
+
+    def value(self, theta):
+        inside = self._excess(self._constrained(theta)) <= 1e-9 * self.radius
+        return 0.0 if inside else float("inf")
+
+    def gradient(self, theta):
+        return np.zeros_like(theta)
+
+    def prox(self, theta, step):
+        w = self._constrained(theta)
+        if self._excess(w) <= 0.0:
+            return theta
+        projected = theta.copy()
+        self._constrained(projected)[...] = self._project(w)
+        return projected
+
+    @abstractmethod
+    def longest(self, dimension):
+        """Return the largest l2 norm of a point of the set in so many dimensions."""
+
+    @abstractmethod
+    def _excess(self, w):
+        """Return by how much `w` breaks the constraint, at most 0 exactly inside."""
+
+    @abstractmethod
+    def _project(self, w):
+        """Return the nearest point of the set to a `w` outside."""
+
+    def _constrained(self, theta):
+        return theta[:len(theta) - self.free_rows]

@@ -1,0 +1,62 @@
+"""The l2 and l1 norms and their mixtures."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._objective.penalties.base import Penalty
+
+
+@dataclass(frozen=True)
+class ElasticNet(Penalty):
+    r"""``alpha (l1_ratio ||w||_1 + (1 - l1_ratio) / 2 ||w||_2^2)``.
+
+    Parameters
+    ----------
+    alpha : float
+    l1_ratio : float in [0, 1]
+        0 for the l2 penalty, 1 for the l1 penalty.
+    free_rows : int
+        How many rows at the end of `theta` (the intercept) are left unpenalised.
+    """
+
+    alpha: float
+    l1_ratio: float = 0.0
+    free_rows: int = 0
+
+    @property
+    def smoothness(self):
+        return self.alpha * (1.0 - self.l1_ratio)
+
+    @property
+    def is_smooth(self):
+        return self.alpha * self.l1_ratio == 0.0
+
+    @property
+    def strong_convexity(self):
+        return 0.0 if self.free_rows else self.smoothness
+
+    def value(self, theta):
+        w = self._penalised(theta)
+        return float(self.alpha * self.l1_ratio * np.abs(w).sum()
+                     + 0.5 * self.smoothness * np.square(w).sum())
+
+    def gradient(self, theta):
+        gradient = self.smoothness * theta
+        if self.free_rows:
+            self._free(gradient)[...] = 0.0
+        return gradient
+
+    def prox(self, theta, step):
+        threshold = step * self.alpha * self.l1_ratio
+        if not threshold:
+            return theta
+        shrunk = np.sign(theta) * np.maximum(np.abs(theta) - threshold, 0.0)
+        self._free(shrunk)[...] = self._free(theta)
+        return shrunk
+
+    def _penalised(self, theta):
+        return theta[:len(theta) - self.free_rows]
+
+    def _free(self, theta):
+        return theta[len(theta) - self.free_rows:]

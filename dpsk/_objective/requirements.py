@@ -1,0 +1,79 @@
+"""What a solver may need of loss, penalty and budget, and what is said where it is missing."""
+
+import numpy as np
+
+from dpsk._objective.losses import Squared
+from dpsk._objective.penalties import ConstraintSet, L1Ball
+
+__all__ = ["REQUIREMENTS", "check_requirements"]
+
+#: name -> (test of (solver, problem), what to say when it fails)
+REQUIREMENTS = {
+    "finite clip": (
+        lambda solver, problem: solver.clip_norm is None or np.isfinite(solver.clip_norm)
+        or np.isfinite(problem.lipschitz),
+        "clip_norm=inf: {loss}, times whatever sample weights are given, does not bound the "
+        "gradient of a row; set a finite clip_norm."),
+    "loss.lipschitz": (
+        lambda solver, problem: np.isfinite(problem.lipschitz),
+        "solver={solver!r} needs a loss of bounded slope, and {loss}, times whatever sample "
+        "weights are given, is not one; use solver='gd'."),
+    "loss.smoothness": (
+        lambda solver, problem: np.isfinite(problem.smoothness),
+        "solver={solver!r} needs a loss of bounded curvature, and {loss}, times whatever sample "
+        "weights are given, is not one; use solver='gd'."),
+    "ridge": (
+        lambda solver, problem: problem.penalty.is_smooth
+        and problem.penalty.strong_convexity > 0,
+        "solver={solver!r} needs penalty='l2' with alpha > 0, which is what makes earlier steps "
+        "fade; use solver='gd'."),
+    "convex loss": (
+        lambda solver, problem: problem.loss.convex,
+        "solver={solver!r} rests on steps that bring neighbouring runs no further apart, which "
+        "needs a convex loss, and {loss} is none; use solver='gd'."),
+    "constraint set": (
+        lambda solver, problem: isinstance(problem.penalty, ConstraintSet),
+        "solver={solver!r} moves inside a set, so it needs penalty='l1_ball', 'l2_ball', 'box' or "
+        "'simplex' with a radius; use solver='gd' for another penalty."),
+    "l1 ball": (
+        lambda solver, problem: isinstance(problem.penalty, L1Ball),
+        "solver={solver!r} goes from vertex to vertex of an l1 ball, so it needs "
+        "penalty='l1_ball' with a radius; use solver='gd' for another penalty."),
+    "scalar prediction": (
+        lambda solver, problem: not problem.loss.vector_output,
+        "solver={solver!r} needs a scalar prediction, and {loss} has several, in which one row "
+        "moves several directions of the Hessian. Only binary classification is supported. For "
+        "more classes use solver='gd', or solver='output_perturbation' at delta=0."),
+    "squared loss": (
+        lambda solver, problem: isinstance(problem.loss, Squared),
+        "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'."),
+    "l2 penalty": (
+        lambda solver, problem: problem.penalty.smoothness == problem.penalty.strong_convexity
+        and problem.penalty.is_smooth,
+        "solver={solver!r} takes penalty='l2' only; use solver='gd' for another penalty."),
+    "delta > 0": (
+        lambda solver, problem: problem.delta > 0,
+        "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
+        "delta=None for 1/n**2. For pure epsilon, where the estimator offers it: "
+        "solver='objective_perturbation', solver='output_perturbation' with several classes, or "
+        "solver='stgd' for a loss that is not convex."),
+}
+
+
+def check_requirements(name, solver, problem):
+    """Raise a ValueError naming the first requirement of `solver` that `problem` fails.
+
+    To be called before the solver is configured, which may rely on them.
+    """
+    if problem.loss.minimax != solver.minimax:
+        kind, instead = ("no", "gd") if solver.minimax else ("a", "sgda")
+        raise ValueError(f"solver={name!r}: the loss makes {kind} saddle problem; use "
+                         f"solver={instead!r}.")
+    if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
+        raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
+                         "network do not; use solver='gd' or 'sgd'.")
+    for requirement in solver.requires:
+        met, message = REQUIREMENTS[requirement]
+        if not met(solver, problem):
+            loss = type(problem.loss).__name__
+            raise ValueError(message.format(solver=name, loss=loss))

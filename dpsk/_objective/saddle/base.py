@@ -1,0 +1,124 @@
+"""Losses with a dual variable: minimised in the model, maximised in a few numbers."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._objective.projections import simplex_projection
+
+__all__ = ["Interval", "SaddleLoss", "Simplex"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One dual number in an interval around 0, with the public term ``-curvature y^2 / 2``."""
+
+    bound: float
+    curvature: float
+
+    size = 1
+
+    @property
+    def start(self):
+        """ndarray of shape (1,) : public."""
+        return np.zeros(1)
+
+    def gradient(self, y):
+        """Return the gradient of the public term."""
+        return -self.curvature * y
+
+    def project(self, y):
+        """Return the nearest point of the set."""
+        return np.clip(y, -self.bound, self.bound)
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``.
+
+    Parameters
+    ----------
+    first : tuple of float
+        Where ascent starts, public.
+    curvature : float
+    """
+
+    first: tuple
+    curvature: float
+
+    @property
+    def size(self):
+        """int : number of weights."""
+        return len(self.first)
+
+    @property
+    def start(self):
+        """ndarray of shape (size,) : public."""
+        return np.array(self.first)
+
+    def gradient(self, y):
+        """Return the gradient of the public term."""
+        return -self.curvature * (y - 1.0 / self.size)
+
+    def project(self, y):
+        """Return the nearest point of the set."""
+        return simplex_projection(y, 1.0)
+
+
+class SaddleLoss(ABC):
+    r"""A loss that is pointwise in the raw prediction and linear in a dual variable.
+
+    The problem is ``min over (theta, extra) of max over dual of
+    (1/n) sum_i loss(y_i, z_i, extra, dual) + the dual set's public term``.
+
+    Attributes
+    ----------
+    n_extra : int
+        Number of primal numbers beside the model's.
+    dual_set : Interval or Simplex
+    saddle_defaults : dict
+        What the solvers take by default for linear scores: max_iter, clip_norm, dual_clip_norm,
+        gain (the first step times the clip norm), dual_step and dual_share.
+    mean_weight : float
+        Mean over rows of the factor of a row's loss, as far as it is public.
+    network_defaults : dict
+        clip_norm, dual_clip_norm, dual_step and dual_share for networks.
+    """
+
+    minimax = True
+    vector_output = False
+    #: The clip on a row's gradient is what bounds it.
+    lipschitz = np.inf
+    smoothness = np.inf
+    n_extra = 0
+    mean_weight = 1.0
+    #: Whitened rows are brought to norm 1, as suits a score whose order matters.
+    keeps_length = False
+    clip_share = 1.0
+    convex = False
+    network_defaults: ClassVar[dict] = {"clip_norm": 1.0, "dual_clip_norm": 1.0,
+                                        "dual_step": 0.1, "dual_share": 0.1}
+
+    @abstractmethod
+    def value(self, y, z, extra, dual):
+        """Return the loss of every row, shape (n,), without the public term."""
+
+    @abstractmethod
+    def gradients(self, y, z, extra, dual):
+        """Return every row's derivatives.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,) or (n, 2)
+        z : ndarray of shape (n,)
+        extra : ndarray of shape (n_extra,)
+        dual : ndarray of shape (dual_set.size,)
+
+        Returns
+        -------
+        dz : ndarray of shape (n,)
+        d_extra : ndarray of shape (n, n_extra)
+        d_dual : ndarray of shape (n, dual_set.size)
+        """

@@ -1,0 +1,68 @@
+"""Which rows a query reads, and what that does to the price of its noise.
+
+One object draws the batches and names the event, so the sampler and the accountant
+cannot disagree.
+"""
+
+from dataclasses import dataclass
+
+from dpsk._privacy.events import Gaussian, SampledGaussian
+from dpsk._privacy.noise.streams import poisson_batches
+from dpsk._privacy.sensitivity import REPLACE_ONE
+
+__all__ = ["FullBatch", "PoissonBatches", "batch_plan"]
+
+
+@dataclass(frozen=True)
+class FullBatch:
+    """Every query reads every row."""
+
+    def expected_size(self, n_samples):
+        """Return the public number of rows a sum is divided by."""
+        return n_samples
+
+    def largest_size(self, n_samples):
+        """Return the number of rows of a sum."""
+        return n_samples
+
+    def release(self, noise_multiplier):
+        """Event of one noisy sum: replace-one moves the sum by twice the clip norm."""
+        return Gaussian(REPLACE_ONE / noise_multiplier)
+
+    def batches(self, stream, n_samples, count):
+        """Yield `count` times None, which stands for all rows."""
+        for _ in range(count):
+            yield None
+
+
+@dataclass(frozen=True)
+class PoissonBatches:
+    """Every query reads each row independently with probability `sampling_rate`."""
+
+    sampling_rate: float
+
+    def expected_size(self, n_samples):
+        """Return the public expected number of rows a sum is divided by."""
+        return self.sampling_rate * n_samples
+
+    def largest_size(self, n_samples):
+        """Return a number of rows that a batch exceeds with probability below 1e-50."""
+        # Chernoff: at most (e b / m)^m e^-b for m > b.
+        return min(n_samples, 2.0 * self.expected_size(n_samples) + 100.0)
+
+    def release(self, noise_multiplier):
+        """Event of one noisy sum over a Poisson sample."""
+        return SampledGaussian(self.sampling_rate, noise_multiplier)
+
+    def batches(self, stream, n_samples, count):
+        """Yield `count` arrays of row indices."""
+        return poisson_batches(stream, n_samples, self.sampling_rate, count)
+
+
+def batch_plan(n_samples, batch_size):
+    """Return the plan for an expected batch of `batch_size` rows (None: all of them)."""
+    if batch_size is None or batch_size >= n_samples:
+        return FullBatch()
+    return PoissonBatches(batch_size / n_samples)
+
+

@@ -1,0 +1,110 @@
+"""The noise that leaves with an answer.
+
+Each function draws from the stream it is given and keeps nothing.
+"""
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsk._privacy.noise.streams import exponentials, signed_uniforms
+
+__all__ = ["gamma_norm_noise", "gumbel_noise", "laplace", "standard_normal"]
+
+_PART = 1 << 14
+
+
+def standard_normal(stream, shape):
+    """Draw independent standard normals.
+
+    A sign and a lower-half uniform with 53 significant bits go through the inverse
+    normal distribution function, so the tails are as finely resolved as the centre.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    noise = np.empty(int(np.prod(shape)))
+    # In parts that stay in the cache.
+    for start in range(0, len(noise), _PART):
+        part = noise[start:start + _PART]
+        signs, halves = signed_uniforms(stream, len(part))
+        _turn(ndtri(halves, out=part), signs)
+    return noise.reshape(shape)
+
+
+def laplace(stream, shape):
+    """Draw independent Laplace variables of scale 1, density ``exp(-|z|) / 2``.
+
+    A fair sign times an exponential whose both ends are resolved to 53 significant bits.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    count = int(np.prod(shape))
+    signs, _ = signed_uniforms(stream, count)
+    noise = exponentials(stream, count)
+    _turn(noise, signs)
+    return noise.reshape(shape)
+
+
+def gamma_norm_noise(stream, shape, scale):
+    r"""Draw a vector with density proportional to :math:`\exp(-\|z\|_2 / scale)`.
+
+    A uniform direction times a Gamma(d, scale) length. Added to a vector of l2
+    sensitivity `Delta` it is ``Pure(Delta / scale)``, by the triangle inequality.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+        The array is treated as one vector of ``d = prod(shape)`` coordinates.
+    scale : float
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    direction = standard_normal(stream, shape)
+    length = np.linalg.norm(direction)
+    radius = scale * exponentials(stream, direction.size).sum()
+    # A zero direction has probability zero; the zero vector is then as good as any.
+    return direction * (radius / length) if length else direction
+
+
+def gumbel_noise(stream, shape, scale):
+    """Draw independent Gumbel variables, ``-scale log(-log u)`` with u uniform.
+
+    ``-log u`` is a standard exponential whose two tails are resolved alike, so u has 53
+    significant bits near 0 and near 1.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : tuple of int
+    scale : float
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    noise = exponentials(stream, int(np.prod(shape)))
+    np.log(noise, out=noise)
+    noise *= -scale
+    return noise.reshape(shape)
+
+
+def _turn(noise, signs):
+    """Turn the sign of doubles over where the highest bit of `signs` is set, in place."""
+    bits = noise.view(np.uint64)
+    np.bitwise_xor(bits, signs, out=bits)

@@ -1,0 +1,1 @@
+"""Privacy-loss distributions: of one release, composed, and the tilt that keeps digits."""

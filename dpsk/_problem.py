@@ -1,0 +1,80 @@
+"""What is to be solved, at what price, on rows of what kind: public numbers only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._models import LinearModel
+from dpsk._models.linear import HEADROOM
+from dpsk._objective.losses import Loss
+from dpsk._objective.penalties import Penalty
+
+__all__ = ["Problem", "full_clip_norm"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The public facts of one fit.
+
+    Parameters
+    ----------
+    n_samples : int
+    model : LinearModel
+    loss : Loss
+    penalty : Penalty
+    epsilon, delta : float
+        The budget.
+    directions : float or None
+        None for rows as they are. For whitened rows, of norm at most 1, the number of directions
+        in which they vary alike: their second moment is about the identity over it.
+    weight_bound : float
+        Public bound on the rows' weights; inf where there is none.
+    unevenness : float
+        The largest second moment, as released, that whitening left in a direction; 1 or more.
+    """
+
+    n_samples: int
+    model: LinearModel
+    loss: Loss
+    penalty: Penalty
+    epsilon: float
+    delta: float
+    directions: float | None = None
+    weight_bound: float = 1.0
+    unevenness: float = 1.0
+
+    @property
+    def lipschitz(self):
+        """float : norm bound of one row's gradient without clipping."""
+        return self.weight_bound * self.loss.lipschitz * self.model.radius
+
+    @property
+    def smoothness(self):
+        """float : smoothness of one row's loss in theta."""
+        return self.weight_bound * self.loss.smoothness * self.model.radius**2
+
+    def start(self, normals):
+        """Return where a solver starts: the model's own start, then zeros for what a loss adds.
+
+        Parameters
+        ----------
+        normals : callable
+            From a shape to public standard normals.
+        """
+        theta = self.model.initial(normals)
+        return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
+
+    @property
+    def usual_weight(self):
+        """float : the bound on weights, 1 where there is none: for defaults that need a number."""
+        return self.weight_bound if np.isfinite(self.weight_bound) else 1.0
+
+    @property
+    def risk_at_zero(self):
+        """float : public bound on the mean loss at theta = 0; unbounded weights count as 1."""
+        return self.usual_weight * self.loss.at_zero(self.model.n_outputs)
+
+
+def full_clip_norm(problem):
+    """Return the smallest clip norm that clips nothing, head-room included."""
+    return problem.lipschitz / HEADROOM

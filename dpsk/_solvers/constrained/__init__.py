@@ -1,0 +1,1 @@
+"""Steps inside a convex set."""

@@ -1,0 +1,102 @@
+"""Accelerated mirror descent with noisy gradients (DP-AccMD)."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._models.linear import HEADROOM
+from dpsk._oracle import GradientOracle
+from dpsk._privacy import gdp
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.plans import NoisySums
+from dpsk._problem import full_clip_norm
+from dpsk._solvers.base import Result, Solver
+from dpsk._solvers.constrained.mirror import default_geometry, make_geometry
+
+__all__ = ["AcceleratedMirrorDescent"]
+
+_FEWEST_STEPS, _MOST_STEPS = 5, 500
+
+
+@dataclass(frozen=True)
+class AcceleratedMirrorDescent(Solver):
+    r"""Accelerated mirror descent inside a convex set, on noisy full-batch gradients.
+
+    With ``r = 2 / (k + 2)`` and the noisy gradient g at ``x = r z + (1 - r) y``, z takes a
+    mirror step of length ``step (k + 2) / 4`` along g and ``y = (1 - r) y + r z``. The set
+    holds the intercept too. No exact gradient is used anywhere.
+
+    Privacy: T releases ``Gaussian(2 / z)``, hence exactly ``2 sqrt(T) / z``-GDP. Everything
+    computed from the answers is post-processing.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T. None: ``sqrt(c beta sqrt(B) n mu / (C G))`` with the smoothness beta, the distance
+        B and the Gaussian width G of the set in its geometry, within [5, 500]; c is 1.4, with
+        entropies 25, as there noise is felt far less than its bound says.
+    learning_rate : float or None
+        In the geometry's norm. None: ``1 / beta``.
+    clip_norm : float or None
+        C. None: the bound that the loss implies, with a slope of 1 where it implies none.
+    geometry : {"entropy", "euclidean"} or None
+        None: "entropy" on the l1 ball and the simplex, else "euclidean".
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 3, whose second step uses the exact gradient; here
+    there is none, at the same rate.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    geometry: str | None = None
+
+    oracle: ClassVar[type] = GradientOracle
+    requires: ClassVar[tuple] = ("constraint set", "delta > 0", "finite clip")
+    penalizes_intercept: ClassVar[bool] = True
+    whitens: ClassVar[bool] = False
+    ignores: ClassVar[tuple] = ("batch_size",)
+
+    def configured(self, problem):
+        name = self.geometry or default_geometry(problem.penalty)
+        geometry = make_geometry(problem.penalty, name, problem.model.shape)
+        clip_norm = self._clip_norm(problem)
+        smoothness = problem.usual_weight * problem.loss.smoothness
+        smoothness *= geometry.row_bound(problem.model) ** 2
+        max_iter = self.max_iter or _balanced_steps(problem, geometry, smoothness, clip_norm)
+        return replace(self, geometry=name, clip_norm=clip_norm, max_iter=max_iter,
+                       learning_rate=self.learning_rate or 1.0 / smoothness)
+
+    def plan(self, problem):
+        return NoisySums(FullBatch(), self.max_iter)
+
+    def minimize(self, oracle, penalty, theta):
+        geometry = make_geometry(penalty, self.geometry, theta.shape)
+        state = geometry.start()
+        mirrored = point = geometry.point(state)
+        for k in range(self.max_iter):
+            share = 2.0 / (k + 2.0)
+            query = share * mirrored + (1.0 - share) * point
+            gradient = oracle.gradient(query)
+            state = geometry.moved(state, gradient, 0.25 * self.learning_rate * (k + 2.0))
+            mirrored = geometry.point(state)
+            point = share * mirrored + (1.0 - share) * point
+        return Result(point, self.max_iter)
+
+    def _clip_norm(self, problem):
+        if self.clip_norm is not None:
+            return min(self.clip_norm, full_clip_norm(problem))
+        slope = problem.loss.lipschitz * problem.usual_weight
+        return (slope if np.isfinite(slope) else 1.0) * problem.model.radius / HEADROOM
+
+
+def _balanced_steps(problem, geometry, smoothness, clip_norm):
+    """Return the T at which the bias ``8 beta B / T^2`` balances the noise."""
+    signal = problem.n_samples * gdp.mu(problem.epsilon, problem.delta)
+    spread = clip_norm * geometry.width
+    gain = geometry.step_gain * smoothness * np.sqrt(geometry.divergence)
+    wanted = np.sqrt(gain * signal / spread)
+    return int(np.clip(round(float(wanted)), _FEWEST_STEPS, _MOST_STEPS))

@@ -1,0 +1,1 @@
+"""Noisy gradients and steps along them."""

@@ -1,0 +1,44 @@
+"""The loop that full-batch and stochastic gradient descent share."""
+
+
+import numpy as np
+
+from dpsk._solvers.base import Result
+from dpsk._solvers.steps import first_kept
+
+__all__ = ["descend"]
+
+
+def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
+    """Take noisy proximal gradient steps.
+
+    Parameters
+    ----------
+    oracle : GradientOracle
+    penalty : Penalty
+    theta : ndarray
+        Public start.
+    step : float
+    n_steps : int
+    iterate : one of ITERATES
+    momentum : callable
+        The momentum after step ``t = 0, 1, ...``; 0.0 for none.
+
+    Returns
+    -------
+    result : Result
+    """
+    first = first_kept(n_steps, iterate)
+    point, kept = theta, np.zeros_like(theta)
+    for t in range(n_steps):
+        gradient = oracle.gradient(point)
+        gradient += penalty.gradient(point)
+        gradient *= -step
+        gradient += point
+        following = penalty.prox(gradient, step)
+        factor = momentum(t)
+        point = following + factor * (following - theta) if factor else following
+        theta = following
+        if t >= first:
+            kept += theta
+    return Result(kept / (n_steps - first), n_steps)

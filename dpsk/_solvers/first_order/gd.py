@@ -1,0 +1,142 @@
+"""Gradient descent with noisy full-batch gradients."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._defaults.descent import default_clip_norm, default_step, default_steps
+from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
+from dpsk._oracle import GradientOracle
+from dpsk._parameters import check_choice, check_flag, check_real
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.plans import NoisySums
+from dpsk._solvers.base import Solver
+from dpsk._solvers.first_order.descent import descend
+from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, scheduled_steps
+from dpsk._solvers.steps import check_iterate, draw_stop
+
+__all__ = ["GradientDescent"]
+
+
+@dataclass(frozen=True)
+class GradientDescent(Solver):
+    r"""Proximal gradient descent on noisy full-batch gradients, accelerated by default.
+
+    ``theta = prox(point - step (g + penalty gradient))`` with
+    ``g = (1/n) [sum of clipped gradients + N(0, (z C)^2 I)]``, then Nesterov's momentum.
+
+    Privacy: T releases ``Gaussian(2 / z)``, hence exactly ``2 sqrt(T) / z``-GDP. Everything
+    computed from the answers is post-processing.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T. None: see `default_steps`.
+    learning_rate : float or None
+        None: see `default_step`.
+    clip_norm : float or None
+        C. None: see `default_clip_norm`.
+    accelerate : bool or None
+        Whether to use Nesterov's momentum. None: with ``schedule="default"`` only, and not on
+        networks.
+    iterate : {"tail", "half", "last", "average", "random"} or None
+        "tail" averages the last quarter of the iterates, "half" their last half. "random": one
+        of the first `max_iter`, its index drawn before the noise is calibrated; only as many
+        steps are made. None: "half" on whitened rows, else "tail".
+    schedule : {"default", "convex", "strongly_convex", "pl", "nonconvex"}
+        Others than "default" set what is left at None by the theorem for such an objective:
+        see `schedules`. They clip nothing where the loss bounds the gradient, step by the
+        inverse smoothness and are not accelerated.
+    pl_constant : float or None
+        The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
+        the penalty's curvature.
+
+    On networks steps, clip and step length follow `network_defaults` instead.
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 4 and Theorems 6.2 and 6.3; their unspecified constants are
+    replaced by the exact composition.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    accelerate: bool | None = None
+    iterate: str | None = None
+    schedule: str = "default"
+    pl_constant: float | None = None
+
+    oracle: ClassVar[type] = GradientOracle
+    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+    ignores: ClassVar[tuple] = ("batch_size",)
+    takes_networks: ClassVar[bool] = True
+    tempers: ClassVar[bool] = True
+
+    def configured(self, problem):
+        if self.iterate is not None:
+            check_iterate(self.iterate)
+        if self.accelerate is not None:
+            check_flag("solver_options: accelerate", self.accelerate)
+        check_choice("solver_options: schedule", self.schedule, ["default", *ITERATE])
+        pl_constant = problem.penalty.strong_convexity
+        if self.pl_constant is not None:
+            pl_constant = check_real("solver_options: pl_constant", self.pl_constant, low=0,
+                                     remedy="None, or a finite number >= 0")
+        own = replace(self, pl_constant=float(pl_constant))
+        if self.schedule == "default":
+            return (own._by_default(problem) if problem.model.is_linear
+                    else own._on_networks(problem))
+        check_schedule(self.schedule, problem, pl_constant)
+        return own._by_theorem(problem)
+
+    def _by_default(self, problem):
+        clip_norm = default_clip_norm(problem, self.clip_norm)
+        learning_rate = self.learning_rate
+        if learning_rate is None:
+            learning_rate = default_step(problem, clip_norm)
+        max_iter = self.max_iter or default_steps(problem)
+        iterate = self.iterate or ("tail" if problem.directions is None else "half")
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
+                       iterate=iterate, accelerate=self.accelerate is not False)
+
+    def _on_networks(self, problem):
+        clip_norm = network_clip_norm(problem, self.clip_norm)
+        max_iter = self.max_iter or network_steps(problem)
+        # A step that does not shrink must be shorter from the start.
+        learning_rate = self.learning_rate or 0.5 * network_step(problem, clip_norm, max_iter)
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
+                       iterate=self.iterate or "tail", accelerate=bool(self.accelerate))
+
+    def _by_theorem(self, problem):
+        bounded = np.isfinite(problem.lipschitz)
+        clip_norm = default_clip_norm(
+            problem, np.inf if self.clip_norm is None and bounded else self.clip_norm)
+        step = self.learning_rate
+        if step is None:
+            usual = replace(problem, weight_bound=problem.usual_weight)
+            step = 1.0 / (usual.smoothness + problem.penalty.smoothness)
+        max_iter = self.max_iter or scheduled_steps(self.schedule, problem, clip_norm, step,
+                                                    self.pl_constant)
+        return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter,
+                       iterate=self.iterate or ITERATE[self.schedule],
+                       accelerate=bool(self.accelerate))
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
+
+    def plan(self, problem):
+        return NoisySums(FullBatch(), self.max_iter)
+
+    def minimize(self, oracle, penalty, theta):
+        return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
+                       iterate=self.iterate, momentum=self._momentum(penalty))
+
+    def _momentum(self, penalty):
+        if not self.accelerate:
+            return lambda t: 0.0
+        root = np.sqrt(min(1.0, self.learning_rate * penalty.strong_convexity))
+        # With strong convexity the constant momentum of its rate is the better, later on.
+        ceiling = (1.0 - root) / (1.0 + root)
+        return lambda t: min(t / (t + 3.0), ceiling)

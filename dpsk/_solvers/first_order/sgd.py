@@ -1,0 +1,127 @@
+"""Stochastic gradient descent on noisy Poisson batches (DP-SGD)."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dpsk._defaults.descent import default_clip_norm, default_step
+from dpsk._defaults.networks import (
+    ADAPTIVE_STEP,
+    MOMENTUM,
+    network_batch_size,
+    network_clip_norm,
+    network_step,
+    network_steps,
+)
+from dpsk._oracle import GradientOracle
+from dpsk._parameters import check_flag, check_real
+from dpsk._privacy.batches import batch_plan
+from dpsk._privacy.plans import NoisySums
+from dpsk._solvers.base import Solver
+from dpsk._solvers.first_order.descent import descend
+from dpsk._solvers.steps import check_iterate, draw_stop, train
+
+__all__ = ["StochasticGradientDescent"]
+
+
+@dataclass(frozen=True)
+class StochasticGradientDescent(Solver):
+    r"""Proximal gradient descent on noisy gradients of Poisson batches.
+
+    Every row enters a batch independently with probability ``q = batch_size / n``; the
+    answer is ``(1/(q n)) [sum over the batch of clipped gradients + N(0, (z C)^2 I)]``.
+
+    Privacy: T releases ``SampledGaussian(q, z)``. The realised batch sizes stay secret.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T. None: ``10 / q`` rounded, within [30, 5000].
+    learning_rate : float or None
+        None: see `default_step`.
+    clip_norm : float or None
+        C. None: see `default_clip_norm`.
+    batch_size : int or None
+        Expected batch size. None: 256, at most n; n itself means full batches.
+    iterate : {"tail", "half", "last", "average", "random"}
+        "tail" averages the last quarter of the iterates, "half" their last half. "random": one
+        of the first `max_iter`, its index drawn before the noise is calibrated.
+    momentum : float in [0, 1) or None
+        Share of the mean direction that a step keeps: ``v = m v + (1 - m) g``. None: 0, and 0.7
+        on networks.
+    decay : bool or None
+        Whether steps shrink linearly towards 0. None: on networks.
+    adaptive : bool or None
+        Whether to divide by the root of the mean squared noisy gradient in each coordinate
+        (Adam). None: no.
+
+    On networks what is None follows `network_defaults` instead.
+
+    References
+    ----------
+    Bassily, Smith, Thakurta (2014), Algorithm 1; Abadi et al. (2016), Algorithm 1. The
+    accounting is that of the replace-one relation.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    batch_size: int | None = None
+    iterate: str = "tail"
+    momentum: float | None = None
+    decay: bool | None = None
+    adaptive: bool | None = None
+
+    oracle: ClassVar[type] = GradientOracle
+    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+    takes_networks: ClassVar[bool] = True
+    tempers: ClassVar[bool] = True
+
+    def configured(self, problem):
+        check_iterate(self.iterate)
+        network = not problem.model.is_linear
+        own = self._with_updates(network)
+        return own._on_networks(problem) if network else own._on_rows(problem)
+
+    def _with_updates(self, network):
+        momentum, decay, adaptive = self.momentum, self.decay, self.adaptive
+        if momentum is None:
+            momentum = MOMENTUM if network else 0.0
+        momentum = check_real("solver_options: momentum", momentum, low=0, high=1, open_high=True,
+                              remedy="None, or a number in [0, 1)")
+        decay = network if decay is None else check_flag("solver_options: decay", decay)
+        adaptive = adaptive is not None and check_flag("solver_options: adaptive", adaptive)
+        return replace(self, momentum=momentum, decay=decay, adaptive=adaptive)
+
+    def _on_networks(self, problem):
+        clip_norm = network_clip_norm(problem, self.clip_norm)
+        max_iter = self.max_iter or network_steps(problem)
+        learning_rate = self.learning_rate
+        if learning_rate is None:
+            learning_rate = (ADAPTIVE_STEP if self.adaptive
+                             else network_step(problem, clip_norm, max_iter))
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
+                       batch_size=network_batch_size(problem, self.batch_size))
+
+    def _on_rows(self, problem):
+        n_samples = problem.n_samples
+        clip_norm = default_clip_norm(problem, self.clip_norm)
+        learning_rate = self.learning_rate
+        if learning_rate is None:
+            learning_rate = ADAPTIVE_STEP if self.adaptive else default_step(problem, clip_norm)
+        batch_size = min(n_samples, self.batch_size or 256)
+        max_iter = self.max_iter or min(5000, max(30, round(10 * n_samples / batch_size)))
+        return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
+                       batch_size=batch_size, max_iter=max_iter)
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
+
+    def plan(self, problem):
+        return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
+
+    def minimize(self, oracle, penalty, theta):
+        run = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}
+        if self.momentum or self.decay or self.adaptive:
+            return train(oracle, penalty, theta, **run, momentum=self.momentum,
+                         decay=self.decay, adaptive=self.adaptive)
+        return descend(oracle, penalty, theta, **run, momentum=lambda t: 0.0)

@@ -1,0 +1,1 @@
+"""Gradients checked against a hold-out."""

@@ -1,0 +1,62 @@
+"""Stable gradient descent on disjoint batches, one after the other."""
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import ClassVar
+
+from dpsk._privacy.plans import ThresholdRounds
+from dpsk._solvers.holdout.stgd import StableGradientDescent
+
+__all__ = ["MiniBatchStableGradientDescent"]
+
+_BATCHES, _ROUNDS = 4, 5
+
+
+@dataclass(frozen=True)
+class MiniBatchStableGradientDescent(StableGradientDescent):
+    r"""StGD with a public partition of the rows into batches, a few rounds on each.
+
+    ``K = n // batch_size`` disjoint batches answer ``ceil(max_iter / K)`` times each, in turn.
+
+    Privacy: a row pays for the rounds of its own batch only: ``T_1 = ceil(max_iter / K)``
+    comparisons and answers, priced as for `stgd`. Nothing is amplified by sampling.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        Number of steps over all batches. None: ``5 K``.
+    learning_rate, clip_norm, noise, holdout, iterate
+        As for `stgd`.
+    batch_size : int or None
+        Rows in a batch, its hold-out half included; at least 2. None: a quarter of the rows.
+
+    References
+    ----------
+    Zhou, Chen, Banerjee (2018), mini-batch stable gradient descent and Theorem 5; with the
+    differences of `stgd`.
+    """
+
+    batch_size: int | None = None
+
+    ignores: ClassVar[tuple] = ()
+
+    def configured(self, problem):
+        n_samples = problem.n_samples
+        if self.batch_size is not None and self.batch_size < 2:
+            raise ValueError(f"batch_size={self.batch_size!r}: must be at least 2 with this "
+                             "solver, a row to ask and a row to compare with.")
+        batch_size = min(n_samples, self.batch_size or max(2, n_samples // _BATCHES))
+        steps = self.max_iter or _ROUNDS * (n_samples // batch_size)
+        return replace(super().configured(problem), batch_size=batch_size, max_iter=steps)
+
+    def public_facts(self, problem):
+        plan = self.plan(problem)
+        return (f"the split of the rows into {plan.batches} disjoint batches; the releases above "
+                "are those of one batch, as a row pays for its own batch alone",
+                *super().public_facts(problem))
+
+    def plan(self, problem):
+        batches = problem.n_samples // self.batch_size
+        return ThresholdRounds(ceil(self.max_iter / batches), batches,
+                               pure=self.noise == "laplace",
+                               public_holdout=self.wants_holdout)

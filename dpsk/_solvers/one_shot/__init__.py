@@ -1,0 +1,1 @@
+"""One release of a result."""

@@ -1,0 +1,87 @@
+"""Noisy gradient descent of which only the last iterate is released."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._defaults.risks import ridge_outweighs_noise, signal
+from dpsk._oracle import LastIterateOracle
+from dpsk._privacy.plans import LastIterate
+from dpsk._problem import full_clip_norm
+from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
+
+__all__ = ["LastIterateDescent"]
+
+
+@dataclass(frozen=True)
+class LastIterateDescent(Solver):
+    r"""Plain gradient descent on noisy full-batch gradients, seen only at its end.
+
+    With an l2 penalty of strength alpha on every coordinate each step contracts by
+    ``c = 1 - step alpha``, and what earlier steps revealed fades: T steps cost as much as
+    ``T_eff = (1 - c^T)(1 + c) / ((1 + c^T)(1 - c)) <= 2 / (step alpha)`` released gradients.
+
+    Privacy: one release, ``Gaussian(2 sqrt(T_eff) / z)``. No momentum, no averaging, no early
+    stop, no trace: the price holds for the last iterate alone. The penalty includes the
+    intercept, and the loss must have a scalar prediction, or not be clipped.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T. None: until ``c^T`` is a thousandth, within [10, 2000]; and where the ridge is weak for
+        the budget, so that "auto" would not choose this solver, no more than balance the bias
+        ``smoothness B^2 / (2 T)`` against the noise, ``B = 5 / radius``.
+    learning_rate : float or None
+        None: ``1 / (smoothness + 2 alpha)``, half the longest that is known to contract.
+    clip_norm : float or None
+        C. None: the bound that loss and row norms imply, so that nothing is clipped.
+
+    References
+    ----------
+    Bok, Su, Altschuler (2024), "Shifted interpolation for differential privacy", Theorem 4.2.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+
+    oracle: ClassVar[type] = LastIterateOracle
+    requires: ClassVar[tuple] = ("delta > 0", "convex loss", "loss.lipschitz", "loss.smoothness",
+                                 "ridge")
+    penalizes_intercept: ClassVar[bool] = True
+    whitens: ClassVar[bool] = False
+    ignores: ClassVar[tuple] = ("batch_size",)
+
+    def configured(self, problem):
+        full = full_clip_norm(problem)
+        clip_norm = full if self.clip_norm is None else min(self.clip_norm, full)
+        check_monotone(problem, clip_norm)
+        alpha = problem.penalty.strong_convexity
+        step = self.learning_rate
+        if step is None:
+            step = 1.0 / (problem.smoothness + 2.0 * alpha)
+        else:
+            step = bounded_step(step, problem.smoothness + 2.0 * alpha, "2 over (smoothness + 2 "
+                                "alpha), or earlier steps do not fade")
+        max_iter = self.max_iter
+        if max_iter is None:
+            rate = step * alpha
+            wanted = np.ceil(np.log(1e3) / rate) if rate else 2000
+            if not ridge_outweighs_noise(problem):
+                wanted = min(wanted, _balanced_steps(problem, clip_norm))
+            max_iter = int(np.clip(wanted, 10, 2000))
+        return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter)
+
+    def plan(self, problem):
+        alpha = problem.penalty.strong_convexity
+        return LastIterate(self.max_iter, self.learning_rate, alpha)
+
+    def minimize(self, oracle, penalty, theta):
+        return Result(oracle.descend(theta, penalty), self.max_iter)
+
+
+def _balanced_steps(problem, clip_norm):
+    """Return the T that balances bias against noise where earlier steps do not fade."""
+    norm = 5.0 / problem.model.radius
+    return np.round(norm * problem.smoothness * signal(problem) / (2.8 * clip_norm))

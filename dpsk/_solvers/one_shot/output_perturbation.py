@@ -1,0 +1,140 @@
+"""Noiseless gradient descent, released once with noise."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._objective.penalties import ConstraintSet
+from dpsk._oracle import OutputOracle, steps_to_certify
+from dpsk._parameters import check_real
+from dpsk._privacy import gdp
+from dpsk._privacy.plans import OneRelease
+from dpsk._problem import full_clip_norm
+from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
+
+__all__ = ["OutputPerturbation"]
+
+#: Certifying is worth this many plain steps at most by default, should they be needed.
+_MOST_STEPS = 20_000
+
+
+@dataclass(frozen=True)
+class OutputPerturbation(Solver):
+    r"""Proximal gradient descent without noise inside an oracle; the last iterate is noised.
+
+    One step is nonexpansive, and a contraction by ``c = 1 - step alpha`` for
+    ``step <= 2 / (smoothness + 2 alpha)``, so replacing one row moves the last iterate by at
+    most ``(2 C step / n)(1 - c^T) / (1 - c)``, which is ``2 C T step / n`` for alpha = 0.
+
+    Privacy: one release. ``delta > 0``: ``Gaussian(mu)``, noise ``N(0, (Delta / mu)^2 I)``.
+    ``delta = 0``: ``Pure(epsilon)``, density proportional to ``exp(-epsilon ||z|| / Delta)``.
+    The penalty includes the intercept: with a free one alpha is 0. Where the penalty is a set,
+    what is released is projected onto it.
+
+    With an l2 penalty and no number of steps given, it goes on to a point where the
+    gradient's norm is certified to be at most a thousandth of ``C / n``, and the distance is
+    that of the minimisers, ``2 C / (n alpha)``, and a thousandth.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T. None: with an l2 penalty the steps that certify the minimiser on any data, where
+        20000 suffice; else with alpha > 0 until the distance to the optimum is a thousandth of
+        ``C / alpha``, at most 5000; else the T that balances bias against noise, in [5, 2000].
+    learning_rate : float or None
+        None: ``1 / smoothness``, or ``2 / (smoothness + 2 alpha)`` with alpha > 0.
+    clip_norm : float or None
+        C. None: the bound that loss and row norms imply.
+    tolerance : float or None
+        Gradient norm to certify. None: ``C / (1000 n)`` where that applies; 0: do not certify.
+        One that needs more steps than `max_iter`, or than 20000 where that is None, is refused.
+
+    References
+    ----------
+    Zhang, Zheng, Mou, Wang (2017), Algorithm 1 and Theorems 1 to 4, with tight sensitivities
+    and the exact Gaussian calibration in place of the printed ones.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    tolerance: float | None = None
+
+    oracle: ClassVar[type] = OutputOracle
+    requires: ClassVar[tuple] = ("convex loss", "loss.lipschitz", "loss.smoothness")
+    penalizes_intercept: ClassVar[bool] = True
+    ignores: ClassVar[tuple] = ("batch_size",)
+
+    def configured(self, problem):
+        if self.tolerance is not None:
+            check_real("solver_options: tolerance", self.tolerance, low=0, remedy="None, or a "
+                       "finite number >= 0, which is 0 not to certify")
+        full = full_clip_norm(problem)
+        clip_norm = full if self.clip_norm is None else min(self.clip_norm, full)
+        check_monotone(problem, clip_norm)
+        alpha, smoothness = problem.penalty.strong_convexity, problem.smoothness
+        step = self.learning_rate
+        if step is None:
+            step = 2.0 / (smoothness + 2.0 * alpha) if alpha else 1.0 / smoothness
+        else:
+            step = bounded_step(step, smoothness + alpha, "2 over (smoothness + alpha), so as "
+                                "not to expand distances")
+        tolerance, max_iter = self._certified(problem, clip_norm, step)
+        if max_iter is None and alpha:
+            max_iter = int(np.clip(np.ceil(np.log(1e3) / (step * alpha)), 1, 5000))
+        elif max_iter is None:
+            max_iter = _balanced_steps(problem, clip_norm)
+        return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter,
+                       tolerance=tolerance)
+
+    def _certified(self, problem, clip_norm, step):
+        """Return tolerance and steps; a tolerance of 0 stands for a fixed number of steps."""
+        penalty = problem.penalty
+        alpha = penalty.strong_convexity
+        longest = 2.0 / (problem.smoothness + 2.0 * alpha)
+        applies = penalty.is_smooth and alpha > 0 and step <= longest * (1.0 + 1e-12)
+        given = self.tolerance
+        if given and not applies:
+            raise ValueError(f"solver_options: tolerance={given!r}: only with an l2 "
+                             "penalty, alpha > 0, can the minimiser be certified, and with steps "
+                             f"of at most {longest!r}; leave it out.")
+        if not applies or given == 0 or (given is None and self.max_iter is not None):
+            return 0.0, self.max_iter
+        tolerance = given or 1e-3 * clip_norm / problem.n_samples
+        steps = steps_to_certify(clip_norm, tolerance, step, alpha)
+        if given and steps > (_MOST_STEPS if self.max_iter is None else self.max_iter):
+            raise ValueError(f"solver_options: tolerance={given!r}: max_iter={self.max_iter!r} "
+                             f"allows fewer than the {steps} steps that certify it on any data; "
+                             f"set max_iter={steps} or more, or a greater tolerance.")
+        if self.max_iter is not None:
+            return tolerance, self.max_iter
+        return (tolerance, steps) if steps <= _MOST_STEPS else (0.0, None)
+
+    def plan(self, problem):
+        return OneRelease(pure=problem.delta == 0)
+
+    def minimize(self, oracle, penalty, theta):
+        if self.tolerance:
+            theta = oracle.minimise(theta, penalty, self.learning_rate, self.tolerance,
+                                    self.max_iter)
+        else:
+            theta = oracle.descend(theta, penalty, self.learning_rate, self.max_iter)
+        if isinstance(penalty, ConstraintSet):
+            # The noise has left the set.
+            theta = penalty.prox(theta, self.learning_rate)
+        return Result(theta, self.max_iter)
+
+
+def _balanced_steps(problem, clip_norm):
+    """Return the T at which ``beta B^2 / (2 T)`` balances the noise, which grows as T^2.
+
+    The norm B of the optimum is taken to be 5 over the radius of the rows.
+    """
+    radius, dimension = problem.model.radius, problem.model.dimension
+    if problem.delta > 0:
+        spread = np.sqrt(dimension) / gdp.mu(problem.epsilon, problem.delta)
+    else:
+        spread = dimension / problem.epsilon
+    scale = problem.smoothness * problem.n_samples * (5.0 / radius) / (2.8 * clip_norm * spread)
+    return int(np.clip(round(scale ** (2.0 / 3.0)), 5, 2000))

@@ -1,0 +1,1 @@
+"""Descent in one block, ascent in the other."""

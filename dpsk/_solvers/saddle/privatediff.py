@@ -1,0 +1,144 @@
+"""Descent on a running estimate of the primal gradient, updated by differences (PrivateDiff)."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dpsk._defaults.saddle import configured_saddle
+from dpsk._oracle import SaddleDifferenceOracle
+from dpsk._parameters import check_integer, check_real
+from dpsk._privacy.batches import batch_plan
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.plans import NoisyKind, SaddleKinds
+from dpsk._solvers.base import Result, Solver
+from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
+from dpsk._solvers.steps import draw_stop, falling_step
+
+__all__ = ["PrivateDiff"]
+
+_SLOPES = (1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class PrivateDiff(Solver):
+    r"""Descent ascent whose primal gradient is a release and differences added to it.
+
+    A round makes `inner_steps` noisy ascent steps in the dual block, then asks for the primal
+    gradient at the start of every `period` rounds and for its change since the last round
+    otherwise, and descends along the sum.
+
+    Privacy: ``R inner_steps`` dual sums, ``ceil(R / period)`` primal sums and the other rounds'
+    differences, each over a Poisson batch of its own and charged at its own noise multiplier.
+    Every gradient is taken at points that were noised before. What a round without movement
+    does not ask for is charged in the plan all the same.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        Rounds R. None: the steps of `configured_saddle` over ``4 inner_steps + 1``. See
+        there for the next four too; the first step is a quarter of what is said there.
+    learning_rate : float or None
+    clip_norm : float or None
+    batch_size : int or None
+    dual_clip_norm : float or None
+    dual_learning_rate : float
+    period : int
+        Rounds between two releases of the whole gradient.
+    inner_steps : int
+        Ascent steps a round.
+    slopes : (float, float)
+        C2 and C3: a row's primal gradient is taken to change by at most
+        ``C2 ||x - x'|| + C3 ||y - y'||``; greater changes are clipped.
+    difference_ratio : float
+        Noise multiplier of differences over that of whole gradients.
+    iterate : {"tail", "half", "last", "average", "random"}
+
+    References
+    ----------
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 3, repaired: the dual variable is noised
+    before it is used, and a difference is over the same rows at both points.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    batch_size: int | None = None
+    dual_clip_norm: float | None = None
+    dual_learning_rate: float | None = None
+    period: int = 2
+    inner_steps: int = 1
+    slopes: tuple = _SLOPES
+    difference_ratio: float = 1.0
+    iterate: str = "half"
+
+    oracle: ClassVar[type] = SaddleDifferenceOracle
+    minimax: ClassVar[bool] = True
+    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+
+    def configured(self, problem):
+        check_saddle(self)
+        period, inner_steps = (
+            check_integer(f"solver_options: {name}", getattr(self, name), low=1,
+                          remedy="an int >= 1") for name in ("period", "inner_steps"))
+        ratio = check_real("solver_options: difference_ratio", self.difference_ratio, low=1e-3,
+                           high=1e3, remedy="a number in [0.001, 1000]")
+        solver = configured_saddle(self, problem)
+        # Every round adds releases, and the noise of a base stays in all of its period.
+        rounds = self.max_iter or max(4, solver.max_iter // (4 * inner_steps + 1))
+        return replace(solver, max_iter=rounds, slopes=_checked_slopes(self.slopes),
+                       period=period, inner_steps=inner_steps, difference_ratio=ratio,
+                       dual_clip_norm=float(solver.dual_clip_norm),
+                       learning_rate=self.learning_rate or solver.learning_rate / 4.0)
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
+
+    def stated(self):
+        """Return the bounds beside that of the primal gradient, as Enforced."""
+        return (dual_bound(self.dual_clip_norm),
+                Enforced("slopes", list(self.slopes), "declared" if self.slopes != _SLOPES
+                         else "default", "a row's clipped gradient enters a difference clipped "
+                         "to the first times the movement of the parameters plus the second "
+                         "times that of the dual variable"))
+
+    @property
+    def clip_bounds(self):
+        """tuple of float : the two clips, then C2 and C3."""
+        return (self.clip_norm, self.dual_clip_norm, *self.slopes)
+
+    def plan(self, problem):
+        batches = batch_plan(problem.n_samples, self.batch_size)
+        whole = -(-self.max_iter // self.period)
+        return SaddleKinds(
+            dual=NoisyKind(batches, self.max_iter * self.inner_steps),
+            base=NoisyKind(batches, whole),
+            difference=NoisyKind(batches, self.max_iter - whole, self.difference_ratio))
+
+    def minimize(self, oracle, penalty, primal):
+        dual, estimate, last = oracle.dual_set.start, None, None
+        tail = TailMean(self.max_iter, self.iterate)
+        for t in range(self.max_iter):
+            for _ in range(self.inner_steps):
+                dual = self._ascended(oracle, primal, dual)
+            point = (primal, dual)
+            if t % self.period == 0:
+                estimate = oracle.gradient(*point)
+            else:
+                estimate = estimate + oracle.difference(point, last)
+            last = point
+            step = falling_step(self.learning_rate, t, self.max_iter)
+            primal = penalty.prox(primal - step * (estimate + penalty.gradient(primal)), step)
+            tail.add(primal, dual)
+        return Result(tail.mean(), self.max_iter)
+
+    def _ascended(self, oracle, primal, dual):
+        """Return the dual point after one noisy, projected ascent step."""
+        ascent = oracle.dual_gradient(primal, dual) + oracle.dual_set.gradient(dual)
+        return oracle.dual_set.project(dual + self.dual_learning_rate * ascent)
+
+
+def _checked_slopes(slopes):
+    """Return C2 and C3 as floats, or raise a ValueError."""
+    if not isinstance(slopes, (tuple, list)) or len(slopes) != 2:
+        raise ValueError(f"solver_options: slopes={slopes!r}: must be two numbers, C2 and C3.")
+    return tuple(check_real("solver_options: slopes", slope, low=1e-10, high=1e10,
+                            remedy="two numbers in [1e-10, 1e10]") for slope in slopes)

@@ -1,0 +1,108 @@
+"""Stochastic gradient descent ascent on joint noisy gradients (DP-SGDA)."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dpsk._defaults.saddle import configured_saddle
+from dpsk._oracle import SaddleOracle
+from dpsk._parameters import check_real
+from dpsk._privacy.batches import batch_plan
+from dpsk._privacy.plans import JointSums
+from dpsk._solvers.base import Result, Solver
+from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
+from dpsk._solvers.steps import Momentum, draw_stop, falling_step
+
+__all__ = ["GradientDescentAscent"]
+
+
+@dataclass(frozen=True)
+class GradientDescentAscent(Solver):
+    r"""Descend in the primal and ascend in the dual block, on one noisy answer a step.
+
+    ``v = m v + (1 - m) g_x``, ``x = x - s_t v``, ``y = project(y + r (g_y + public term))``
+    where ``g_x, g_y`` are noisy means over the same Poisson batch of gradients clipped block
+    by block, and ``s_t`` falls linearly to 0.
+
+    Privacy: T joint releases, each one ``SampledGaussian(q, z)`` with
+    ``1/z^2 = 1/z_x^2 + 1/z_y^2``. The batch is shared, so the two blocks are one event and
+    never two.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T. None: see `configured_saddle`, as for the next four.
+    learning_rate : float or None
+    clip_norm : float or None
+        Of a row's primal gradient.
+    batch_size : int or None
+    dual_clip_norm : float or None
+        Of a row's dual gradient.
+    dual_learning_rate : float or None
+    dual_share : float in (0, 1) or None
+        Share of ``1/z^2`` spent on the dual gradient. None: the loss's.
+    momentum : float in [0, 1)
+    iterate : {"tail", "half", "last", "average", "random"}
+
+    References
+    ----------
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 1, accounted for Poisson batches and
+    the replace-one relation.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    batch_size: int | None = None
+    dual_clip_norm: float | None = None
+    dual_learning_rate: float | None = None
+    dual_share: float | None = None
+    momentum: float = 0.5
+    iterate: str = "half"
+
+    oracle: ClassVar[type] = SaddleOracle
+    minimax: ClassVar[bool] = True
+    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+
+    def configured(self, problem):
+        check_saddle(self)
+        linear, loss = problem.model.is_linear, problem.loss
+        share = self.dual_share
+        if share is None:
+            share = (loss.saddle_defaults if linear else loss.network_defaults)["dual_share"]
+        check_real("solver_options: dual_share", share, low=0, high=1, open_low=True,
+                   open_high=True, remedy="None, or a number in (0, 1)")
+        check_real("solver_options: momentum", self.momentum, low=0, high=1, open_high=True,
+                   remedy="a number in [0, 1)")
+        solver = configured_saddle(self, problem)
+        return replace(solver, dual_share=float(share), momentum=float(self.momentum),
+                       dual_clip_norm=float(solver.dual_clip_norm))
+
+    def drawn(self, problem, draw_index):
+        return draw_stop(self, problem, draw_index)
+
+    def stated(self):
+        """Return the bounds beside that of the primal gradient, as Enforced."""
+        return (dual_bound(self.dual_clip_norm),)
+
+    @property
+    def clip_bounds(self):
+        """tuple of float : the clips of the two blocks."""
+        return self.clip_norm, self.dual_clip_norm
+
+    def plan(self, problem):
+        return JointSums(batch_plan(problem.n_samples, self.batch_size), self.max_iter,
+                         self.dual_share)
+
+    def minimize(self, oracle, penalty, primal):
+        dual_set = oracle.dual_set
+        dual, turn = dual_set.start, Momentum(self.momentum)
+        tail = TailMean(self.max_iter, self.iterate)
+        for t in range(self.max_iter):
+            gradient, ascent = oracle.gradients(primal, dual)
+            step = falling_step(self.learning_rate, t, self.max_iter)
+            direction = turn(gradient) + penalty.gradient(primal)
+            primal = penalty.prox(primal - step * direction, step)
+            ascent += dual_set.gradient(dual)
+            dual = dual_set.project(dual + self.dual_learning_rate * ascent)
+            tail.add(primal, dual)
+        return Result(tail.mean(), self.max_iter)

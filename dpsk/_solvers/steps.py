@@ -1,0 +1,120 @@
+"""Steps and iterates, all of them free: they see answers only."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpsk._parameters import check_choice
+from dpsk._solvers.base import Result
+
+__all__ = ["ITERATES", "Adaptive", "Momentum", "check_iterate", "draw_stop", "falling_step",
+           "first_kept", "train"]
+
+#: Which share of the iterates, counted from the end, is averaged; "random" returns one.
+ITERATES = {"average": 1.0, "half": 0.5, "last": 0.0, "random": None, "tail": 0.25}
+#: Forgetting of squared gradients, and what is added to their root (Kingma and Ba, 2015).
+_SQUARES, _FLOOR = 0.999, 1e-8
+
+
+def check_iterate(iterate):
+    """Raise a ValueError unless `iterate` is one of ITERATES."""
+    check_choice("solver_options: iterate", iterate, ITERATES)
+
+
+def first_kept(n_steps, iterate):
+    """Return the index of the first step whose iterate is averaged."""
+    # A random iterate is the last of as many steps as were drawn before the fit.
+    share = ITERATES[iterate] or 0.0
+    return min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
+
+
+def draw_stop(solver, problem, draw_index):
+    """Return `solver` with as many steps as its random iterate needs, where it returns one."""
+    planned = solver.configured(problem)
+    if planned.iterate != "random":
+        return solver
+    return replace(solver, max_iter=1 + draw_index(planned.max_iter), iterate="last")
+
+
+class Momentum:
+    """The exponential mean of gradients, ``v = m v + (1 - m) g``.
+
+    Parameters
+    ----------
+    momentum : float in [0, 1)
+    """
+
+    def __init__(self, momentum):
+        self._momentum, self._mean = momentum, None
+
+    def __call__(self, gradient):
+        """Return the direction after one more gradient, which may be overwritten."""
+        if not self._momentum:
+            return gradient
+        if self._mean is None:
+            self._mean = np.zeros_like(gradient)
+        gradient *= 1.0 - self._momentum
+        self._mean *= self._momentum
+        self._mean += gradient
+        return self._mean
+
+
+class Adaptive:
+    """Adam: the mean of gradients over the root of that of their squares, both corrected.
+
+    Parameters
+    ----------
+    momentum : float in [0, 1)
+    """
+
+    def __init__(self, momentum):
+        self._momentum, self._mean = momentum, Momentum(momentum)
+        self._squares, self._count = 0.0, 0
+
+    def __call__(self, gradient):
+        """Return the direction after one more gradient, which may be overwritten."""
+        self._count += 1
+        squares = _SQUARES * self._squares + (1.0 - _SQUARES) * np.square(gradient)
+        self._squares = squares
+        mean = self._mean(gradient) / (1.0 - self._momentum**self._count)
+        return mean / (np.sqrt(squares / (1.0 - _SQUARES**self._count)) + _FLOOR)
+
+
+def falling_step(first, t, n_steps):
+    """Return the step at time t, which falls linearly from `first` to nothing."""
+    return first * (1.0 - t / n_steps)
+
+
+def train(oracle, penalty, theta, *, step, n_steps, iterate, momentum, decay, adaptive):
+    """Take noisy proximal steps along a direction that remembers.
+
+    Parameters
+    ----------
+    oracle : GradientOracle
+    penalty : Penalty
+    theta : ndarray
+        Public start.
+    step : float
+    n_steps : int
+    iterate : one of ITERATES
+    momentum : float in [0, 1)
+    decay : bool
+        Whether the step falls linearly, to ``step / n_steps`` in the last one.
+    adaptive : bool
+        Whether every coordinate's step is divided by the root of its mean squared gradient.
+
+    Returns
+    -------
+    result : Result
+    """
+    first = first_kept(n_steps, iterate)
+    turn = Adaptive(momentum) if adaptive else Momentum(momentum)
+    kept = np.zeros_like(theta)
+    for t in range(n_steps):
+        gradient = oracle.gradient(theta)
+        gradient += penalty.gradient(theta)
+        length = falling_step(step, t, n_steps) if decay else step
+        theta = penalty.prox(theta - length * turn(gradient), length)
+        if t >= first:
+            kept += theta
+    return Result(kept / (n_steps - first), n_steps)

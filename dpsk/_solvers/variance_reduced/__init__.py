@@ -1,0 +1,1 @@
+"""Noisy gradients at anchors and differences from them."""

@@ -1,0 +1,109 @@
+"""Rows of a network less their noisy mean."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpsk._models import LinearModel
+from dpsk._oracle import MeanOracle
+from dpsk._privacy import gdp
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Gaussian
+
+__all__ = ["Centring", "center_norm", "centring_pays", "mean_budget", "shrunk"]
+
+#: Share of mu^2 spent on the mean of the rows.
+_SHARE = 0.03
+#: The most noise on the mean, in units of the bound on rows, that is worth having by default.
+_MOST_NOISE = 0.5
+
+
+class Centring:
+    """Release a noisy mean of rows and subtract it from them, for a network.
+
+    Parameters
+    ----------
+    n_features : int
+    data_norm : float or None
+        The bound on rows; None: as if features had size 1, for the mean only.
+
+    Attributes
+    ----------
+    center : ndarray of float32, shape (n_features,)
+        Once released.
+    """
+
+    def __init__(self, n_features, data_norm):
+        self._rows = LinearModel(n_features, None, False, center_norm(n_features, data_norm))
+        self.center = None
+
+    @classmethod
+    def wanted(cls, precondition, problem, data_norm):
+        """Return a list of one such stage, or of none.
+
+        Parameters
+        ----------
+        precondition : bool or "auto"
+        problem : Problem
+        data_norm : float or None
+        """
+        pays = centring_pays(problem) if precondition == "auto" else precondition
+        return [cls(problem.model.n_features, data_norm)] if pays else []
+
+    def event(self, problem):
+        """Return what the release costs."""
+        return Gaussian(mean_budget(problem))
+
+    def stated(self):
+        """Return what the certificate states of the mean, an Enforced."""
+        return Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
+                        "features as it enters the noisy mean; longer rows are scaled down")
+
+    def release(self, problem, rows, stream, ledger):
+        """Return the problem of rows that are bounded already, and the centred rows."""
+        means = MeanOracle(self._rows, rows.X, self.event(problem).mu, stream, ledger)
+        center = shrunk(means.mean(), means.noise_std, self._rows.data_norm)
+        self.center = center.astype(np.float32)
+        model = problem.model
+        rows = replace(rows, X=model.bounded(rows.X) - self.center)
+        return replace(problem, model=replace(model, data_norm=None)), rows
+
+
+def mean_budget(problem):
+    """Return the mu that the mean of the rows may cost."""
+    return float(np.sqrt(_SHARE)) * gdp.mu(problem.epsilon, problem.delta)
+
+
+def center_norm(n_features, data_norm):
+    """Return the norm that rows are scaled to for their mean: that of features of size 1."""
+    return float(np.sqrt(n_features)) if data_norm is None else float(data_norm)
+
+
+def centring_pays(problem):
+    """Return whether the noise on the mean is small beside the bound on rows."""
+    if problem.delta == 0:
+        return False
+    noise = 2.0 * np.sqrt(problem.model.n_features)
+    return noise <= _MOST_NOISE * problem.n_samples * mean_budget(problem)
+
+
+def shrunk(mean, noise_std, bound):
+    """Return a noisy mean scaled down by what is noise in its square, and to its public bound.
+
+    Parameters
+    ----------
+    mean : ndarray
+    noise_std : float
+        On every coordinate.
+    bound : float
+        On the norm of the exact mean.
+
+    References
+    ----------
+    James, Stein (1961), the positive part.
+    """
+    length = float(np.linalg.norm(mean))
+    if length == 0.0:
+        return mean
+    noise = noise_std / length
+    return mean * min(max(0.0, 1.0 - len(mean) * noise * noise), bound / length)

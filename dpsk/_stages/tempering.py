@@ -1,0 +1,150 @@
+"""When and how scores are rescaled after a fit whose clip made them too large.
+
+The optimum of clipped logistic gradients is that of a loss which forgives rows far on the wrong
+side, so its coefficients are longer. One factor, found from noisy slopes along the ray through
+them, undoes most of that and leaves every decision as it was.
+"""
+
+import numpy as np
+
+from dpsk._privacy import gdp
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.plans import NoisySums
+from dpsk._problem import full_clip_norm
+
+__all__ = ["Tempering", "best_factor", "slope_clip", "tempering_multiplier", "tempering_pays",
+           "tempering_plan", "tempers"]
+
+#: Logarithms of the factors at which slopes are asked for; what a clip does is to lengthen.
+_LOGS = np.linspace(np.log(0.4), 0.0, 4)
+#: The logarithm expected before the slopes are known, and its standard deviation.
+_USUAL, _SPREAD = float(_LOGS.mean()), 0.3
+#: Share of mu^2 spent on the slopes.
+_SHARE = 0.02
+#: Clip norm of a slope over the bound on weighted scores, which few rows come near.
+_CLIP_SHARE = 0.3
+
+
+class Tempering:
+    """Release noisy slopes along the ray through what was fitted, and rescale it.
+
+    Parameters
+    ----------
+    wanted : bool or None
+        None: on whitened rows, where the clip, left at its default, makes scores too large.
+
+    Attributes
+    ----------
+    temperature : float or None
+        What the parameters were divided by, once it was found.
+    """
+
+    #: What it adds to what a fit releases.
+    attribute = "temperature_"
+
+    def __init__(self, wanted):
+        self._wanted = wanted
+        self.temperature = None
+
+    def applies(self, problem, given, solver):
+        """Return whether scores are rescaled, from public facts.
+
+        Parameters
+        ----------
+        problem : Problem
+        given, solver : Solver
+            As the caller set it up, and configured.
+
+        Raises
+        ------
+        ValueError
+            If it is wanted where it cannot be had.
+        """
+        possible = tempers(problem, solver)
+        if self._wanted and not possible:
+            raise ValueError(
+                "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a "
+                "clip_norm below the loss's slope, an l2 penalty or none, and delta > 0; leave "
+                "temperature='auto'.")
+        by_default = given.clip_norm is None and tempering_pays(problem)
+        return possible and (by_default if self._wanted is None else self._wanted)
+
+    def event(self, problem):
+        """Return what the release costs."""
+        return tempering_plan()(tempering_multiplier(problem))
+
+    def stated(self, problem):
+        """Return what the certificate states of the slopes, an Enforced."""
+        return Enforced("slope_clip", slope_clip(problem), "default",
+                        "derivative of one row's loss in the factor of the parameters, over "
+                        "their norm times that of the longest row; larger ones are cut")
+
+    def release(self, problem, oracle, theta):
+        """Return `theta` times the factor that suits it best."""
+        length = float(np.linalg.norm(theta))
+        factor = 1.0
+        # Elsewhere the products of scores and factors could overflow or vanish.
+        if 1e-50 < length * problem.model.radius < 1e50:
+            ray = oracle.along(theta, tempering_plan(), slope_clip(problem),
+                               tempering_multiplier(problem))
+            factor = best_factor(ray, problem.penalty, theta)
+        self.temperature = 1.0 / factor
+        return factor * theta
+
+
+def tempering_pays(problem):
+    """Return whether slopes are asked for by default, from public facts.
+
+    Rows as they are may be far shorter than their bound, so that the clip cuts few gradients and
+    noise hides the slopes. Scores of more classes than columns would outweigh the rows.
+    """
+    columns, outputs = problem.model.n_features, problem.model.n_outputs or 1
+    return problem.directions is not None and outputs <= columns
+
+
+def tempers(problem, solver):
+    """Return whether there is something to undo, and a way to: from public facts."""
+    return (solver.tempers and problem.delta > 0 and problem.loss.is_likelihood
+            and problem.penalty.is_smooth
+            and solver.clip_norm < full_clip_norm(problem))
+
+
+def slope_clip(problem):
+    """Return the clip norm of a slope over the bound on scores."""
+    return _CLIP_SHARE * problem.usual_weight
+
+
+def tempering_plan():
+    """Return the declaration of the slopes."""
+    return NoisySums(FullBatch(), len(_LOGS))
+
+
+def tempering_multiplier(problem):
+    """Return the noise multiplier with which all slopes cost their share of the budget."""
+    mu = np.sqrt(_SHARE) * gdp.mu(problem.epsilon, problem.delta)
+    return float(2.0 * np.sqrt(len(_LOGS)) / mu)
+
+
+def best_factor(oracle, penalty, theta):
+    """Return the factor at which the objective along `theta` is least, from noisy slopes.
+
+    The zero of a line through the slopes over the factors' logarithms, drawn to the usual factor
+    the more, the larger the noise is beside the line's rise.
+
+    Parameters
+    ----------
+    oracle : GradientOracle
+        For multiples of `theta`.
+    penalty : Penalty
+    theta : ndarray
+    """
+    slopes = np.array([
+        oracle.gradient(np.array([factor]))[0]
+        + float(np.vdot(penalty.gradient(factor * theta), theta)) for factor in np.exp(_LOGS)])
+    offsets = _LOGS - _USUAL
+    # Without noise the slopes grow with the factor.
+    rise = max(0.0, float(offsets @ slopes) / float(offsets @ offsets))
+    error = oracle.noise_std / np.sqrt(len(_LOGS))
+    away = -float(slopes.mean()) * rise * _SPREAD**2 / ((rise * _SPREAD)**2 + error**2)
+    return float(np.exp(np.clip(_USUAL + away, _LOGS[0], _LOGS[-1])))

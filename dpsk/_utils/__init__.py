@@ -1,1 +1,0 @@
-"""Small helpers that know nothing of privacy."""
