@@ -8,6 +8,7 @@ import sklearn
 
 from dpsk._data.content import content_digest
 from dpsk._objective.requirements import check_requirements
+from dpsk._oracle import Context, Releases
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
@@ -93,15 +94,15 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
     stream = open_stream(random_state, partial(_context, method, problem, solver, rows, event))
     if verbose:
         print(f"{method.name}: {solver}, noise multiplier {noise_multiplier:.6g}")
-    ledger = Ledger(event)
+    releases = Releases(stream, Ledger(event))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in stages:
-            problem, rows = stage.release(problem, rows, stream, ledger)
+            problem, rows = stage.release(problem, rows, releases)
             # Steps may be fitted to what was released; the plan does not depend on it.
             solver = given.configured(problem)
-        oracle = solver.oracle.open(problem, declared, solver.clip_bounds, rows,
-                                    noise_multiplier, stream, ledger)
+        oracle = solver.oracle.open(Context(problem, rows, declared, solver.clip_bounds,
+                                            noise_multiplier, releases))
         start = problem.start(partial(standard_normal, apart))
         result = solver.minimize(oracle, problem.penalty, start)
         theta = result.theta

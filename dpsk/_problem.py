@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._models import LinearModel
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import Loss
 from dpsk._objective.penalties import Penalty
 

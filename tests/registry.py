@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, is_classifier
 
 import dpsk
 from dpsk._models import LinearModel
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import LOSSES, HuberisedHinge
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.requirements import check_requirements

@@ -1,16 +1,71 @@
-"""The rows of one fit, on their way from an estimator to an oracle."""
+"""Where the rows of one fit come from, on their way to an oracle."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Rows"]
+from dpsk._data.blocks import row_blocks
+
+__all__ = ["RowSource", "Rows"]
+
+
+class RowSource(ABC):
+    """Rows that are read in parts; sensitive, and never kept on an estimator.
+
+    Oracles know no more of rows than this. `n`, `n_features` and `dtype` are public.
+
+    Attributes
+    ----------
+    n, n_features : int
+    dtype : dtype
+    is_sparse : bool
+        Whether parts are CSR matrices.
+    weight_bound : float
+        Public; larger weights are lowered to it.
+    holdout : RowSource or None
+        Public rows, which no guarantee covers.
+    """
+
+    holdout = None
+
+    def __len__(self):
+        return self.n
+
+    def blocks(self, length):
+        """Yield slices of at most `length` rows, in order, that cover the rows."""
+        for start in range(0, self.n, length):
+            yield slice(start, min(self.n, start + length))
+
+    def parts(self, length, chosen=None):
+        """Yield slices, or parts of the indices `chosen`, of at most `length` rows."""
+        if chosen is None:
+            yield from self.blocks(length)
+        else:
+            for start in range(0, len(chosen), length):
+                yield chosen[start:start + length]
+
+    @abstractmethod
+    def take(self, part):
+        """Return the rows of a slice or of an array of indices as `Rows`, in memory."""
+
+    @abstractmethod
+    def mapped(self, row_map, visit=None):
+        """Return a source of rows that are mapped one by one.
+
+        Parameters
+        ----------
+        row_map : object with width, dtype, dense(X, out) and csr(X, owned)
+            Of a block of features; `width` is the number of columns that come out.
+        visit : callable, (slice, ndarray or CSR matrix), or None
+            Sees every mapped block once.
+        """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
-    """Features, targets and weights; sensitive, and never kept on an estimator.
+class Rows(RowSource):
+    """Rows in memory.
 
     Parameters
     ----------
@@ -33,15 +88,48 @@ class Rows:
     owned: bool = False
     holdout: "Rows | None" = None
 
-    def __len__(self):
+    @property
+    def n(self):
         return self.X.shape[0]
 
-    def part(self, indices):
-        """Return the rows at an array of indices, without the public ones."""
-        X = self.X[indices]
-        weights = None if self.weights is None else self.weights[indices]
+    @property
+    def n_features(self):
+        return self.X.shape[1]
+
+    @property
+    def dtype(self):
+        return self.X.dtype
+
+    @property
+    def is_sparse(self):
+        return sparse.issparse(self.X)
+
+    def take(self, part):
+        """Return the rows of a slice, as views where they can be, or of an array of indices."""
+        if not isinstance(part, slice):
+            X = self.X[part] if self.is_sparse else self.X.take(part, axis=0)
+        else:
+            # A slice of a sparse matrix is a copy.
+            X = self.X if part.start == 0 and part.stop >= self.n else self.X[part]
+        weights = None if self.weights is None else self.weights[part]
         # Indexing with an array has made a copy.
-        return Rows(X, self.y[indices], weights, self.weight_bound, X.dtype == np.float64)
+        owned = not isinstance(part, slice) and X.dtype == np.float64
+        return Rows(X, self.y[part], weights, self.weight_bound, owned)
+
+    def mapped(self, row_map, visit=None):
+        if self.is_sparse:
+            X = row_map.csr(self.X, self.owned)
+            if visit is not None:
+                visit(slice(0, self.n), X)
+            return replace(self, X=X, owned=True)
+        reused = self.owned and self.n_features == row_map.width
+        out = self.X if reused else np.empty((self.n, row_map.width), row_map.dtype)
+        # All that is done to a block is done while the cache holds it.
+        for part in row_blocks(self.n, row_map.width):
+            row_map.dense(self.X[part], out[part])
+            if visit is not None:
+                visit(part, out[part])
+        return replace(self, X=out, owned=out.dtype == np.float64)
 
     @property
     def bounded_weights(self):
@@ -50,6 +138,10 @@ class Rows:
             return None
         # In single precision the bound itself could be rounded up.
         return np.minimum(self.weights, self.weight_bound, dtype=np.float64)
+
+    def with_features(self, X):
+        """Return other features, which may be overwritten, with these targets and weights."""
+        return replace(self, X=X, owned=True)
 
     def clipped_by(self, model):
         """Return the rows with entries within the model's bound on coordinates."""

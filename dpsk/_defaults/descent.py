@@ -5,7 +5,7 @@ Measured on docs/results/defaults.md; see docs/theory/defaults.md for what each 
 
 import numpy as np
 
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._privacy import gdp
 from dpsk._problem import full_clip_norm
 

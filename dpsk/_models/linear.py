@@ -7,13 +7,14 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_blocks, row_blocks
+from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.coordinates import clipped_entries, row_maxima
 from dpsk._models.linear_pass import LinearPass
 
-__all__ = ["HEADROOM", "LinearModel", "absolute_sums", "row_norms"]
+__all__ = ["LinearModel", "absolute_sums", "row_norms"]
 
-#: Bounds are tightened by this factor, more than the rounding of sums over thousands of rows.
-HEADROOM = 1.0 - 2.0**-24
+#: The product of a smaller factor and a clipped derivative could underflow.
+_LEAST_SCALE = float(np.sqrt(np.finfo(np.float64).tiny))
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,7 @@ class LinearModel:
             Without the intercept's 1.
         """
         norms = row_norms(X)
-        with np.errstate(divide="ignore"):
-            scale = np.minimum(1.0, self.data_norm * HEADROOM / norms)
-        # The product of a tiny factor and a clipped derivative would underflow, with too few
-        # bits to keep the bound: drop the row.
-        scale[scale < np.sqrt(np.finfo(np.float64).tiny)] = 0.0
+        scale = clip_factors(norms, self.data_norm * HEADROOM, _LEAST_SCALE)
         np.multiply(norms, scale, out=norms, where=scale > 0)
         norms[scale == 0] = 0.0
         return scale, norms
@@ -174,7 +171,7 @@ class LinearModel:
         if scale is not None:
             curvatures *= scale
         if sparse.issparse(X):
-            out[:p, :p] += (X.T @ sparse.diags_array(curvatures) @ X).toarray()
+            out[:p, :p] += (X.T @ sparse.diags(curvatures) @ X).toarray()
         else:
             out[:p, :p] += X.T @ (X * curvatures[:, None])
 

@@ -4,10 +4,9 @@ from copy import copy
 
 import numpy as np
 
-__all__ = ["SHORTEST", "LinearPass"]
+from dpsk._models.clipping import SHORTEST
 
-#: Squares of shorter vectors underflow: for the sake of a bound none counts as shorter.
-SHORTEST = 1e-150
+__all__ = ["LinearPass"]
 
 
 class LinearPass:

@@ -6,13 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpsk._models.clipping import clip_factors
+
 __all__ = ["ACTIVATIONS", "MLP"]
 
 
 #: Rows up to this length are summed in single precision: 2^12 roundings of 2^-24.
 _LONGEST_SINGLE = 1 << 12
-#: Margin for the rounding of scaled rows, and what keeps a norm of zero from dividing.
-_ROUNDED_DOWN, _TINY = 1.0 - 2.0**-20, 1e-100
+#: Margin for the rounding of scaled rows.
+_ROUNDED_DOWN = 1.0 - 2.0**-20
 #: Scales below lose bits in single precision, and squares beyond overflow in it.
 _LEAST_SCALE, _MOST_SQUARE = (float(end) for end in
                               (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
@@ -209,8 +211,7 @@ class MLP:
         if self.data_norm is None:
             return X
         norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-        scales = np.minimum(1.0, self.data_norm * _ROUNDED_DOWN / np.maximum(norms, _TINY))
-        scales[scales < _LEAST_SCALE] = 0.0
+        scales = clip_factors(norms, self.data_norm * _ROUNDED_DOWN, _LEAST_SCALE)
         return X * scales[:, None].astype(X.dtype)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import row_blocks
-from dpsk._models.linear import HEADROOM, LinearModel
+from dpsk._models.clipping import HEADROOM
+from dpsk._models.linear import LinearModel
 
 __all__ = ["Preconditioner"]
 
@@ -32,34 +33,26 @@ class Preconditioner:
     matrix: np.ndarray
     keeps_length: bool = False
 
-    def transform(self, X):
-        """Return mapped rows in float64.
+    dtype = np.float64
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
+    @property
+    def width(self):
+        """int : number of columns of mapped rows."""
+        return len(self.matrix)
 
-        Returns
-        -------
-        rows : ndarray of shape (n, rows of theta)
-        """
-        rows = np.empty((X.shape[0], len(self.matrix)))
-        for block in self._images(X, rows):
-            factors = self._factors(block)
-            block *= factors[:, None]
-            # A product of 0 and what overflowed would not be 0.
-            block[factors == 0] = 0.0
-        return rows
+    def dense(self, X, out):
+        """Write the mapped rows of a block to `out`."""
+        np.matmul(entering_rows(self.model, X), self.matrix, out=out)
+        factors = self._factors(out)
+        out *= factors[:, None]
+        # A product of 0 and what overflowed would not be 0.
+        out[factors == 0] = 0.0
 
     def factors(self, X):
         """Return what every ``P r`` is multiplied with, 0 where it says nothing, shape (n,)."""
-        return np.concatenate([self._factors(block) for block in self._images(X)])
-
-    def _images(self, X, out=None):
-        """Yield the rows ``P r`` by blocks, as views of `out` where there is one."""
-        for part in row_blocks(X.shape[0], len(self.matrix)):
-            into = None if out is None else out[part]
-            yield np.matmul(entering_rows(self.model, X[part]), self.matrix, out=into)
+        return np.concatenate([
+            self._factors(entering_rows(self.model, X[part]) @ self.matrix)
+            for part in row_blocks(X.shape[0], self.width)])
 
     def _factors(self, rows):
         with np.errstate(all="ignore"):

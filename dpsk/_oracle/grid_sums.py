@@ -8,45 +8,16 @@ function of the continuous mechanism's answer.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import csr_blocks, row_blocks
-from dpsk._models.linear import absolute_sums, row_norms
+from dpsk._data.blocks import csr_blocks
+from dpsk._models.linear import LinearModel, absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
 
-__all__ = ["GridSums", "grid_bits"]
-
-
-def grid_bits(n_samples, clip_norm, noise_std):
-    """Return ``a + b``: the grid of sums is ``2^-(a+b)``, from public numbers only.
-
-    As fine as keeps sums and noise within 52 bits and the noise within 2^40 grid units.
-
-    Parameters
-    ----------
-    n_samples : int
-    clip_norm : float
-    noise_std : float
-        Standard deviation of the noise on the sum.
-
-    Returns
-    -------
-    bits : int or None
-        None where the noise would be under 2^10 units: exact sums do not apply.
-    """
-    bits = exact_bits(n_samples * clip_norm, noise_std)
-    return bits if noise_std * 2.0**bits >= 2.0**10 else None
-
-
-def exact_bits(largest, noise_std):
-    """Return the bits after the point of a grid that holds sums up to `largest`, and noise.
-
-    As fine as keeps both within 52 bits and the noise within 2^40 grid units.
-    """
-    sums = 52 - math.ceil(math.log2(largest + 10.0 * noise_std))
-    return min(sums, 40 - math.ceil(math.log2(noise_std)))
+__all__ = ["GridSums"]
 
 
 class GridSums(RowSums):
@@ -70,9 +41,13 @@ class GridSums(RowSums):
         self._weight_unit = self.resolution / self._row_unit
         super().__init__(model, loss, rows, clip_norm, order)
 
-    def _enter(self, rows):
-        measure = row_norms if self._order == 2 else absolute_sums
-        self._X, norms = _truncated_rows(rows, self.model, self._row_unit, measure)
+    def _enter(self):
+        norms = np.empty(self.n_samples)
+
+        def measure(part, X):
+            norms[part] = row_norms(X) if self._order == 2 else absolute_sums(X)
+
+        self._rows = self._rows.mapped(Truncation(self.model, self._row_unit), measure)
         return None, self.model.entering_norms(norms, self._order)
 
     def _point(self, theta):
@@ -104,29 +79,36 @@ def _row_bits(model, clip_norm, bits):
     return max(share, 0) if model.fit_intercept else share
 
 
-def _truncated_rows(rows, model, unit, measure):
-    """Return the scaled rows, truncated toward zero to multiples of `unit`, and their norms."""
-    X = rows.X
-    if sparse.issparse(X):
+@dataclass(frozen=True)
+class Truncation:
+    """Rows scaled into the model's ball and cut toward zero to multiples of `unit`."""
+
+    model: LinearModel
+    unit: float
+    dtype = np.float64
+
+    @property
+    def width(self):
+        """int : number of columns."""
+        return self.model.n_features
+
+    def dense(self, X, out):
+        """Write the rows of a block to `out`."""
+        scale, _ = self.model.row_scales(X)
+        # Scaling by a power of two besides adds no rounding.
+        np.multiply(X, scale[:, None] / self.unit, out=out, dtype=np.float64)
+        np.trunc(out, out=out)
+        out *= self.unit
+
+    def csr(self, X, owned):
+        """Return the rows of a CSR matrix, in its own entries where they are `owned`."""
         # The scales are held no longer than needed: sparse rows are hardly more.
-        scale, _ = model.row_scales(X)
-        data = X.data.astype(np.float64, copy=not rows.owned)
+        scale, _ = self.model.row_scales(X)
+        data = X.data.astype(np.float64, copy=not owned)
         for part, entries, counts in csr_blocks(X):
             data[entries] *= np.repeat(scale[part], counts)
-            _truncate_in_place(data[entries], unit)
-        del scale
-        X = sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
-        return X, measure(X)
-    out, norms = X if rows.owned else np.empty(X.shape), np.empty(len(X))
-    # All that is done to a block is done while the cache holds it.
-    for part in row_blocks(len(X), X.shape[1]):
-        scale, _ = model.row_scales(X[part])
-        # Scaling by a power of two besides adds no rounding.
-        np.multiply(X[part], scale[:, None] / unit, out=out[part], dtype=np.float64)
-        np.trunc(out[part], out=out[part])
-        out[part] *= unit
-        norms[part] = measure(out[part])
-    return out, norms
+            _truncate_in_place(data[entries], self.unit)
+        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
 
 
 def _truncate_in_place(values, unit):

@@ -7,12 +7,9 @@ T_eff released gradients instead of T (Bok, Su, Altschuler 2024). It holds for t
 so nothing else may leave.
 """
 
-import math
-
-import numpy as np
-
+from dpsk._oracle.one_shot import finite
 from dpsk._oracle.row_sums import RowSums
-from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.sensitivity import contraction
 
 __all__ = ["LastIterateOracle"]
@@ -28,23 +25,22 @@ class LastIterateOracle:
     declared : LastIterate
     noise_multiplier : float
         Noise on the sum of gradients in each step over the clip norm.
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
+    releases : Releases
     """
 
     arithmetic = "snapped"
 
     @classmethod
-    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
-        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
-        sums = RowSums(problem.model, problem.loss, rows, clip_norm)
-        return cls(sums, declared, noise_multiplier, stream, ledger)
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        sums = RowSums(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, sums, declared, noise_multiplier, stream, ledger):
-        self._sums, self._declared = sums, declared
+    def __init__(self, sums, declared, noise_multiplier, releases):
+        self._sums, self._declared, self._releases = sums, declared, releases
         self._event = declared(noise_multiplier)
         self._noise_std = noise_multiplier * sums.clip_norm * sums.rounding
-        self._stream, self._ledger = stream, ledger
 
     def descend(self, theta, penalty):
         """Return the last iterate of the declared noisy descent from `theta`.
@@ -65,15 +61,19 @@ class LastIterateOracle:
             If the steps are not known to contract; nothing has been drawn then.
         """
         self._check(penalty)
-        self._ledger.charge(self._event)
         step, n_samples = self._declared.step, self._sums.n_samples
-        for _ in range(self._declared.steps):
-            noise = self._noise_std * samplers.standard_normal(self._stream, theta.shape)
-            gradient = (self._sums.gradient(theta) + noise) / n_samples
-            theta = theta - step * (gradient + penalty.gradient(theta))
-        # Rounding what is released costs nothing and hides the last bits.
-        unit = 2.0 ** (math.floor(math.log2(step * self._noise_std / n_samples)) - 30)
-        return np.rint(np.where(np.isfinite(theta), theta, 0.0) / unit) * unit
+
+        def descended(inside):
+            point = theta
+            for _ in range(self._declared.steps):
+                noise = self._noise_std * inside.normal(point.shape)
+                gradient = (self._sums.gradient(point) + noise) / n_samples
+                point = point - step * (gradient + penalty.gradient(point))
+            return finite(point)
+
+        # Every step has its own noise, so the end needs no more; its last bits tell nothing.
+        unit = float_unit(step * self._noise_std / n_samples)
+        return self._releases.hidden(self._event, descended, unit)
 
     def _check(self, penalty):
         sums, declared = self._sums, self._declared

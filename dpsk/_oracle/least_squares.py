@@ -13,11 +13,10 @@ import math
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.preconditioner import entering_rows
-from dpsk._oracle.grid_sums import exact_bits
-from dpsk._oracle.moments import symmetric_noise
-from dpsk._privacy.noise import samplers
+from dpsk._oracle.release import Part
+from dpsk._privacy.noise.grids import exact_bits
 
 __all__ = ["LeastSquaresOracle"]
 
@@ -29,27 +28,26 @@ class LeastSquaresOracle:
     ----------
     model : LinearModel
         With a scalar prediction.
-    rows : Rows
+    rows : RowSource
         Targets are clipped to [-1, 1].
     declared : OneRelease
     noise_multiplier : float
         1 / mu.
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
+    releases : Releases
     """
 
     arithmetic = "grid"
 
     @classmethod
-    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
-        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
-        return cls(problem.model, rows, declared, noise_multiplier, stream, ledger)
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        return cls(context.problem.model, context.rows, context.declared,
+                   context.noise_multiplier, context.releases)
 
-    def __init__(self, model, rows, declared, noise_multiplier, stream, ledger):
-        self._model, self._rows = model, rows
+    def __init__(self, model, rows, declared, noise_multiplier, releases):
+        self._model, self._rows, self._releases = model, rows, releases
         self._event = declared(noise_multiplier)
         self._spread = math.sqrt(4.5) * noise_multiplier
-        self._stream, self._ledger = stream, ledger
 
     @property
     def n_samples(self):
@@ -63,37 +61,40 @@ class LeastSquaresOracle:
 
     def moments(self):
         """Return the noisy sums ``A`` (p, p), symmetric, and ``b`` (p,)."""
-        self._ledger.charge(self._event)
         row_unit, target_unit = self._units()
-        size, n_features = self._model.shape[0], self._model.n_features
-        matrix, vector = np.zeros((size, size)), np.zeros(size)
-        for part in row_blocks(len(self._rows), size):
-            # In whole units every sum of products is exact, so no rounding shows the rows.
-            rows, targets = self._entering(part)
-            rows, targets = np.trunc(rows / row_unit), np.trunc(targets / target_unit)
-            matrix += rows.T @ rows
-            vector += rows.T @ targets
-        matrix += symmetric_noise(self._stream, size, self.matrix_noise_std / row_unit**2)
-        matrix *= row_unit**2
-        scale = self._spread * self._model.radius / (row_unit * target_unit)
-        vector += np.rint(scale * samplers.standard_normal(self._stream, (size,)))
-        if n_features < size and self._rows.weights is None:
+        radius, size = self._model.radius, self._model.shape[0]
+
+        def summed(inside):
+            matrix, vector = np.zeros((size, size)), np.zeros(size)
+            for part in row_blocks(len(self._rows), size):
+                # In whole units every sum of products is exact, so no rounding shows the rows.
+                rows, targets = self._entering(self._rows.take(part))
+                rows, targets = np.trunc(rows / row_unit), np.trunc(targets / target_unit)
+                matrix += rows.T @ rows
+                vector += rows.T @ targets
+            return matrix * row_unit**2, vector * (row_unit * target_unit)
+
+        matrix, vector = self._releases(
+            self._event, summed,
+            Part(self._spread, radius**2, "symmetric_normal", row_unit**2),
+            Part(self._spread, radius, unit=row_unit * target_unit))
+        if self._model.fit_intercept and self._rows.weights is None:
             # The count of rows is public.
             matrix[-1, -1] = len(self._rows)
-        return matrix, vector * (row_unit * target_unit)
+        return matrix, vector
 
-    def _entering(self, part):
+    def _entering(self, block):
         """Return rows and targets, weighted, then bounded."""
-        rows = entering_rows(self._model, self._rows.X[part])
-        targets = np.clip(self._rows.y[part].astype(np.float64), -1.0, 1.0)
-        if self._rows.weights is not None:
-            roots = np.sqrt(self._rows.bounded_weights[part])
+        rows = entering_rows(self._model, block.X)
+        targets = np.clip(block.y.astype(np.float64), -1.0, 1.0)
+        if block.weights is not None:
+            roots = np.sqrt(block.bounded_weights)
             targets = np.clip(targets * roots, -1.0, 1.0)
             rows *= roots[:, None]
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-            longest = self._model.radius * HEADROOM
-            rows *= np.minimum(1.0, longest / np.maximum(norms, 1e-300))[:, None]
-            rows[~np.isfinite(norms)] = 0.0
+            factors = clip_factors(norms, self._model.radius * HEADROOM)
+            rows *= factors[:, None]
+            rows[factors == 0.0] = 0.0
         # One that is no number would make a sum that is none, which no noise hides.
         targets[np.isnan(targets)] = 0.0
         return rows, targets

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-__all__ = ["SINGLE_HEADROOM", "NetworkSums", "clip_factors", "short_blocks"]
+from dpsk._models.clipping import clip_factors
+
+__all__ = ["SHORT_BLOCK", "SINGLE_HEADROOM", "NetworkSums", "bounded_factors"]
 
 #: Rows of one pass: float32 sums over more would lose more than the head-room.
-_BLOCK = 512
+SHORT_BLOCK = 512
 #: Margin for the rounding of single-precision norms and sums, and for how a row can change it.
 SINGLE_HEADROOM = 1.0 - 2.0**-8
 #: Longer gradients could overflow a float32 sum of a block; smaller factors lose bits in it.
@@ -22,7 +24,7 @@ class NetworkSums:
     ----------
     model : MLP
     loss : Loss
-    rows : Rows
+    rows : RowSource
         Dense.
     clip_norm : float
         Finite; a row whose gradient is not finite enters as zero.
@@ -35,7 +37,7 @@ class NetworkSums:
         self.model = model
         self.loss = loss
         self.n_samples = len(rows)
-        self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
+        self._rows = rows
         self._clip_norm = clip_norm
 
     @property
@@ -54,51 +56,28 @@ class NetworkSums:
         """
         total = np.zeros(self.model.shape)
         theta = theta.astype(np.float32)
-        for part in short_blocks(self.n_samples, rows):
-            self._add(theta, part, total)
+        for part in self._rows.parts(SHORT_BLOCK, rows):
+            self._add(theta, self._rows.take(part), total)
         return total
 
     def _add(self, theta, rows, total):
         """Add the clipped gradients of a block of rows."""
-        forward = self.model.forward(theta, self._X[rows])
-        dz = self.loss.gradient(self._y[rows], forward.raw.copy())
-        if self._weights is not None:
-            weights = self._weights[rows]
+        forward = self.model.forward(theta, rows.X)
+        dz = self.loss.gradient(rows.y, forward.raw.copy())
+        weights = rows.bounded_weights
+        if weights is not None:
             dz *= weights if dz.ndim == 1 else weights[:, None]
         forward.backward(dz)
-        factors = clip_factors(forward.square_norms(), self._clip_norm)
+        factors = bounded_factors(forward.square_norms(), self._clip_norm)
         forward.drop(factors == 0.0)
         forward.add_gradient(factors, total)
 
 
-def short_blocks(n_samples, rows, length=_BLOCK):
-    """Yield indices of rows in blocks, by default such as single-precision sums can bear.
-
-    Parameters
-    ----------
-    n_samples : int
-    rows : ndarray of int or None
-        The rows to walk over; None for all.
-    length : int
-        Of a block.
-
-    Yields
-    ------
-    part : slice or ndarray of int
-    """
-    count = n_samples if rows is None else len(rows)
-    for start in range(0, count, length):
-        part = slice(start, min(count, start + length))
-        yield part if rows is None else rows[part]
-
-
-def clip_factors(square_norms, clip_norm, headroom=SINGLE_HEADROOM):
+def bounded_factors(square_norms, clip_norm, headroom=SINGLE_HEADROOM):
     """Return what scales gradients to norm at most `clip_norm`, and at most 2^100.
 
     It is zero for those that are not finite, or too long for a factor of full precision.
     """
-    bound = min(clip_norm, _LONGEST) * headroom
     with np.errstate(all="ignore"):
-        factors = np.minimum(1.0, bound / np.sqrt(square_norms))
-        kept = np.isfinite(square_norms) & (factors >= _LEAST_FACTOR)
-    return np.where(kept, factors, 0.0)
+        norms = np.sqrt(square_norms)
+    return clip_factors(norms, min(clip_norm, _LONGEST) * headroom, _LEAST_FACTOR)

@@ -20,11 +20,12 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dpsk._oracle.output import noised
+from dpsk._oracle.one_shot import finite, steps_to_certify
+from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
-from dpsk._privacy.noise import samplers
+from dpsk._privacy.sensitivity import REPLACE_ONE
 
-__all__ = ["ObjectiveOracle", "determinant_loss", "steps_that_suffice"]
+__all__ = ["ObjectiveOracle", "determinant_loss"]
 
 #: Beyond so many coordinates a factorisation costs more than the steps that it saves.
 _MOST_COORDINATES = 500
@@ -42,18 +43,6 @@ def determinant_loss(smoothness, ridge, n_samples):
     return math.log1p(smoothness / (n_samples * ridge))
 
 
-def steps_that_suffice(smoothness, ridge, start, tolerance):
-    """Return how many accelerated steps reach a gradient of norm `tolerance` on any data.
-
-    The excess falls by ``1 - 1 / sqrt(kappa)`` a step from at most ``start^2 / ridge``,
-    `start` being the gradient's norm at the start, and half the squared norm of a gradient is
-    at most the curvature times the excess.
-    """
-    kappa = (smoothness + ridge) / ridge
-    needed = math.sqrt(kappa) * math.log(2.0 * kappa * (start / tolerance) ** 2)
-    return max(1, math.ceil(needed))
-
-
 class ObjectiveOracle:
     """Minimise a noisy objective and release the result once.
 
@@ -66,23 +55,22 @@ class ObjectiveOracle:
         Holds the rows and clips their gradients.
     declared : PerturbedObjective
     noise_multiplier : float
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
+    releases : Releases
     """
 
     arithmetic = "snapped"
 
     @classmethod
-    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
-        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
-        sums = RowSums(problem.model, problem.loss, rows, clip_norm)
-        return cls(sums, declared, noise_multiplier, stream, ledger)
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        sums = RowSums(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, sums, declared, noise_multiplier, stream, ledger):
-        self._sums, self._declared = sums, declared
+    def __init__(self, sums, declared, noise_multiplier, releases):
+        self._sums, self._declared, self._releases = sums, declared, releases
         self._events = declared.releases(noise_multiplier)
         self._noise_multiplier = noise_multiplier
-        self._stream, self._ledger = stream, ledger
         self._rounding = self._rounding_bound()
         # Nobody can certify less than rounding hides.
         self._tolerance = max(declared.tolerance, self._rounding)
@@ -108,12 +96,12 @@ class ObjectiveOracle:
         """
         self._check(penalty)
         declared = self._declared
-        for event in self._events:
-            self._ledger.charge(event)
-        found = self._minimiser(theta, self._linear_term(theta.shape))
         missed = self._tolerance + self._rounding
-        return noised(found, 2.0 * missed / declared.ridge, 1.0 / declared.tail, declared.pure,
-                      self._stream)
+        part = Part(1.0 / declared.tail, REPLACE_ONE * missed / declared.ridge,
+                    "gamma_norm" if declared.pure else "standard_normal")
+        return self._releases(
+            self._events, lambda inside: finite(self._minimiser(theta, self._pull(inside, theta))),
+            part)
 
     def _check(self, penalty):
         sums, declared = self._sums, self._declared
@@ -145,14 +133,11 @@ class ObjectiveOracle:
         terms = (sums.n_samples + 8.0) * sums.clip_norm + 4.0 * (ridge * reach + pull)
         return _UNIT * (predictions + terms)
 
-    def _linear_term(self, shape):
+    def _pull(self, inside, theta):
         """Draw ``b / n``."""
+        draw = inside.gamma_norm if self._declared.pure else inside.normal
         scale = self._noise_multiplier * self._sums.clip_norm
-        if self._declared.pure:
-            noise = samplers.gamma_norm_noise(self._stream, shape, scale)
-        else:
-            noise = scale * samplers.standard_normal(self._stream, shape)
-        return noise / self._sums.n_samples
+        return scale * draw(theta.shape) / self._sums.n_samples
 
     def _minimiser(self, theta, linear):
         """Return a point at which the gradient's norm is at most the tolerance."""
@@ -215,7 +200,7 @@ class ObjectiveOracle:
         root = math.sqrt(step * ridge)
         momentum = (1.0 - root) / (1.0 + root)
         point = theta
-        for _ in range(steps_that_suffice(sums.smoothness, ridge, start, tolerance)):
+        for _ in range(steps_to_certify(sums.smoothness, ridge, start, tolerance)):
             gradient = self._gradient(point, linear)
             if np.linalg.norm(gradient) <= tolerance:
                 return point

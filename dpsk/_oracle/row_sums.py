@@ -3,29 +3,19 @@
 import math
 
 import numpy as np
-from scipy import sparse
 
-from dpsk._data.source import Rows
-from dpsk._models.linear import HEADROOM, absolute_sums
-from dpsk._models.linear_pass import SHORTEST
+from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
+from dpsk._models.linear import absolute_sums
+from dpsk._oracle.release import rounding_margin
 
-__all__ = ["RowSums", "rounding_margin"]
+__all__ = ["RowSums"]
 
 # Large enough for threaded matrix-vector products, small enough for a cache to keep a block from
 # its predictions to its gradient.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
-_LEAST_FACTOR = np.finfo(np.float64).tiny
 # Distance of the predictions that a second derivative is taken between.
 _APART = 1e-5
-
-
-def rounding_margin(n_rows):
-    """Return what the sensitivity of a sum of `n_rows` terms, added in any order, grows by.
-
-    Each of two neighbouring sums may be off by ``n u`` times the sum of the terms' norms.
-    """
-    return 1.0 + n_rows**2 * 2.0**-53
 
 
 class RowSums:
@@ -39,7 +29,7 @@ class RowSums:
     ----------
     model : LinearModel
     loss : Loss
-    rows : Rows
+    rows : RowSource
     clip_norm : float
         Enforced whatever the loss claims of its slope.
     order : {1, 2}
@@ -60,15 +50,13 @@ class RowSums:
         self.loss = loss
         self.n_samples = len(rows)
         self._clip_norm, self._order = clip_norm, order
-        rows = rows.clipped_by(model)
-        self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
-        self._weight_bound = rows.weight_bound
-        self._scale, norms = self._enter(rows)
+        self._rows = rows.clipped_by(model)
+        self._block = self._block_size()
+        self._scale, norms = self._enter()
         # The squares of shorter rows underflow: their norms may be off, and are no larger.
         np.maximum(norms, SHORTEST, out=norms)
         with np.errstate(over="ignore"):
             self._limits = np.divide(clip_norm * HEADROOM, norms, out=norms)
-        self._block = self._block_size()
 
     @property
     def clip_norm(self):
@@ -78,18 +66,18 @@ class RowSums:
     @property
     def clips(self):
         """bool : whether the clip may change a gradient, by what loss and model imply."""
-        implied = self._weight_bound * self.loss.lipschitz * self.model.radius
+        implied = self._rows.weight_bound * self.loss.lipschitz * self.model.radius
         return self.clip_norm * HEADROOM < implied
 
     @property
     def smoothness(self):
         """float : smoothness of one row's loss in theta; clipping does not increase it."""
-        return self._weight_bound * self.loss.smoothness * self.model.radius**2
+        return self._rows.weight_bound * self.loss.smoothness * self.model.radius**2
 
     @property
     def risk_at_zero(self):
         """float : bound on the mean loss at theta = 0."""
-        return self._weight_bound * self.loss.at_zero(self.model.n_outputs)
+        return self._rows.weight_bound * self.loss.at_zero(self.model.n_outputs)
 
     @property
     def rounding(self):
@@ -137,7 +125,7 @@ class RowSums:
         for block in self._blocks(None):
             X, _, scale, _, _ = self._take(block)
             raw[block] = self.model.predict_raw(theta, X, scale).reshape(-1, raw.shape[1])
-        return Rows(raw, self._y, self._weights, self._weight_bound, owned=True)
+        return self._rows.with_features(raw)
 
     def hessian(self, theta):
         """Return the Hessian of the sum of clipped losses at `theta`, roughly, float64.
@@ -156,19 +144,27 @@ class RowSums:
 
     def _block_size(self):
         """Return how many rows are read at a time; it follows from public facts."""
-        X = self._X
-        if not sparse.issparse(X):
-            return max(1, _BLOCK_BYTES // (8 * X.shape[1]))
+        rows = self._rows
+        if not rows.is_sparse:
+            return max(1, _BLOCK_BYTES // (8 * rows.n_features))
         # Slices are copies, which pay only where blocks save as much elsewhere.
-        copied = self.loss.vector_output or X.dtype != np.float64
-        return max(_CSR_ROWS, X.shape[1]) if copied else self.n_samples
+        copied = self.loss.vector_output or rows.dtype != np.float64
+        return max(_CSR_ROWS, rows.n_features) if copied else self.n_samples
 
-    def _enter(self, rows):
+    def _enter(self):
         """Return the scale of every row and the norm with which it then enters."""
-        scale, norms = self.model.row_scales(rows.X)
+        scale, norms = np.empty(self.n_samples), np.empty(self.n_samples)
+        for part in self._rows.blocks(self._block):
+            X = self._rows.take(part).X
+            scale[part], norms[part] = self.model.row_scales(X)
+            norms[part] = self._entering(X, scale[part], norms[part])
+        return scale, norms
+
+    def _entering(self, X, scale, norms):
+        """Return the norms, by this clip's measure, of scaled rows as they enter."""
         if self._order == 1:
-            norms = absolute_sums(rows.X, scale)
-        return scale, self.model.entering_norms(norms, self._order)
+            norms = absolute_sums(X, scale)
+        return self.model.entering_norms(norms, self._order)
 
     def _lengths(self, dz):
         """Return the norms of vectors of derivatives, shape (n,)."""
@@ -195,11 +191,7 @@ class RowSums:
         lengths = self._lengths(dz)
         # The squares of shorter derivatives underflow: those are not longer than this.
         np.maximum(lengths, SHORTEST, out=lengths)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factors = np.where(lengths > limits, limits / lengths, 1.0)
-        # One with too few bits to keep the bound: drop the row.
-        factors[factors < _LEAST_FACTOR] = 0.0
-        dz *= factors[:, None]
+        dz *= clip_factors(lengths, limits)[:, None]
         return dz
 
     def _derivatives(self, theta, part):
@@ -210,20 +202,11 @@ class RowSums:
 
     def _blocks(self, rows):
         """Yield slices of the table where all rows are read, else parts of the indices."""
-        if rows is None:
-            for start in range(0, self.n_samples, self._block):
-                yield slice(start, start + self._block)
-        else:
-            for start in range(0, len(rows), self._block):
-                yield rows[start:start + self._block]
+        return self._rows.parts(self._block, rows)
 
     def _take(self, block):
         """Return (X, y, scale, limits, weights) of a block, as views where it is a slice."""
-        if isinstance(block, slice):
-            X = self._X if block.stop >= self.n_samples and block.start == 0 else self._X[block]
-        else:
-            X = self._X[block] if sparse.issparse(self._X) else self._X.take(block, axis=0)
+        rows = self._rows.take(block)
         scale = None if self._scale is None else self._scale[block]
-        weights = None if self._weights is None else self._weights[block]
-        X = X if X.dtype == np.float64 else X.astype(np.float64)
-        return X, self._y[block], scale, self._limits[block], weights
+        X = rows.X if rows.dtype == np.float64 else rows.X.astype(np.float64)
+        return X, rows.y, scale, self._limits[block], rows.bounded_weights

@@ -3,9 +3,8 @@
 
 import numpy as np
 
-from dpsk._oracle.row_sums import rounding_margin
+from dpsk._oracle.release import Part
 from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._privacy.noise import samplers
 
 __all__ = ["SaddleOracle"]
 
@@ -21,39 +20,28 @@ class SaddleOracle:
     sums : SaddleSums
     declared : JointSums
     noise_multiplier : float
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
+    releases : Releases
     """
 
     arithmetic = "float"
 
     @classmethod
-    def open(cls, problem, declared, clips, rows, noise_multiplier, stream, ledger):
-        """Return an oracle over `rows`.
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`, whose clips are (primal, dual)."""
+        problem = context.problem
+        sums = SaddleSums(problem.model, problem.loss, context.rows, *context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
-        Parameters
-        ----------
-        problem : object with model and loss
-        declared : JointSums
-        clips : (float, float)
-            Of the primal and of the dual gradient of one row.
-        rows : Rows
-        noise_multiplier : float
-        stream : EntropyStream or KeyedStream
-        ledger : Ledger
-        """
-        sums = SaddleSums(problem.model, problem.loss, rows, *clips)
-        return cls(sums, declared, noise_multiplier, stream, ledger)
-
-    def __init__(self, sums, declared, noise_multiplier, stream, ledger):
+    def __init__(self, sums, declared, noise_multiplier, releases):
         batches, share = declared.batches, declared.dual_share
-        self._sums, self._stream, self._ledger = sums, stream, ledger
+        self._sums, self._releases = sums, releases
         self._event = batches.release(noise_multiplier)
-        unit = noise_multiplier * rounding_margin(batches.largest_size(sums.n_samples))
-        self._primal_std = unit * sums.primal_clip / np.sqrt(1.0 - share)
-        self._dual_std = unit * sums.dual_clip / np.sqrt(share)
+        most = batches.largest_size(sums.n_samples)
+        self._parts = (
+            Part(noise_multiplier / np.sqrt(1.0 - share), sums.primal_clip, terms=most),
+            Part(noise_multiplier / np.sqrt(share), sums.dual_clip, terms=most))
         self._divisor = batches.expected_size(sums.n_samples)
-        self._batches = batches.batches(stream, sums.n_samples, declared.count)
+        self._batches = releases.batches(batches, sums.n_samples, declared.count)
 
     def gradients(self, primal, dual):
         """Return the noisy mean gradients at public points.
@@ -72,12 +60,9 @@ class SaddleOracle:
         RuntimeError
             If more answers are asked for than were declared.
         """
-        self._ledger.charge(self._event)
-        answers = self._sums.gradients(primal, dual, next(self._batches))
-        for answer, std in zip(answers, (self._primal_std, self._dual_std), strict=True):
-            answer += std * samplers.standard_normal(self._stream, answer.shape)
-            answer /= self._divisor
-        return answers
+        return self._releases(
+            self._event, lambda inside: self._sums.gradients(primal, dual, inside.rows),
+            *self._parts, divisor=self._divisor, batches=self._batches)
 
     @property
     def dual_set(self):

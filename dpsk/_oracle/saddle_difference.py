@@ -3,9 +3,9 @@
 
 import numpy as np
 
-from dpsk._oracle.row_sums import rounding_margin
+from dpsk._oracle.release import Part
 from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._privacy.noise import samplers
+from dpsk._privacy.sensitivity import REPLACE_ONE
 
 __all__ = ["SaddleDifferenceOracle"]
 
@@ -29,30 +29,30 @@ class SaddleDifferenceOracle:
     slopes : (float, float)
         C2 and C3.
     noise_multiplier : float
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
+    releases : Releases
     """
 
     arithmetic = "float"
 
     @classmethod
-    def open(cls, problem, declared, clips, rows, noise_multiplier, stream, ledger):
-        """Return an oracle over `rows`; `clips` is (primal, dual, C2, C3)."""
-        sums = SaddleSums(problem.model, problem.loss, rows, *clips[:2])
-        return cls(sums, declared, clips[2:], noise_multiplier, stream, ledger)
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`; clips are (primal, dual, C2, C3)."""
+        problem, clips = context.problem, context.clip
+        sums = SaddleSums(problem.model, problem.loss, context.rows, *clips[:2])
+        return cls(sums, context.declared, clips[2:], context.noise_multiplier,
+                   context.releases)
 
-    def __init__(self, sums, declared, slopes, noise_multiplier, stream, ledger):
-        self._sums, self._slopes = sums, slopes
-        self._stream, self._ledger = stream, ledger
+    def __init__(self, sums, declared, slopes, noise_multiplier, releases):
+        self._sums, self._slopes, self._releases = sums, slopes, releases
         self._open = {}
         for name in ("dual", "base", "difference"):
             kind = getattr(declared, name)
-            multiplier = kind.ratio * noise_multiplier
-            margin = rounding_margin(kind.batches.largest_size(sums.n_samples))
+            multiplier, n_samples = kind.ratio * noise_multiplier, sums.n_samples
             self._open[name] = (
-                kind.batches.release(multiplier), multiplier * margin,
-                kind.batches.expected_size(sums.n_samples),
-                kind.batches.batches(stream, sums.n_samples, kind.count))
+                kind.batches.release(multiplier), multiplier,
+                kind.batches.largest_size(n_samples), {
+                    "divisor": kind.batches.expected_size(n_samples),
+                    "batches": releases.batches(kind.batches, n_samples, kind.count)})
 
     def dual_gradient(self, primal, dual):
         """Return a noisy mean dual gradient at public points, like `dual`."""
@@ -82,17 +82,14 @@ class SaddleDifferenceOracle:
             return np.zeros(self._sums.primal_size)
         clip = self._sums.primal_clip
         bound = _MARGIN * (self._slopes[0] * moved[0] + self._slopes[1] * moved[1])
-        bound = max(min(2.0 * clip, bound), _LEAST_SHARE * clip)
+        bound = max(min(REPLACE_ONE * clip, bound), _LEAST_SHARE * clip)
         return self._answer("difference", bound,
                             lambda rows: self._sums.differences(new, old, bound, rows))
 
     def _answer(self, name, clip, summed):
-        event, scale, divisor, batches = self._open[name]
-        self._ledger.charge(event)
-        answer = summed(next(batches))
-        answer += scale * clip * samplers.standard_normal(self._stream, answer.shape)
-        answer /= divisor
-        return answer
+        event, multiplier, terms, settings = self._open[name]
+        return self._releases(event, lambda inside: summed(inside.rows),
+                              Part(multiplier, clip, terms=terms), **settings)
 
     @property
     def dual_set(self):

@@ -1,10 +1,9 @@
 """Sums of clipped gradients of both blocks of a saddle loss: sensitive, for oracles only."""
 
 import numpy as np
-from scipy import sparse
 
-from dpsk._models.linear import HEADROOM
-from dpsk._oracle.network_sums import SINGLE_HEADROOM, clip_factors, short_blocks
+from dpsk._models.clipping import HEADROOM
+from dpsk._oracle.network_sums import SHORT_BLOCK, SINGLE_HEADROOM, bounded_factors
 
 __all__ = ["SaddleSums"]
 
@@ -22,7 +21,7 @@ class SaddleSums:
     ----------
     model : MLP or LinearModel
     loss : SaddleLoss
-    rows : Rows
+    rows : RowSource
         Those of a network are dense. Those of a linear model enter scaled into its ball.
     primal_clip, dual_clip : float
     """
@@ -33,9 +32,9 @@ class SaddleSums:
         self.model, self.loss = model, loss
         self.n_samples = len(rows)
         self.primal_size = model.dimension + loss.n_extra
-        rows = rows.clipped_by(model) if model.is_linear else rows
-        self._X, self._y, self._weights = rows.X, rows.y, rows.bounded_weights
-        self._bounds = model.row_scales(rows.X) if model.is_linear else None
+        self._rows = rows.clipped_by(model) if model.is_linear else rows
+        self._length = self._block_length()
+        self._bounds = self._row_scales() if model.is_linear else None
         self.primal_clip, self.dual_clip = primal_clip, dual_clip
         self._headroom = HEADROOM if model.is_linear else SINGLE_HEADROOM
 
@@ -54,8 +53,8 @@ class SaddleSums:
         primal_sum, dual_sum : ndarray of float64
         """
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
-        for part in self._blocks(rows):
-            forward, d_extra, d_dual = self._differentiated(primal, dual, part)
+        for block in self._blocks(rows):
+            forward, d_extra, d_dual = self._differentiated(primal, dual, *block)
             factors = self._factors(forward, d_extra, self.primal_clip)
             self._add(forward, d_extra, factors, sums[0])
             sums[1][:] += _clipped_sum(d_dual, self.dual_clip)
@@ -64,9 +63,9 @@ class SaddleSums:
     def dual_gradient(self, primal, dual, rows=None):
         """Return the sum of clipped dual gradients, like `dual`."""
         total = np.zeros(self.loss.dual_set.size)
-        for part in self._blocks(rows):
-            raw = self._forward(primal, part).raw.astype(np.float64)
-            d_dual = self._weighted(self._loss_gradients(primal, dual, raw, part)[2], part)
+        for block in self._blocks(rows):
+            raw = self._forward(primal, *block).raw.astype(np.float64)
+            d_dual = self._loss_gradients(primal, dual, raw, block[1])[2]
             total += _clipped_sum(d_dual, self.dual_clip)
         return total
 
@@ -85,9 +84,9 @@ class SaddleSums:
         primal_sum : ndarray of float64, shape (primal_size,)
         """
         total = np.zeros(self.primal_size)
-        for part in self._blocks(rows):
-            there, there_extra, _ = self._differentiated(*new, part)
-            here, here_extra, _ = self._differentiated(*old, part)
+        for block in self._blocks(rows):
+            there, there_extra, _ = self._differentiated(*new, *block)
+            here, here_extra, _ = self._differentiated(*old, *block)
             there_factors = self._factors(there, there_extra, self.primal_clip)
             here_factors = self._factors(here, here_extra, self.primal_clip)
             # Norm and sum are of one change a row: two sums would round as their terms do.
@@ -96,41 +95,48 @@ class SaddleSums:
             self._add(change, extra, self._factors(change, extra, clip), total)
         return total
 
-    def _blocks(self, rows):
-        if self._bounds is None:
-            return short_blocks(self.n_samples, rows)
+    def _block_length(self):
+        if not self.model.is_linear:
+            return SHORT_BLOCK
         # Sums of a linear model are of double precision, which bears blocks of any length.
-        width = self._X.shape[1]
-        length = (max(_CSR_ROWS, width) if sparse.issparse(self._X)
-                  else max(1, _ENTRIES // width))
-        return short_blocks(self.n_samples, rows, length)
+        width = self._rows.n_features
+        return max(_CSR_ROWS, width) if self._rows.is_sparse else max(1, _ENTRIES // width)
 
-    def _forward(self, primal, part):
+    def _row_scales(self):
+        """Return the factor by which every row is scaled, and the norm it then has."""
+        scale, norms = np.empty(self.n_samples), np.empty(self.n_samples)
+        for part in self._rows.blocks(self._length):
+            scale[part], norms[part] = self.model.row_scales(self._rows.take(part).X)
+        return scale, norms
+
+    def _blocks(self, chosen):
+        """Yield where the rows of each block are, and the rows."""
+        for part in self._rows.parts(self._length, chosen):
+            yield part, self._rows.take(part)
+
+    def _forward(self, primal, part, rows):
         theta = primal[:self.model.dimension]
-        whole = isinstance(part, slice) and part.stop - part.start == self.n_samples
-        X = self._X if whole else self._X[part]
         if self._bounds is None:
-            return self.model.forward(theta, X)
+            return self.model.forward(theta, rows.X)
         scale, norms = self._bounds
-        return self.model.forward(theta, X.astype(np.float64, copy=False), scale[part],
+        return self.model.forward(theta, rows.X.astype(np.float64, copy=False), scale[part],
                                   norms[part])
 
-    def _loss_gradients(self, primal, dual, raw, part):
+    def _loss_gradients(self, primal, dual, raw, rows):
+        """Return the rows' weighted derivatives in the prediction, extra and dual numbers."""
         extra = primal[self.model.dimension:]
-        return self.loss.gradients(self._y[part], raw, extra, dual)
+        derivatives = self.loss.gradients(rows.y, raw, extra, dual)
+        weights = rows.bounded_weights
+        if weights is None:
+            return derivatives
+        return tuple(derivative * (weights if derivative.ndim == 1 else weights[:, None])
+                     for derivative in derivatives)
 
-    def _weighted(self, derivative, part):
-        if self._weights is None:
-            return derivative
-        weights = self._weights[part]
-        return derivative * (weights if derivative.ndim == 1 else weights[:, None])
-
-    def _differentiated(self, primal, dual, part):
+    def _differentiated(self, primal, dual, part, rows):
         """Return a pass carried back, and the rows' derivatives in extra and dual numbers."""
-        forward = self._forward(primal, part)
+        forward = self._forward(primal, part, rows)
         raw = forward.raw.astype(np.float64)
-        dz, d_extra, d_dual = (self._weighted(derivative, part) for derivative in
-                               self._loss_gradients(primal, dual, raw, part))
+        dz, d_extra, d_dual = self._loss_gradients(primal, dual, raw, rows)
         forward.backward(dz)
         return forward, d_extra, d_dual
 
@@ -149,7 +155,7 @@ class SaddleSums:
         clip : float
         """
         squares = change.square_norms() + np.einsum("ij,ij->i", extra, extra)
-        factors = clip_factors(squares, clip, self._headroom)
+        factors = bounded_factors(squares, clip, self._headroom)
         lost = factors == 0.0
         if lost.any():
             change.drop(lost)
@@ -160,6 +166,6 @@ class SaddleSums:
 def _clipped_sum(vectors, clip_norm):
     """Return the sum of rows clipped to a norm; rows that are not finite are left out."""
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    factors = clip_factors(squares, clip_norm, HEADROOM)
+    factors = bounded_factors(squares, clip_norm, HEADROOM)
     vectors[factors == 0.0] = 0.0
     return factors @ vectors

@@ -1,11 +1,11 @@
 """Rows of a network less their noisy mean."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsk._models import LinearModel
-from dpsk._oracle import MeanOracle
+from dpsk._models import MLP, LinearModel
+from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy import gdp
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
@@ -59,14 +59,31 @@ class Centring:
         return Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
                         "features as it enters the noisy mean; longer rows are scaled down")
 
-    def release(self, problem, rows, stream, ledger):
+    def release(self, problem, rows, releases):
         """Return the problem of rows that are bounded already, and the centred rows."""
-        means = MeanOracle(self._rows, rows.X, self.event(problem).mu, stream, ledger)
-        center = shrunk(means.mean(), means.noise_std, self._rows.data_norm)
-        self.center = center.astype(np.float32)
+        mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, releases)
+        self.center = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
         model = problem.model
-        rows = replace(rows, X=model.bounded(rows.X) - self.center)
+        rows = rows.mapped(CentredRows(model, self.center))
         return replace(problem, model=replace(model, data_norm=None)), rows
+
+
+@dataclass(frozen=True, eq=False)
+class CentredRows:
+    """Bounded rows of a network less their released mean."""
+
+    model: MLP
+    center: np.ndarray
+    dtype = np.float32
+
+    @property
+    def width(self):
+        """int : number of columns."""
+        return self.model.n_features
+
+    def dense(self, X, out):
+        """Write the rows of a block to `out`."""
+        np.subtract(self.model.bounded(X), self.center, out=out)
 
 
 def mean_budget(problem):

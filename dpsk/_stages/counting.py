@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsk._oracle import CountOracle
+from dpsk._oracle.statistics import noisy_counts
 from dpsk._privacy import gdp
 from dpsk._privacy.events import Gaussian
 
@@ -41,10 +41,10 @@ class Counting:
         """Return what the release costs."""
         return Gaussian(count_budget(problem))
 
-    def release(self, problem, rows, stream, ledger):
+    def release(self, problem, rows, releases):
         """Return the problem with the loss of the noisy shares, and the rows."""
-        oracle = CountOracle(self._groups, self._n_groups, self.event(problem).mu, stream, ledger)
-        self.shares = shares(oracle.counts(), problem.n_samples)
+        counts = noisy_counts(self._groups, self._n_groups, self.event(problem).mu, releases)
+        self.shares = shares(counts, problem.n_samples)
         return replace(problem, loss=self._make_loss(self.shares)), rows
 
 

@@ -1,15 +1,20 @@
 """Rows mapped by the inverse root of their noisy second moment."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from dpsk._models import Preconditioner
-from dpsk._oracle import MomentOracle, thresholded, whitening
+from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy import gdp
 from dpsk._privacy.events import Gaussian
 
-__all__ = ["MOST_COLUMNS", "Whitening", "moment_budget", "whitening_floor", "whitening_pays"]
+__all__ = ["MOST_COLUMNS", "Whitening", "inverse_root", "moment_budget", "thresholded",
+           "whitening_floor", "whitening_pays"]
+
+#: A covariance is kept where it stands this many standard deviations of noise above zero.
+_DEVIATIONS = 3.0
 
 #: Share of mu^2 spent on the second moment.
 _SHARE = 0.2
@@ -43,20 +48,21 @@ class Whitening:
         """Return what the release costs."""
         return Gaussian(moment_budget(problem))
 
-    def release(self, problem, rows, stream, ledger):
+    def release(self, problem, rows, releases):
         """Return the problem with what is known of whitened rows, and the whitened rows."""
-        moments = MomentOracle(self._model, rows.X, self.event(problem).mu, stream, ledger)
-        noisy = moments.second_moment()
-        moment, entries = thresholded(noisy, moments.noise_std, self._model.fit_intercept)
-        floor = whitening_floor(moments.noise_std, entries, problem.loss, self._model.data_norm)
-        matrix, directions = whitening(moment, floor)
+        model, mu = self._model, self.event(problem).mu
+        noisy = noisy_second_moment(model, rows, mu, releases)
+        noise_std = second_moment_noise(model, len(rows), mu)
+        moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
+        floor = whitening_floor(noise_std, entries, problem.loss, model.data_norm)
+        matrix, directions = inverse_root(moment, floor)
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
         keeps_length = problem.loss.keeps_length
         # The usual row that keeps its length then has about norm 1.
         self.matrix = matrix / np.sqrt(directions) if keeps_length else matrix
-        mapped = Preconditioner(self._model, self.matrix, keeps_length).transform(rows.X)
+        rows = rows.mapped(Preconditioner(model, self.matrix, keeps_length))
         problem = replace(problem, directions=directions, unevenness=max(1.0, left))
-        return problem, replace(rows, X=mapped, owned=True)
+        return problem, rows
 
 
 def moment_budget(problem):
@@ -85,3 +91,60 @@ def whitening_pays(problem, is_sparse):
     if is_sparse or penalised or columns > MOST_COLUMNS + 1 or problem.delta == 0:
         return False
     return columns < problem.n_samples * gdp.mu(problem.epsilon, problem.delta)
+
+
+def thresholded(moment, noise_std, fit_intercept):
+    """Return a noisy moment without the covariances that noise alone explains.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (p, p)
+        Released, symmetric; the last row belongs to the constant if there is one.
+    noise_std : float
+        Of the noise on the diagonal.
+    fit_intercept : bool
+
+    Returns
+    -------
+    moment : ndarray of shape (p, p)
+    entries : float
+        How many entries a row keeps on average.
+
+    References
+    ----------
+    Bickel, Levina (2008), "Covariance regularization by thresholding".
+    """
+    features = len(moment) - fit_intercept
+    means = moment[:features, -1] if fit_intercept else np.zeros(features)
+    products = np.outer(means, means)
+    covariance = moment[:features, :features] - products
+    kept = np.abs(covariance) > _DEVIATIONS * math.sqrt(0.5) * noise_std
+    np.fill_diagonal(kept, True)
+    covariance *= kept
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
+    result = moment.copy()
+    result[:features, :features] = covariance + products
+    return result, float(kept.sum() + len(moment) - features) / len(moment)
+
+
+def inverse_root(moment, floor):
+    """Return the symmetric inverse root of a noisy moment with a public floor.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (p, p)
+        Released, symmetric.
+    floor : float
+        Added to the eigenvalues, after raising negative ones to 0.
+
+    Returns
+    -------
+    matrix : ndarray of shape (p, p)
+    directions : float
+        How many directions the map makes alike: those well above the floor.
+    """
+    values, vectors = np.linalg.eigh(moment)
+    values = np.maximum(values, 0.0)
+    # What stands less than two fifths of the floor above zero is taken for noise.
+    directions = max(1.0, float((np.maximum(values - 0.4 * floor, 0.0) / (values + floor)).sum()))
+    return (vectors / np.sqrt(values + floor)) @ vectors.T, directions

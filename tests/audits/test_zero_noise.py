@@ -22,7 +22,7 @@ from dpsk import (
     DPPoissonRegressor,
     DPRidge,
 )
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._solvers import SOLVERS
 from tests.registry import documented_solvers, takes_several_classes
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 from dpsk import DPLogisticRegression
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._solvers.constrained.mirror import make_geometry
 from tests.registry import make_penalty
 

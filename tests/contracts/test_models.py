@@ -9,7 +9,7 @@ from scipy import sparse
 from dpsk import DPLogisticRegression
 from dpsk._data import blocks
 from dpsk._models import LinearModel, linear
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk.linear_model._base import _without_duplicates
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from dpsk._data import blocks
 from dpsk._models import LinearModel, Preconditioner
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 
 _N, _FEATURES = 40, 3
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])

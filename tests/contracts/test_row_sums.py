@@ -9,7 +9,7 @@ from scipy import sparse
 
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import OneVsRest, Squared, SquaredHinge
 from dpsk._oracle import GridSums, RowSums, row_sums
 from dpsk._oracle.selection import MaxNormSums

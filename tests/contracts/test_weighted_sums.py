@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._oracle import GradientOracle, GridSums, RowSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 
 from dpsk import DPPoissonRegressor
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._privacy import gdp
 from dpsk._privacy.events import Gaussian, tally
 from dpsk._stages.whitening import moment_budget

@@ -3,12 +3,14 @@
 Each function draws from the stream it is given and keeps nothing.
 """
 
+import math
+
 import numpy as np
 from scipy.special import ndtri
 
 from dpsk._privacy.noise.streams import exponentials, signed_uniforms
 
-__all__ = ["gamma_norm_noise", "gumbel_noise", "laplace", "standard_normal"]
+__all__ = ["gamma_norm", "gumbel", "laplace", "standard_normal", "symmetric_normal"]
 
 _PART = 1 << 14
 
@@ -58,10 +60,10 @@ def laplace(stream, shape):
     return noise.reshape(shape)
 
 
-def gamma_norm_noise(stream, shape, scale):
-    r"""Draw a vector with density proportional to :math:`\exp(-\|z\|_2 / scale)`.
+def gamma_norm(stream, shape):
+    r"""Draw a vector with density proportional to :math:`\exp(-\|z\|_2)`.
 
-    A uniform direction times a Gamma(d, scale) length. Added to a vector of l2
+    A uniform direction times a Gamma(d) length. Times `scale` and added to a vector of l2
     sensitivity `Delta` it is ``Pure(Delta / scale)``, by the triangle inequality.
 
     Parameters
@@ -69,7 +71,6 @@ def gamma_norm_noise(stream, shape, scale):
     stream : EntropyStream or KeyedStream
     shape : tuple of int
         The array is treated as one vector of ``d = prod(shape)`` coordinates.
-    scale : float
 
     Returns
     -------
@@ -77,13 +78,13 @@ def gamma_norm_noise(stream, shape, scale):
     """
     direction = standard_normal(stream, shape)
     length = np.linalg.norm(direction)
-    radius = scale * exponentials(stream, direction.size).sum()
+    radius = exponentials(stream, direction.size).sum()
     # A zero direction has probability zero; the zero vector is then as good as any.
     return direction * (radius / length) if length else direction
 
 
-def gumbel_noise(stream, shape, scale):
-    """Draw independent Gumbel variables, ``-scale log(-log u)`` with u uniform.
+def gumbel(stream, shape):
+    """Draw independent Gumbel variables of scale 1, ``-log(-log u)`` with u uniform.
 
     ``-log u`` is a standard exponential whose two tails are resolved alike, so u has 53
     significant bits near 0 and near 1.
@@ -92,7 +93,6 @@ def gumbel_noise(stream, shape, scale):
     ----------
     stream : EntropyStream or KeyedStream
     shape : tuple of int
-    scale : float
 
     Returns
     -------
@@ -100,8 +100,29 @@ def gumbel_noise(stream, shape, scale):
     """
     noise = exponentials(stream, int(np.prod(shape)))
     np.log(noise, out=noise)
-    noise *= -scale
+    np.negative(noise, out=noise)
     return noise.reshape(shape)
+
+
+def symmetric_normal(stream, shape):
+    """Draw a symmetric matrix of normals, one draw a pair.
+
+    Standard deviation 1 on the diagonal and ``sqrt(1/2)`` beside it: in an orthonormal basis of
+    the symmetric matrices, independent standard normals.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    shape : (int, int)
+        Square.
+
+    Returns
+    -------
+    noise : ndarray of float64, shape `shape`
+    """
+    noise = standard_normal(stream, shape)
+    upper = np.triu(noise, 1) * math.sqrt(0.5)
+    return upper + upper.T + np.diag(np.diag(noise))
 
 
 def _turn(noise, signs):

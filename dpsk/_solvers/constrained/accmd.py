@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._oracle import GradientOracle
 from dpsk._privacy import gdp
 from dpsk._privacy.batches import FullBatch

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._oracle import SelectionOracle
 from dpsk._privacy import gdp
 from dpsk._privacy.bounded_range import bounded_range_epsilon

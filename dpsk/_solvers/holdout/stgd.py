@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._defaults.descent import default_clip_norm, default_step
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
 from dpsk._oracle import ThresholdOracle
 from dpsk._parameters import check_choice
 from dpsk._privacy.plans import ThresholdRounds

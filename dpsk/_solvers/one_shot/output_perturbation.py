@@ -102,7 +102,7 @@ class OutputPerturbation(Solver):
         if not applies or given == 0 or (given is None and self.max_iter is not None):
             return 0.0, self.max_iter
         tolerance = given or 1e-3 * clip_norm / problem.n_samples
-        steps = steps_to_certify(clip_norm, tolerance, step, alpha)
+        steps = steps_to_certify(problem.smoothness, alpha, clip_norm, tolerance)
         if given and steps > (_MOST_STEPS if self.max_iter is None else self.max_iter):
             raise ValueError(f"solver_options: tolerance={given!r}: max_iter={self.max_iter!r} "
                              f"allows fewer than the {steps} steps that certify it on any data; "
@@ -116,8 +116,7 @@ class OutputPerturbation(Solver):
 
     def minimize(self, oracle, penalty, theta):
         if self.tolerance:
-            theta = oracle.minimise(theta, penalty, self.learning_rate, self.tolerance,
-                                    self.max_iter)
+            theta = oracle.minimise(theta, penalty, self.tolerance, self.max_iter)
         else:
             theta = oracle.descend(theta, penalty, self.learning_rate, self.max_iter)
         if isinstance(penalty, ConstraintSet):

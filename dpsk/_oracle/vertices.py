@@ -11,9 +11,9 @@ contains 0, so it never exceeds e, and the choice is also mu-GDP for the mu of
 
 import numpy as np
 
-from dpsk._models.linear import HEADROOM
+from dpsk._models.clipping import HEADROOM
+from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
-from dpsk._privacy.noise import samplers
 
 __all__ = ["MaxNormSums", "SelectionOracle"]
 
@@ -24,12 +24,11 @@ class MaxNormSums(RowSums):
     @property
     def clips(self):
         """bool : whether the clip may change a gradient, by what loss and model imply."""
-        implied = self._weight_bound * self.loss.lipschitz * self.model.coordinate_bound
+        implied = self._rows.weight_bound * self.loss.lipschitz * self.model.coordinate_bound
         return self.clip_norm * HEADROOM < implied
 
-    def _enter(self, rows):
-        scale, _ = self.model.row_scales(rows.X)
-        return scale, self.model.row_maxima(rows.X, scale)
+    def _entering(self, X, scale, norms):
+        return self.model.row_maxima(X, scale)
 
     def _lengths(self, dz):
         return np.abs(dz).max(axis=1)
@@ -45,23 +44,22 @@ class SelectionOracle:
     declared : Selections
     noise_multiplier : float
         `z`, the scale of the Gumbel noise on a score over `C`.
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
+    releases : Releases
     """
 
     arithmetic = "float"
 
     @classmethod
-    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
-        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
-        sums = MaxNormSums(problem.model, problem.loss, rows, clip_norm)
-        return cls(sums, declared, noise_multiplier, stream, ledger)
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        sums = MaxNormSums(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, sums, declared, noise_multiplier, stream, ledger):
-        self._sums = sums
+    def __init__(self, sums, declared, noise_multiplier, releases):
+        self._sums, self._releases = sums, releases
         self._event = declared.release(noise_multiplier)
-        self._noise_scale = noise_multiplier * sums.clip_norm * sums.rounding
-        self._stream, self._ledger = stream, ledger
+        self._part = Part(noise_multiplier, sums.clip_norm, "gumbel", terms=sums.n_samples)
 
     def descent_vertex(self, theta):
         """Return the vertex along which the loss falls fastest at `theta`, under noise.
@@ -83,10 +81,10 @@ class SelectionOracle:
         RuntimeError
             If more answers are asked for than were declared.
         """
-        self._ledger.charge(self._event)
-        slopes = self._sums.gradient(theta).ravel()
-        scores = samplers.gumbel_noise(self._stream, (2, slopes.size), self._noise_scale)
-        scores[0] -= slopes
-        scores[1] += slopes
-        sign, place = divmod(int(np.argmax(scores)), slopes.size)
+        def scores(inside):
+            slopes = self._sums.gradient(theta).ravel()
+            return np.stack([-slopes, slopes])
+
+        best = self._releases(self._event, scores, self._part, only=np.argmax)
+        sign, place = divmod(int(best), theta.size)
         return place, 1.0 - 2.0 * sign

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from dpsk._oracle.gradient import normal_blocks
-from dpsk._oracle.row_sums import RowSums, rounding_margin
+from dpsk._oracle.release import Part
+from dpsk._oracle.row_sums import RowSums
 
 __all__ = ["DifferenceOracle", "DifferenceSums"]
 
@@ -105,31 +105,30 @@ class DifferenceOracle:
         With the ratio `r`.
     noise_multiplier : float
         `z`.
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
+    releases : Releases
     """
 
     arithmetic = "float"
 
     @classmethod
-    def open(cls, problem, declared, clip_norm, rows, noise_multiplier, stream, ledger):
-        """Return an oracle over `rows`; parameters as for `GradientOracle.open`."""
-        sums = DifferenceSums(problem.model, problem.loss, rows, clip_norm)
-        return cls(sums, declared, noise_multiplier, stream, ledger)
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        sums = DifferenceSums(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, sums, declared, noise_multiplier, stream, ledger):
+    def __init__(self, sums, declared, noise_multiplier, releases):
         batches, n_samples = declared.batches, sums.n_samples
-        self._sums = sums
-        self._ledger = ledger
+        self._sums, self._releases = sums, releases
+        self._normals = releases.normals(sums.model.shape,
+                                         declared.anchors + declared.differences)
         self._anchor_event = declared.anchor_release(noise_multiplier)
-        self._anchor_std = (declared.ratio * noise_multiplier * sums.clip_norm
-                            * rounding_margin(n_samples))
+        self._anchor_part = Part(declared.ratio * noise_multiplier, sums.clip_norm,
+                                 self._normals, terms=n_samples)
         self._event = batches.release(noise_multiplier)
-        self._scale = noise_multiplier * rounding_margin(batches.largest_size(n_samples))
+        self._multiplier, self._terms = noise_multiplier, batches.largest_size(n_samples)
         self._divisor = batches.expected_size(n_samples)
-        self._batches = batches.batches(stream, n_samples, declared.differences)
-        self._noise = normal_blocks(stream, sums.model.shape,
-                                    declared.anchors + declared.differences)
+        self._batches = releases.batches(batches, n_samples, declared.differences)
 
     def gradient(self, anchor):
         """Return the noisy mean gradient over all rows at the public point `anchor`.
@@ -147,11 +146,9 @@ class DifferenceOracle:
         RuntimeError
             If more answers are asked for than were declared.
         """
-        self._ledger.charge(self._anchor_event)
-        answer = self._sums.anchor_gradient(anchor)
-        answer += self._anchor_std * next(self._noise)
-        answer /= self._sums.n_samples
-        return answer
+        return self._releases(
+            self._anchor_event, lambda inside: self._sums.anchor_gradient(anchor),
+            self._anchor_part, divisor=self._sums.n_samples)
 
     def difference(self, theta, anchor):
         """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch.
@@ -176,8 +173,8 @@ class DifferenceOracle:
         bound = self._sums.bound(theta, anchor)
         if not bound:
             return np.zeros(self._sums.model.shape)
-        self._ledger.charge(self._event)
-        answer = self._sums.difference(theta, anchor, bound, next(self._batches))
-        answer += (self._scale * bound) * next(self._noise)
-        answer /= self._divisor
-        return answer
+        return self._releases(
+            self._event,
+            lambda inside: self._sums.difference(theta, anchor, bound, inside.rows),
+            Part(self._multiplier, bound, self._normals, terms=self._terms),
+            divisor=self._divisor, batches=self._batches)

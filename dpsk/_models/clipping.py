@@ -1,0 +1,36 @@
+"""The clip: one factor a vector that brings its norm to a bound, head-room included."""
+
+import numpy as np
+
+__all__ = ["HEADROOM", "SHORTEST", "clip_factors"]
+
+#: Bounds are tightened by this factor, more than the rounding of sums over thousands of rows.
+HEADROOM = 1.0 - 2.0**-24
+#: Squares of shorter vectors underflow: for the sake of a bound none counts as shorter.
+SHORTEST = 1e-150
+_LEAST = float(np.finfo(np.float64).tiny)
+
+
+def clip_factors(norms, limits, least=_LEAST):
+    """Return ``min(1, limits / norms)``, and 0 for vectors that are dropped.
+
+    Those are the ones whose norm is not finite, and those whose factor is below `least`: it has
+    too few bits to keep the bound, or its product would.
+
+    Parameters
+    ----------
+    norms : ndarray of float64, shape (n,)
+    limits : float or ndarray of shape (n,)
+        With head-room.
+    least : float
+        The least factor of full precision in the arithmetic that uses it.
+
+    Returns
+    -------
+    factors : ndarray of float64, shape (n,)
+    """
+    with np.errstate(all="ignore"):
+        factors = np.minimum(1.0, limits / norms)
+        # Comparisons with what is no number are false.
+        factors[~(factors >= least)] = 0.0
+    return factors

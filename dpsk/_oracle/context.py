@@ -1,0 +1,34 @@
+"""What an oracle is opened with."""
+
+from dataclasses import dataclass
+
+from dpsk._data.source import RowSource
+from dpsk._oracle.release import Releases
+from dpsk._problem import Problem
+
+__all__ = ["Context"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Context:
+    """The rows of a fit, what was declared of them, and the way out.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : RowSource
+        Sensitive.
+    declared : callable, float -> Event
+        The solver's plan.
+    clip : float, tuple of float or None
+        The solver's clips.
+    noise_multiplier : float
+    releases : Releases
+    """
+
+    problem: Problem
+    rows: RowSource
+    declared: object
+    clip: object
+    noise_multiplier: float
+    releases: Releases

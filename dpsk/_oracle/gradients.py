@@ -1,0 +1,113 @@
+"""Noisy gradients of the mean loss."""
+
+import numpy as np
+
+from dpsk._models import ScaleModel
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.network_sums import NetworkSums
+from dpsk._oracle.release import Part
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.noise.grids import grid_bits
+
+__all__ = ["GradientOracle"]
+
+
+class GradientOracle:
+    r"""Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
+
+    The divisor `m` is the public expected batch size. Where the sums lie on a grid the noise is
+    rounded to it; elsewhere it is larger by a margin for their rounding.
+
+    Parameters
+    ----------
+    sums : RowSums or NetworkSums
+        Holds the rows and clips at `C`.
+    declared : NoisySums
+    noise_multiplier : float
+        `z`, the noise's standard deviation on the sum over `C`.
+    releases : Releases
+    """
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`, on a grid where noise allows it."""
+        problem = context.problem
+        sums = _open_sums(problem.model, problem.loss, context.declared, context.clip,
+                          context.rows, context.noise_multiplier)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
+
+    def __init__(self, sums, declared, noise_multiplier, releases):
+        batches, n_samples = declared.batches, sums.n_samples
+        self._sums, self._releases = sums, releases
+        self._event = batches.release(noise_multiplier)
+        self._divisor = batches.expected_size(n_samples)
+        self._batches = releases.batches(batches, n_samples, declared.count)
+        self._part = Part(noise_multiplier, sums.clip_norm,
+                          releases.normals(sums.model.shape, declared.count), sums.resolution,
+                          batches.largest_size(n_samples))
+
+    @property
+    def arithmetic(self):
+        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
+        return self._sums.arithmetic
+
+    @property
+    def noise_std(self):
+        """float : standard deviation of the noise on every coordinate of an answer; public."""
+        return self._part.multiplier * self._part.bound / self._divisor
+
+    def gradient(self, theta):
+        """Return the noisy mean gradient at the public point `theta`.
+
+        Parameters
+        ----------
+        theta : ndarray
+
+        Returns
+        -------
+        gradient : ndarray of float64, like theta
+
+        Raises
+        ------
+        RuntimeError
+            If more answers are asked for than were declared.
+        """
+        return self._releases(
+            self._event, lambda inside: self._sums.gradient(theta, inside.rows), self._part,
+            divisor=self._divisor, batches=self._batches,
+            # The noise of a network's many weights is drawn while the sums are made.
+            aside=not self._sums.model.is_linear)
+
+    def along(self, theta, declared, clip_share, noise_multiplier):
+        """Return an oracle for multiples of the public `theta`, of what one number moves.
+
+        Its points and answers have shape (1,): the derivative in the factor.
+
+        Parameters
+        ----------
+        theta : ndarray
+            Not zero.
+        declared : NoisySums
+        clip_share : float
+            Clip norm over ``||theta|| radius``, which bounds the scores of a row.
+        noise_multiplier : float
+        """
+        model = self._sums.model
+        bound = float(np.linalg.norm(theta)) * model.radius
+        ray = ScaleModel(model.n_outputs or 1, model.n_outputs, False, bound)
+        sums = _open_sums(ray, self._sums.loss, declared, clip_share * bound,
+                          self._sums.scores(theta), noise_multiplier)
+        return GradientOracle(sums, declared, noise_multiplier, self._releases)
+
+
+def _open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
+    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
+    if not model.is_linear:
+        return NetworkSums(model, loss, rows, clip_norm)
+    bits = None
+    if isinstance(declared.batches, FullBatch):
+        bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
+    if bits is None:
+        return RowSums(model, loss, rows, clip_norm)
+    return GridSums(model, loss, rows, clip_norm, bits)

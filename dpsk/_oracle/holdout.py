@@ -1,0 +1,140 @@
+r"""Gradients checked against a hold-out: thresholded answers, noisy on either side.
+
+The rows are split by a public permutation into disjoint batches, each into a training half and a
+hold-out half of m rows. With A and H the sums of clipped gradients over the halves and a scale
+``s = z C``, every coordinate of an answer is
+
+    (A + noise s) / m   if |A - H| + noise 4 s > 3 s,   else   (H + noise s) / m .
+
+One row is in one half of one batch. Replacing it moves A or H, not both, by at most 2 C in the
+norm of the clip, and |A - H| by no more. So it pays for the comparison, ``2 C / (4 s) = 1/(2 z)``,
+and then, whatever the comparison said, for the answer, ``2 C / s = 2/z``: mu of Gaussian noise
+with an l2 clip, epsilon of Laplace noise with an l1 clip. The answers of other batches do not
+read it.
+
+Public hold-out rows need no half of the rows and no noise on H.
+"""
+
+
+import numpy as np
+
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.release import Part
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.noise.grids import grid_bits
+from dpsk._privacy.plans import COMPARISON
+
+__all__ = ["ThresholdOracle"]
+
+#: The threshold over the noise of answers.
+_THRESHOLD = 3.0
+
+
+class ThresholdOracle:
+    """Answer each batch's questions in turn, `rounds` times, then go on to the next batch.
+
+    A comparison and an answer are two releases, each charged to the batch whose rows they read;
+    the hold-out's exact answer never leaves. Sums and noise lie on a grid where the noise allows
+    it.
+
+    Parameters
+    ----------
+    batches : list of (RowSums, RowSums or PublicSums)
+        Training and hold-out part of every batch, all disjoint.
+    declared : ThresholdRounds
+    noise_multiplier : float
+        `z`: noise of an answer, on the sum, over the clip norm.
+    releases : Releases
+    """
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`, split by a secret permutation."""
+        problem, declared, rows = context.problem, context.declared, context.rows
+        halves = 1 if declared.public_holdout else 2
+        size = len(rows) // (halves * declared.batches)
+        order = context.releases.permutation(len(rows))
+        # Parts of equal size, so that sums compare as means do; a few rows may stay unused.
+        pieces = [order[start * size:(start + 1) * size]
+                  for start in range(halves * declared.batches)]
+        # Laplace tails are long: the room of ten times the noise is not enough.
+        spread = COMPARISON * context.noise_multiplier * context.clip
+        bits = grid_bits(2 * size, context.clip, spread * (10.0 if declared.pure else 1.0))
+        order = 1 if declared.pure else 2
+
+        def sums(part):
+            args = problem.model, problem.loss, part, context.clip
+            return RowSums(*args, order) if bits is None else GridSums(*args, bits, order)
+
+        parts = [sums(rows.take(np.sort(piece))) for piece in pieces]
+        if declared.public_holdout:
+            public = PublicSums(RowSums(problem.model, problem.loss, rows.holdout, context.clip,
+                                        order), size)
+            batches = [(part, public) for part in parts]
+        else:
+            batches = list(zip(parts[::2], parts[1::2], strict=True))
+        return cls(batches, declared, context.noise_multiplier, context.releases)
+
+    def __init__(self, batches, declared, noise_multiplier, releases):
+        self._batches, self._declared, self._releases = batches, declared, releases
+        self._groups = releases.groups(len(batches))
+        self._events = declared.releases(noise_multiplier)
+        sums = batches[0][0]
+        self._threshold = _THRESHOLD * noise_multiplier * sums.clip_norm
+        law = "laplace" if declared.pure else "standard_normal"
+        self._comparison, self._answer = (
+            Part(factor * noise_multiplier, sums.clip_norm, law, sums.resolution,
+                 sums.n_samples) for factor in (COMPARISON, 1.0))
+        self._answered = 0
+
+    @property
+    def arithmetic(self):
+        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
+        return self._batches[0][0].arithmetic
+
+    def gradient(self, theta):
+        """Return the checked noisy mean gradient of the batch whose turn it is.
+
+        Parameters
+        ----------
+        theta : ndarray
+
+        Returns
+        -------
+        gradient : ndarray of float64, like theta
+
+        Raises
+        ------
+        RuntimeError
+            If every batch has answered as often as was declared.
+        """
+        turn = min(self._answered // self._declared.rounds, len(self._batches) - 1)
+        training, holdout = self._batches[turn]
+        to_compare, to_answer = self._events
+        ledger, sums = self._groups[turn], []
+
+        def compare(inside):
+            sums.extend((training.gradient(theta), holdout.gradient(theta)))
+            return np.abs(sums[0] - sums[1])
+
+        gap = self._releases(to_compare, compare, self._comparison, ledger=ledger)
+        self._answered += 1
+        fires = gap > self._threshold
+        public = self._declared.public_holdout
+        noisy = self._releases(
+            to_answer, lambda inside: np.where(fires, sums[0], 0.0 if public else sums[1]),
+            self._answer, ledger=ledger)
+        # What public rows say needs no noise.
+        answer = np.where(fires, noisy, sums[1]) if public else noisy
+        return answer / training.n_samples
+
+
+class PublicSums:
+    """Sums over public rows, as if there were `size` of them."""
+
+    def __init__(self, sums, size):
+        self._sums, self._factor = sums, size / sums.n_samples
+
+    def gradient(self, theta):
+        """Return the sum of clipped gradients at `theta` over the public rows, rescaled."""
+        return self._factor * self._sums.gradient(theta)

@@ -1,0 +1,180 @@
+"""Noiseless descent behind a single noisy answer."""
+
+import math
+
+import numpy as np
+
+from dpsk._oracle.release import Part
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.sensitivity import (
+    contraction,
+    gradient_descent_sensitivity,
+    minimiser_sensitivity,
+)
+
+__all__ = ["OutputOracle", "finite", "steps_to_certify"]
+
+
+def steps_to_certify(smoothness, strong_convexity, start, tolerance):
+    """Return how many accelerated steps from 0 reach a gradient of norm `tolerance` on any data.
+
+    The excess falls by ``1 - 1 / sqrt(kappa)`` a step from at most ``start^2 / alpha``, `start`
+    being the gradient's norm at the start, and half the squared norm of a gradient is at most the
+    curvature times the excess (Nesterov 2004, Theorem 2.2.3).
+
+    Parameters
+    ----------
+    smoothness, strong_convexity : float
+        Of the data term, and of the quadratic beside it.
+    start : float
+    tolerance : float
+    """
+    kappa = (smoothness + strong_convexity) / strong_convexity
+    needed = math.sqrt(kappa) * math.log(2.0 * kappa * (start / tolerance) ** 2)
+    return max(1, math.ceil(needed))
+
+
+class OutputOracle:
+    """Run gradient steps without noise and release the last iterate with noise.
+
+    The iterates never leave. Everything runs in float64, and a coordinate that is not finite
+    becomes 0 before the noise, so that nothing about the rows shows in an exception.
+
+    Parameters
+    ----------
+    sums : RowSums
+        Holds the rows and clips their gradients.
+    declared : OneRelease
+    noise_multiplier : float
+    releases : Releases
+    """
+
+    arithmetic = "snapped"
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        sums = RowSums(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
+
+    def __init__(self, sums, declared, noise_multiplier, releases):
+        self._sums, self._releases = sums, releases
+        self._pure = declared.pure
+        self._event = declared(noise_multiplier)
+        self._noise_multiplier = noise_multiplier
+
+    def descend(self, theta, penalty, step, n_steps):
+        """Return the noisy last iterate of proximal gradient descent.
+
+        The sensitivity of that iterate is worked out here, from what the rows are clipped to
+        and from the penalty object, whose curvature and proximal map are trusted.
+
+        Parameters
+        ----------
+        theta : ndarray of float64
+            Public start.
+        penalty : Penalty
+        step : float
+        n_steps : int
+
+        Returns
+        -------
+        theta : ndarray of float64
+
+        Raises
+        ------
+        ValueError
+            If the steps are not known to be nonexpansive; nothing has been drawn then.
+        """
+        sensitivity = self._sensitivity(penalty, step, n_steps)
+
+        def descended(inside):
+            point = theta
+            for _ in range(n_steps):
+                point = penalty.prox(point - step * self._gradient(point, penalty), step)
+            return point
+
+        return self._released(descended, sensitivity)
+
+    def minimise(self, theta, penalty, tolerance, n_steps):
+        """Return the noisy minimiser, to a gradient norm that is certain.
+
+        Accelerated steps, a public number of them: how long a fit takes tells nothing of the
+        rows. Where so many reach `tolerance` on any data the point is within
+        ``tolerance / alpha`` of the minimiser.
+
+        Parameters
+        ----------
+        theta : ndarray of float64
+            Public start, zero.
+        penalty : Penalty
+        tolerance : float
+        n_steps : int
+            At least `steps_to_certify` of them.
+
+        Returns
+        -------
+        theta : ndarray of float64
+
+        Raises
+        ------
+        ValueError
+            If the steps are not known to get there; nothing has been drawn then.
+        """
+        self._sums.require_monotone()
+        sums, alpha = self._sums, penalty.strong_convexity
+        enough = penalty.is_smooth and penalty.smoothness == alpha and n_steps >= steps_to_certify(
+            sums.smoothness, alpha, sums.clip_norm, tolerance)
+        if not enough:
+            raise ValueError(f"tolerance={tolerance!r}: the minimiser is reached only with an l2 "
+                             f"penalty and enough steps, which {n_steps} may not be; raise "
+                             "tolerance in solver_options, or use solver='gd'.")
+        sensitivity = minimiser_sensitivity(
+            lipschitz=sums.clip_norm, n_samples=sums.n_samples, strong_convexity=alpha,
+            tolerance=tolerance) * self._sums.rounding
+        return self._released(lambda inside: self._accelerated(theta, penalty, n_steps),
+                              sensitivity)
+
+    def _accelerated(self, theta, penalty, n_steps):
+        """Return the point after so many accelerated steps."""
+        alpha = penalty.strong_convexity
+        step = 1.0 / (self._sums.smoothness + alpha)
+        root = math.sqrt(step * alpha)
+        momentum = (1.0 - root) / (1.0 + root)
+        point = theta
+        for _ in range(n_steps):
+            following = point - step * self._gradient(point, penalty)
+            point = following + momentum * (following - theta)
+            theta = following
+        return theta
+
+    def _gradient(self, theta, penalty):
+        return self._sums.gradient(theta) / self._sums.n_samples + penalty.gradient(theta)
+
+    def _sensitivity(self, penalty, step, n_steps):
+        """Bound the l2 distance between last iterates on neighbouring data."""
+        sums = self._sums
+        self._sums.require_monotone()
+        alpha = penalty.strong_convexity
+        # A ridge on some coordinates only adds to the largest curvature, not to the smallest.
+        smoothness = sums.smoothness + penalty.smoothness - alpha
+        if contraction(step, alpha, smoothness) > 1.0:
+            # Distances, and the iterates themselves, would grow without bound.
+            raise ValueError(f"learning_rate={step!r}: a step must not expand distances, so at "
+                             f"most {2.0 / (smoothness + alpha):.6g} here; leave "
+                             "learning_rate=None, or use solver='gd'.")
+        exact = gradient_descent_sensitivity(
+            lipschitz=sums.clip_norm, n_samples=sums.n_samples, step=step, n_steps=n_steps,
+            smoothness=smoothness, strong_convexity=alpha)
+        return exact * self._sums.rounding
+
+    def _released(self, read, sensitivity):
+        part = Part(self._noise_multiplier, sensitivity,
+                    "gamma_norm" if self._pure else "standard_normal")
+        return self._releases(self._event, lambda inside: finite(read(inside)), part)
+
+
+def finite(theta):
+    """Return theta with 0 for coordinates that are not finite, an array of its own."""
+    return np.where(np.isfinite(theta), theta, 0.0)

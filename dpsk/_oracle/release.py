@@ -1,0 +1,201 @@
+r"""The release: the one place through which anything about the rows leaves.
+
+Charge, read, round, noise, divide are one operation. With a part of an answer that one row moves
+inside a ball of radius `bound`, noise of scale ``multiplier * bound`` is what the event is priced
+for. Sums that are exact lie on a grid of public unit and so does their noise: rounded noise is
+the rounding of the noisy sum. Other sums are off by rounding themselves, and are brought to a
+unit that is 2^-30 of the noise before it is added: the bound grows by what both can move, and no
+finer bits are left that the noise would not hide.
+"""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._privacy.noise import samplers, streams
+from dpsk._privacy.noise.grids import float_unit
+
+__all__ = ["Part", "Releases", "rounding_margin"]
+
+_NOISE_BLOCK = 1 << 15
+
+
+def rounding_margin(n_rows):
+    """Return what the sensitivity of a sum of `n_rows` terms, added in any order, grows by.
+
+    Each of two neighbouring sums may be off by ``n u`` times the sum of the terms' norms.
+    """
+    return 1.0 + n_rows**2 * 2.0**-53
+
+
+@dataclass(frozen=True)
+class Part:
+    """How one array of an answer is noised.
+
+    Parameters
+    ----------
+    multiplier : float
+        Scale of the noise over `bound`.
+    bound : float
+        Radius of the ball in which one row moves the array: a clip norm, or a sensitivity.
+    law : str or callable, (stream, shape) -> ndarray of float64
+        Draws noise of scale 1; a name of `samplers`.
+    unit : float or None
+        Power of two of which the array is an exact multiple; None where it is not exact.
+    terms : int
+        Number of rows in a sum that is not exact; 0 where rounding is in the bound.
+    """
+
+    multiplier: float
+    bound: float
+    law: object = "standard_normal"
+    unit: float | None = None
+    terms: int = 0
+
+    def draw(self, stream, shape):
+        """Return fresh noise of scale 1."""
+        law = self.law if callable(self.law) else getattr(samplers, self.law)
+        return law(stream, shape)
+
+    def noised(self, total, noise):
+        """Return noise of the right scale added to `total`, which is overwritten."""
+        bound, unit = self.bound, self.unit
+        if unit is None:
+            bound *= rounding_margin(self.terms)
+            unit = float_unit(self.multiplier * bound)
+            # Rounding moves each of two neighbouring arrays by half a unit a coordinate.
+            bound += unit * math.sqrt(total.size)
+        noise *= self.multiplier * bound
+        noise /= unit
+        total /= unit
+        if self.unit is None:
+            np.rint(total, out=total)
+        total += np.rint(noise, out=noise)
+        total *= unit
+        return total
+
+
+class Inside:
+    """What reading may use before its result is noised; it never leaves the release.
+
+    Attributes
+    ----------
+    rows : ndarray of int or None
+        The rows of this answer, drawn in secret; None for all.
+    """
+
+    def __init__(self, stream, rows):
+        self._stream, self.rows = stream, rows
+
+    def normal(self, shape):
+        """Return independent standard normals."""
+        return samplers.standard_normal(self._stream, shape)
+
+    def gamma_norm(self, shape):
+        """Return a vector of density proportional to ``exp(-||z||)``."""
+        return samplers.gamma_norm(self._stream, shape)
+
+
+class Releases:
+    """The ledger and the secret stream of one fit, and the only way to use either.
+
+    Parameters
+    ----------
+    stream : EntropyStream or KeyedStream
+    ledger : Ledger
+    """
+
+    def __init__(self, stream, ledger):
+        self._stream, self._ledger = stream, ledger
+
+    def __call__(self, event, read, *parts, divisor=1.0, batches=None, ledger=None, only=None,
+                 aside=False):
+        """Charge, read, noise, round and divide.
+
+        Parameters
+        ----------
+        event : Event or tuple of Event
+            What the answer costs, charged before anything is drawn or read.
+        read : callable, Inside -> ndarray, or tuple of ndarray of float64
+            Clips and sums; one array a part, which is overwritten.
+        parts : Part
+            One an array of what is read.
+        divisor : float
+            Public.
+        batches : iterator or None
+            Yields the rows of every answer.
+        ledger : Ledger or None
+            That of the rows that are read, where they are one of several disjoint groups.
+        only : callable or None
+            What leaves of the noisy arrays, where not all of them may.
+        aside : bool
+            Whether the noise is drawn while rows are read.
+
+        Returns
+        -------
+        answer : ndarray, tuple of ndarray, or what `only` makes of them
+
+        Raises
+        ------
+        RuntimeError
+            If the plan does not hold the event; nothing is drawn then.
+        """
+        for one in event if isinstance(event, tuple) else (event,):
+            (self._ledger if ledger is None else ledger).charge(one)
+        inside = Inside(self._stream, None if batches is None else next(batches))
+        if aside:
+            with ThreadPoolExecutor(1) as thread:
+                noise = thread.submit(parts[0].draw, self._stream, None)
+                totals, noises = (read(inside),), (noise.result(),)
+        else:
+            totals = read(inside)
+            totals = totals if isinstance(totals, tuple) else (totals,)
+            noises = (part.draw(self._stream, total.shape)
+                      for part, total in zip(parts, totals, strict=True))
+        noisy = tuple(part.noised(total, noise)
+                      for part, total, noise in zip(parts, totals, noises, strict=True))
+        for answer in noisy:
+            answer /= divisor
+        if only is not None:
+            return only(*noisy)
+        return noisy[0] if len(noisy) == 1 else noisy
+
+    def hidden(self, event, run, unit):
+        """Charge, run steps that draw their own noise, and return the end rounded to a unit.
+
+        Parameters
+        ----------
+        event : Event
+        run : callable, Inside -> ndarray of float64
+        unit : float
+            Public.
+        """
+        self._ledger.charge(event)
+        end = run(Inside(self._stream, None))
+        return np.rint(end / unit) * unit
+
+    def groups(self, count):
+        """Return a ledger for each of `count` disjoint groups of rows."""
+        return self._ledger.groups(count)
+
+    def batches(self, plan, n_samples, count):
+        """Yield the secret rows of `count` answers; None for all rows."""
+        return plan.batches(self._stream, n_samples, count)
+
+    def permutation(self, count):
+        """Return a secret permutation."""
+        return streams.random_permutation(self._stream, count)
+
+    def normals(self, shape, count):
+        """Return a law that yields `count` arrays, drawn in blocks to save calls."""
+        blocks = _normal_blocks(self._stream, shape, count)
+        return lambda stream, shape: next(blocks)
+
+
+def _normal_blocks(stream, shape, count):
+    """Yield `count` fresh standard normal arrays, drawn in blocks to save calls."""
+    per_block = max(1, min(count, _NOISE_BLOCK // max(1, int(np.prod(shape)))))
+    for start in range(0, count, per_block):
+        yield from samplers.standard_normal(stream, (min(per_block, count - start), *shape))

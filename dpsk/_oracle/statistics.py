@@ -1,0 +1,143 @@
+r"""Noisy sums over rows that stages ask for: counts, means, second moments. All are exact.
+
+Replacing one row of norm at most R moves the sum of rows by at most 2R, and the vector of counts
+of groups by at most ``sqrt(2)``; two groups are one number, which moves by 1. A constant c is
+appended to rows of norm at most ``R >= c`` for second moments: replacing the row ``x`` by ``y``
+moves ``sum (x, c)(x, c)'`` by a Frobenius norm of at most ``sqrt(2) (R^2 + c^2)``, as
+``||aa' - bb'||^2 = |a|^4 + |b|^4 - 2 (a.b)^2``. A symmetric matrix with noise of standard
+deviation s on the diagonal and ``s / sqrt(2)`` beside it is, in an orthonormal basis of the
+symmetric matrices, a Gaussian mechanism with noise s.
+"""
+
+import math
+
+import numpy as np
+
+from dpsk._data.blocks import row_blocks
+from dpsk._models.preconditioner import entering_rows
+from dpsk._oracle.release import Part
+from dpsk._privacy.events import Gaussian
+from dpsk._privacy.noise.grids import exact_bits
+from dpsk._privacy.sensitivity import REPLACE_ONE
+
+__all__ = ["noisy_counts", "noisy_mean", "noisy_second_moment", "second_moment_noise"]
+
+#: Noise on counts is rounded to multiples of this: their sum shows no finer bits.
+_COUNT_UNIT = 2.0**-20
+
+
+def noisy_mean(model, rows, mu, releases):
+    """Return the noisy mean of rows, and the standard deviation of its noise.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Without intercept. Scales rows to norm `data_norm` at most, for this answer only.
+    rows : RowSource
+    mu : float
+        What the answer may cost.
+    releases : Releases
+
+    Returns
+    -------
+    mean : ndarray of float64, shape (n_features,)
+    noise_std : float
+        On every coordinate of the mean; public.
+    """
+    n_samples, std = len(rows), REPLACE_ONE * model.data_norm / mu
+    unit = 2.0 ** -exact_bits(n_samples * model.data_norm, std)
+
+    def total(inside):
+        sums = np.zeros(model.n_features)
+        for part in row_blocks(n_samples, model.n_features):
+            block = entering_rows(model, rows.take(part).X, 1.0 / unit)
+            # On this grid every sum is exact, so no rounding shows the rows.
+            sums += np.trunc(block, out=block).sum(axis=0)
+        return sums * unit
+
+    mean = releases(Gaussian(mu), total, Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
+                    divisor=n_samples)
+    return mean, std / n_samples
+
+
+def noisy_counts(groups, n_groups, mu, releases):
+    """Return the noisy number of rows in every group, float64, shape (n_groups,).
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n,)
+        Sensitive.
+    n_groups : int
+        At least 2, public.
+    mu : float
+        What the answer may cost.
+    releases : Releases
+    """
+    # The number of rows is public, so one of two counts says both.
+    free = 1 if n_groups == 2 else n_groups
+
+    def counted(inside):
+        return np.bincount(groups, minlength=n_groups)[-free:].astype(np.float64)
+
+    moved = 1.0 if n_groups == 2 else math.sqrt(2.0)
+    noisy = releases(Gaussian(mu), counted, Part(1.0 / mu, moved, unit=_COUNT_UNIT))
+    return np.array([len(groups) - noisy[0], noisy[0]]) if free == 1 else noisy
+
+
+def second_moment_noise(model, n_samples, mu):
+    """Return the standard deviation of the noise on the mean square of a feature; public."""
+    return _moment_bound(model) / mu / n_samples
+
+
+def noisy_second_moment(model, rows, mu, releases):
+    """Return the noisy mean of ``r r'`` over entering rows r, symmetric.
+
+    The intercept's 1 is measured as a smaller constant, which costs the features less.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Scales rows and appends the intercept's 1.
+    rows : RowSource
+    mu : float
+        What the answer may cost.
+    releases : Releases
+
+    Returns
+    -------
+    moment : ndarray of float64, shape (p, p)
+    """
+    n_samples, constant, bound = len(rows), _constant(model), _moment_bound(model)
+    unit = 2.0 ** -(exact_bits(n_samples * bound / math.sqrt(2.0), bound / mu) // 2)
+    size = model.shape[0]
+
+    def total(inside):
+        sums = np.zeros((size, size))
+        for part in row_blocks(n_samples, size):
+            block = entering_rows(model, rows.take(part).X, 1.0 / unit)
+            if constant:
+                block[:, -1] = constant / unit
+            # On this grid every sum of products is exact, so no rounding shows the rows.
+            np.trunc(block, out=block)
+            sums += block.T @ block
+        return sums * unit**2
+
+    moment = releases(Gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
+    if constant:
+        moment[-1] /= constant
+        moment[:, -1] /= constant
+        # The count of rows is public.
+        moment[-1, -1] = n_samples
+    return moment / n_samples
+
+
+def _moment_bound(model):
+    """Return by how much one row moves the sum of second moments, in the Frobenius norm."""
+    return math.sqrt(2.0) * (model.data_norm**2 + _constant(model)**2)
+
+
+def _constant(model):
+    """Return what stands for the intercept's 1: a power of two near ``data_norm / 2``."""
+    if not model.fit_intercept:
+        return 0.0
+    return 2.0 ** (math.floor(math.log2(model.data_norm)) - 1)
