@@ -21,6 +21,7 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import ElasticNet
+from dpsk._oracle import Context, Releases
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
@@ -69,8 +70,8 @@ def prepared(name, rows):
     z = calibrate(plan, problem.epsilon, problem.delta)
 
     def run():
-        oracle = solver.oracle.open(problem, plan, solver.clip_norm, rows, z, EntropyStream(),
-                                    Ledger(plan(z)))
+        releases = Releases(EntropyStream(), Ledger(plan(z)))
+        oracle = solver.oracle.open(Context(problem, rows, plan, solver.clip_norm, z, releases))
         anchors = timed_anchors(oracle) if hasattr(oracle, "difference") else []
         start = time.thread_time()
         solver.minimize(oracle, problem.penalty, np.zeros(D))

@@ -2,13 +2,22 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import row_blocks
 
-__all__ = ["RowSource", "Rows"]
+__all__ = ["Block", "RowSource", "Rows"]
+
+
+class Block(NamedTuple):
+    """Some rows in memory: features, targets, and weights within their bound, or None."""
+
+    X: object
+    y: np.ndarray
+    weights: np.ndarray | None
 
 
 class RowSource(ABC):
@@ -48,7 +57,11 @@ class RowSource(ABC):
 
     @abstractmethod
     def take(self, part):
-        """Return the rows of a slice or of an array of indices as `Rows`, in memory."""
+        """Return the rows of a slice, as views where they can be, or of indices: a `Block`."""
+
+    @abstractmethod
+    def subset(self, indices):
+        """Return a source of the rows at an array of indices, without the public ones."""
 
     @abstractmethod
     def mapped(self, row_map, visit=None):
@@ -88,33 +101,31 @@ class Rows(RowSource):
     owned: bool = False
     holdout: "Rows | None" = None
 
-    @property
-    def n(self):
-        return self.X.shape[0]
-
-    @property
-    def n_features(self):
-        return self.X.shape[1]
-
-    @property
-    def dtype(self):
-        return self.X.dtype
-
-    @property
-    def is_sparse(self):
-        return sparse.issparse(self.X)
+    def __post_init__(self):
+        # Looked at in every step.
+        for name, value in (("n", self.X.shape[0]), ("n_features", self.X.shape[1]),
+                            ("dtype", self.X.dtype), ("is_sparse", sparse.issparse(self.X))):
+            object.__setattr__(self, name, value)
 
     def take(self, part):
-        """Return the rows of a slice, as views where they can be, or of an array of indices."""
         if not isinstance(part, slice):
             X = self.X[part] if self.is_sparse else self.X.take(part, axis=0)
+        elif part.start == 0 and part.stop >= self.n:
+            # A slice of a sparse matrix would be a copy.
+            X = self.X
         else:
-            # A slice of a sparse matrix is a copy.
-            X = self.X if part.start == 0 and part.stop >= self.n else self.X[part]
-        weights = None if self.weights is None else self.weights[part]
+            X = self.X[part]
+        if self.weights is None:
+            return Block(X, self.y[part], None)
+        # In single precision the bound itself could be rounded up.
+        return Block(X, self.y[part],
+                     np.minimum(self.weights[part], self.weight_bound, dtype=np.float64))
+
+    def subset(self, indices):
+        X, y, weights = self.X[indices], self.y[indices], self.weights
         # Indexing with an array has made a copy.
-        owned = not isinstance(part, slice) and X.dtype == np.float64
-        return Rows(X, self.y[part], weights, self.weight_bound, owned)
+        return Rows(X, y, None if weights is None else weights[indices], self.weight_bound,
+                    X.dtype == np.float64)
 
     def mapped(self, row_map, visit=None):
         if self.is_sparse:
@@ -130,14 +141,6 @@ class Rows(RowSource):
             if visit is not None:
                 visit(part, out[part])
         return replace(self, X=out, owned=out.dtype == np.float64)
-
-    @property
-    def bounded_weights(self):
-        """ndarray of float64 or None : the weights, at most `weight_bound`."""
-        if self.weights is None:
-            return None
-        # In single precision the bound itself could be rounded up.
-        return np.minimum(self.weights, self.weight_bound, dtype=np.float64)
 
     def with_features(self, X):
         """Return other features, which may be overwritten, with these targets and weights."""

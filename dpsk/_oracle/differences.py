@@ -124,7 +124,7 @@ class DifferenceOracle:
                                          declared.anchors + declared.differences)
         self._anchor_event = declared.anchor_release(noise_multiplier)
         self._anchor_part = Part(declared.ratio * noise_multiplier, sums.clip_norm,
-                                 self._normals, terms=n_samples)
+                                 self._normals, terms=n_samples, size=sums.model.dimension)
         self._event = batches.release(noise_multiplier)
         self._multiplier, self._terms = noise_multiplier, batches.largest_size(n_samples)
         self._divisor = batches.expected_size(n_samples)
@@ -176,5 +176,6 @@ class DifferenceOracle:
         return self._releases(
             self._event,
             lambda inside: self._sums.difference(theta, anchor, bound, inside.rows),
-            Part(self._multiplier, bound, self._normals, terms=self._terms),
+            Part(self._multiplier, bound, self._normals, terms=self._terms,
+                 size=theta.size),
             divisor=self._divisor, batches=self._batches)

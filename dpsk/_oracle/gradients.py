@@ -45,7 +45,7 @@ class GradientOracle:
         self._batches = releases.batches(batches, n_samples, declared.count)
         self._part = Part(noise_multiplier, sums.clip_norm,
                           releases.normals(sums.model.shape, declared.count), sums.resolution,
-                          batches.largest_size(n_samples))
+                          batches.largest_size(n_samples), sums.model.dimension)
 
     @property
     def arithmetic(self):

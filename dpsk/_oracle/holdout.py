@@ -66,7 +66,7 @@ class ThresholdOracle:
             args = problem.model, problem.loss, part, context.clip
             return RowSums(*args, order) if bits is None else GridSums(*args, bits, order)
 
-        parts = [sums(rows.take(np.sort(piece))) for piece in pieces]
+        parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
         if declared.public_holdout:
             public = PublicSums(RowSums(problem.model, problem.loss, rows.holdout, context.clip,
                                         order), size)
@@ -84,7 +84,7 @@ class ThresholdOracle:
         law = "laplace" if declared.pure else "standard_normal"
         self._comparison, self._answer = (
             Part(factor * noise_multiplier, sums.clip_norm, law, sums.resolution,
-                 sums.n_samples) for factor in (COMPARISON, 1.0))
+                 sums.n_samples, sums.model.dimension) for factor in (COMPARISON, 1.0))
         self._answered = 0
 
     @property

@@ -88,7 +88,7 @@ class LeastSquaresOracle:
         rows = entering_rows(self._model, block.X)
         targets = np.clip(block.y.astype(np.float64), -1.0, 1.0)
         if block.weights is not None:
-            roots = np.sqrt(block.bounded_weights)
+            roots = np.sqrt(block.weights)
             targets = np.clip(targets * roots, -1.0, 1.0)
             rows *= roots[:, None]
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))

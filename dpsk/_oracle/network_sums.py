@@ -64,7 +64,7 @@ class NetworkSums:
         """Add the clipped gradients of a block of rows."""
         forward = self.model.forward(theta, rows.X)
         dz = self.loss.gradient(rows.y, forward.raw.copy())
-        weights = rows.bounded_weights
+        weights = rows.weights
         if weights is not None:
             dz *= weights if dz.ndim == 1 else weights[:, None]
         forward.backward(dz)

@@ -98,7 +98,7 @@ class ObjectiveOracle:
         declared = self._declared
         missed = self._tolerance + self._rounding
         part = Part(1.0 / declared.tail, REPLACE_ONE * missed / declared.ridge,
-                    "gamma_norm" if declared.pure else "standard_normal")
+                    "gamma_norm" if declared.pure else "standard_normal", size=theta.size)
         return self._releases(
             self._events, lambda inside: finite(self._minimiser(theta, self._pull(inside, theta))),
             part)

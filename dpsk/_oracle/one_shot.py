@@ -171,7 +171,8 @@ class OutputOracle:
 
     def _released(self, read, sensitivity):
         part = Part(self._noise_multiplier, sensitivity,
-                    "gamma_norm" if self._pure else "standard_normal")
+                    "gamma_norm" if self._pure else "standard_normal",
+                    size=self._sums.model.dimension)
         return self._releases(self._event, lambda inside: finite(read(inside)), part)
 
 

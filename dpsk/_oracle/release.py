@@ -11,6 +11,7 @@ finer bits are left that the noise would not hide.
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +47,8 @@ class Part:
         Power of two of which the array is an exact multiple; None where it is not exact.
     terms : int
         Number of rows in a sum that is not exact; 0 where rounding is in the bound.
+    size : int
+        Number of coordinates of the array; asked for where it is not exact.
     """
 
     multiplier: float
@@ -53,27 +56,35 @@ class Part:
     law: object = "standard_normal"
     unit: float | None = None
     terms: int = 0
+    size: int = 0
 
     def draw(self, stream, shape):
         """Return fresh noise of scale 1."""
         law = self.law if callable(self.law) else getattr(samplers, self.law)
         return law(stream, shape)
 
-    def noised(self, total, noise):
-        """Return noise of the right scale added to `total`, which is overwritten."""
-        bound, unit = self.bound, self.unit
-        if unit is None:
-            bound *= rounding_margin(self.terms)
-            unit = float_unit(self.multiplier * bound)
-            # Rounding moves each of two neighbouring arrays by half a unit a coordinate.
-            bound += unit * math.sqrt(total.size)
-        noise *= self.multiplier * bound
-        noise /= unit
-        total /= unit
+    @cached_property
+    def scales(self):
+        """(float, float) : the unit of an answer, and the scale of its noise in units."""
+        if self.unit is not None:
+            return self.unit, self.multiplier * self.bound / self.unit
+        bound = self.bound * rounding_margin(self.terms)
+        unit = float_unit(self.multiplier * bound)
+        # Rounding moves each of two neighbouring arrays by half a unit a coordinate.
+        return unit, self.multiplier * (bound + unit * math.sqrt(self.size)) / unit
+
+    def noised(self, total, noise, divisor):
+        """Return ``(total + noise) / divisor`` with both in whole units, in place of `total`."""
+        unit, scale = self.scales
+        total *= 1.0 / unit
         if self.unit is None:
+            if total.size != self.size:
+                raise ValueError("size: the part is declared for another number of coordinates.")
             np.rint(total, out=total)
+        noise *= scale
         total += np.rint(noise, out=noise)
-        total *= unit
+        # The unit is a power of two: this rounds once.
+        total /= divisor / unit
         return total
 
 
@@ -85,6 +96,8 @@ class Inside:
     rows : ndarray of int or None
         The rows of this answer, drawn in secret; None for all.
     """
+
+    __slots__ = ("_stream", "rows")
 
     def __init__(self, stream, rows):
         self._stream, self.rows = stream, rows
@@ -129,38 +142,34 @@ class Releases:
         ledger : Ledger or None
             That of the rows that are read, where they are one of several disjoint groups.
         only : callable or None
-            What leaves of the noisy arrays, where not all of them may.
+            What leaves of a noisy array, where not all of it may.
         aside : bool
             Whether the noise is drawn while rows are read.
 
         Returns
         -------
-        answer : ndarray, tuple of ndarray, or what `only` makes of them
+        answer : ndarray, tuple of ndarray, or what `only` makes of one
 
         Raises
         ------
         RuntimeError
             If the plan does not hold the event; nothing is drawn then.
         """
+        ledger = self._ledger if ledger is None else ledger
         for one in event if isinstance(event, tuple) else (event,):
-            (self._ledger if ledger is None else ledger).charge(one)
+            ledger.charge(one)
         inside = Inside(self._stream, None if batches is None else next(batches))
         if aside:
             with ThreadPoolExecutor(1) as thread:
                 noise = thread.submit(parts[0].draw, self._stream, None)
-                totals, noises = (read(inside),), (noise.result(),)
-        else:
-            totals = read(inside)
-            totals = totals if isinstance(totals, tuple) else (totals,)
-            noises = (part.draw(self._stream, total.shape)
-                      for part, total in zip(parts, totals, strict=True))
-        noisy = tuple(part.noised(total, noise)
-                      for part, total, noise in zip(parts, totals, noises, strict=True))
-        for answer in noisy:
-            answer /= divisor
-        if only is not None:
-            return only(*noisy)
-        return noisy[0] if len(noisy) == 1 else noisy
+                return parts[0].noised(read(inside), noise.result(), divisor)
+        totals = read(inside)
+        if isinstance(totals, tuple):
+            return tuple(part.noised(total, part.draw(self._stream, total.shape), divisor)
+                         for part, total in zip(parts, totals, strict=True))
+        (part,) = parts
+        noisy = part.noised(totals, part.draw(self._stream, totals.shape), divisor)
+        return noisy if only is None else only(noisy)
 
     def hidden(self, event, run, unit):
         """Charge, run steps that draw their own noise, and return the end rounded to a unit.

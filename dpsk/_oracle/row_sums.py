@@ -206,7 +206,7 @@ class RowSums:
 
     def _take(self, block):
         """Return (X, y, scale, limits, weights) of a block, as views where it is a slice."""
-        rows = self._rows.take(block)
+        X, y, weights = self._rows.take(block)
         scale = None if self._scale is None else self._scale[block]
-        X = rows.X if rows.dtype == np.float64 else rows.X.astype(np.float64)
-        return X, rows.y, scale, self._limits[block], rows.bounded_weights
+        X = X if X.dtype == np.float64 else X.astype(np.float64)
+        return X, y, scale, self._limits[block], weights

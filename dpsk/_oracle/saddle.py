@@ -38,8 +38,10 @@ class SaddleOracle:
         self._event = batches.release(noise_multiplier)
         most = batches.largest_size(sums.n_samples)
         self._parts = (
-            Part(noise_multiplier / np.sqrt(1.0 - share), sums.primal_clip, terms=most),
-            Part(noise_multiplier / np.sqrt(share), sums.dual_clip, terms=most))
+            Part(noise_multiplier / np.sqrt(1.0 - share), sums.primal_clip, terms=most,
+                 size=sums.primal_size),
+            Part(noise_multiplier / np.sqrt(share), sums.dual_clip, terms=most,
+                 size=sums.loss.dual_set.size))
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = releases.batches(batches, sums.n_samples, declared.count)
 

@@ -88,8 +88,10 @@ class SaddleDifferenceOracle:
 
     def _answer(self, name, clip, summed):
         event, multiplier, terms, settings = self._open[name]
+        sums = self._sums
+        size = sums.loss.dual_set.size if name == "dual" else sums.primal_size
         return self._releases(event, lambda inside: summed(inside.rows),
-                              Part(multiplier, clip, terms=terms), **settings)
+                              Part(multiplier, clip, terms=terms, size=size), **settings)
 
     @property
     def dual_set(self):

@@ -126,7 +126,7 @@ class SaddleSums:
         """Return the rows' weighted derivatives in the prediction, extra and dual numbers."""
         extra = primal[self.model.dimension:]
         derivatives = self.loss.gradients(rows.y, raw, extra, dual)
-        weights = rows.bounded_weights
+        weights = rows.weights
         if weights is None:
             return derivatives
         return tuple(derivative * (weights if derivative.ndim == 1 else weights[:, None])
