@@ -9,28 +9,44 @@ from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import Loss
 from dpsk._objective.penalties import Penalty
 
-__all__ = ["Problem", "full_clip_norm"]
+__all__ = ["Geometry", "Problem", "full_clip_norm"]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What is known of rows that a stage has mapped: assumed at first, then released.
+
+    Parameters
+    ----------
+    directions : float
+        The number of directions in which rows of norm at most 1 vary alike: their second moment
+        is about the identity over it.
+    unevenness : float
+        The largest second moment that the map left in a direction; 1 or more.
+    """
+
+    directions: float
+    unevenness: float = 1.0
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The public facts of one fit.
+    """Objective, budget, table and geometry of one fit.
 
     Parameters
     ----------
     n_samples : int
-    model : LinearModel
+        Of the table.
+    model : LinearModel or MLP
     loss : Loss
     penalty : Penalty
+        The objective is the mean of ``loss(y, model(x))`` and the penalty.
     epsilon, delta : float
         The budget.
-    directions : float or None
-        None for rows as they are. For whitened rows, of norm at most 1, the number of directions
-        in which they vary alike: their second moment is about the identity over it.
+    geometry : Geometry or None
+        None for rows as they are.
     weight_bound : float
-        Public bound on the rows' weights; inf where there is none.
-    unevenness : float
-        The largest second moment, as released, that whitening left in a direction; 1 or more.
+        Of the table: public bound on the rows' weights; inf where there is none.
     """
 
     n_samples: int
@@ -39,9 +55,8 @@ class Problem:
     penalty: Penalty
     epsilon: float
     delta: float
-    directions: float | None = None
+    geometry: Geometry | None = None
     weight_bound: float = 1.0
-    unevenness: float = 1.0
 
     @property
     def lipschitz(self):

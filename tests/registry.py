@@ -16,8 +16,14 @@ from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import LOSSES, HuberisedHinge
 from dpsk._objective.penalties import PENALTIES
-from dpsk._objective.requirements import check_requirements
-from dpsk._problem import Problem
+from dpsk._objective.requirements import (
+    BOUNDED_CURVATURE,
+    POSITIVE_DELTA,
+    SCALAR_PREDICTION,
+    SQUARED_LOSS,
+    check_requirements,
+)
+from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk.linear_model._base import LinearEstimator
 
@@ -88,13 +94,14 @@ def make_problem(loss="logistic", penalty="l2", *, n_samples=200, n_features=3, 
     return Problem(n_samples=n_samples, loss=make_loss(loss), epsilon=epsilon, delta=delta,
                    model=make_model(loss, n_features, fit_intercept, data_norm),
                    penalty=make_penalty(penalty, alpha, free_rows=free_rows),
-                   directions=directions, weight_bound=weight_bound)
+                   geometry=None if directions is None else Geometry(directions),
+                   weight_bound=weight_bound)
 
 
 def problem_for(name, **changes):
     """Return an ordinary problem that the solver `name` takes."""
     changes = {"penalty": SOLVER_PARAMS.get(name, {}).get("penalty", "l2"), **changes}
-    return make_problem("squared" if "squared loss" in SOLVERS[name].requires else "logistic",
+    return make_problem("squared" if SQUARED_LOSS in SOLVERS[name].requires else "logistic",
                         **changes)
 
 
@@ -121,7 +128,7 @@ def solver_problems(name):
                                   alpha=0.0, directions=9.0)
                      for loss in LOSSES for n in (2, 10**6)]
     # Solvers that rest on the curvature of a row's loss get bounded weights only.
-    unbounded = [] if "loss.smoothness" in SOLVERS[name].requires else [np.inf]
+    unbounded = [] if BOUNDED_CURVATURE in SOLVERS[name].requires else [np.inf]
     problems += [make_problem(loss, weight_bound=bound, free_rows=free_rows)
                  for loss in LOSSES for bound in (0.01, 1e10, *unbounded)]
     problems += [replace(problem, delta=0.0) for problem in problems]
@@ -149,7 +156,7 @@ def takes_several_classes(cls, solver="auto"):
     """Whether a classifier, with the solver `solver`, takes more than two classes."""
     requires = ALL_SOLVERS[solver].requires if solver in ALL_SOLVERS else ()
     return cls().__sklearn_tags__().classifier_tags.multi_class and (
-        "scalar prediction" not in requires)
+        SCALAR_PREDICTION not in requires)
 
 
 def takes_groups(cls):
@@ -159,7 +166,8 @@ def takes_groups(cls):
 
 def takes_pure_epsilon(cls):
     """Whether an estimator takes delta = 0 with the solver that it then chooses."""
-    return any("delta > 0" not in ALL_SOLVERS[name].requires for name in documented_solvers(cls))
+    return any(POSITIVE_DELTA not in ALL_SOLVERS[name].requires
+               for name in documented_solvers(cls))
 
 
 def plain_solver(cls):

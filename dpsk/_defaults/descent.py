@@ -22,7 +22,7 @@ def default_clip_norm(problem, clip_norm):
     """
     if clip_norm is not None:
         return min(clip_norm, full_clip_norm(problem))
-    share = _PLAIN_CLIP if problem.directions is None else problem.loss.clip_share
+    share = _PLAIN_CLIP if problem.geometry is None else problem.loss.clip_share
     return share * slope_bound(problem) * problem.model.radius / HEADROOM
 
 
@@ -36,21 +36,21 @@ def default_step(problem, clip_norm):
     """
     smoothness = problem.loss.smoothness * problem.usual_weight * problem.model.radius**2
     clipped = clip_norm < full_clip_norm(problem)
-    whitened = problem.directions is not None
+    whitened = problem.geometry is not None
     if whitened:
-        smoothness /= problem.directions
+        smoothness /= problem.geometry.directions
     if clipped or (whitened and problem.loss.clip_share == 1.0):
         gain = problem.loss.whitened_gain if whitened else problem.loss.plain_gain
         smoothness /= gain * min(1.0, _wanted_steps(problem) / _FEWEST_STEPS) ** 2
     elif whitened:
         # Without a clip the largest curvature must be met as it is.
-        smoothness *= 2.0 * problem.unevenness
+        smoothness *= 2.0 * problem.geometry.unevenness
     return 1.0 / (smoothness + problem.penalty.smoothness)
 
 
 def default_steps(problem):
     """Return the number of full-batch steps, from the noise that they will have."""
-    most = problem.loss.most_steps if problem.directions is not None else _MOST_PLAIN_STEPS
+    most = problem.loss.most_steps if problem.geometry is not None else _MOST_PLAIN_STEPS
     return int(np.clip(round(_wanted_steps(problem)), _FEWEST_STEPS, most))
 
 
@@ -59,7 +59,7 @@ def _wanted_steps(problem):
     if problem.delta == 0:
         return float(_FEWEST_STEPS)
     signal = problem.n_samples * gdp.mu(problem.epsilon, problem.delta)
-    if problem.directions is not None:
+    if problem.geometry is not None:
         return 4.25 * np.sqrt(signal / problem.model.shape[0])
     return 3.0 * np.sqrt(signal / np.sqrt(problem.model.dimension))
 

@@ -71,7 +71,7 @@ def _fitted_ridge(problem, clip_norm):
     is worth no more than the loss at zero.
     """
     radius, alpha = problem.model.radius, problem.penalty.strong_convexity
-    reach = (_PLAIN_REACH if problem.directions is None else _WHITENED_REACH) / radius
+    reach = (_PLAIN_REACH if problem.geometry is None else _WHITENED_REACH) / radius
     if alpha > 0:
         reach = min(reach, 0.5 * math.sqrt(clip_norm / (radius * alpha)))
     pull = _noise_scale(problem, clip_norm)[1] / problem.n_samples

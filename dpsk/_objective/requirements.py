@@ -1,63 +1,81 @@
 """What a solver may need of loss, penalty and budget, and what is said where it is missing."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet, L1Ball
 
-__all__ = ["REQUIREMENTS", "check_requirements"]
+__all__ = ["BOUNDED_CURVATURE", "BOUNDED_SLOPE", "CONVEX_LOSS", "FINITE_CLIP", "IN_AN_L1_BALL",
+           "IN_A_SET", "L2_PENALTY", "POSITIVE_DELTA", "RIDGE", "SCALAR_PREDICTION",
+           "SQUARED_LOSS", "Requirement", "check_requirements"]
 
-#: name -> (test of (solver, problem), what to say when it fails)
-REQUIREMENTS = {
-    "finite clip": (
-        lambda solver, problem: solver.clip_norm is None or np.isfinite(solver.clip_norm)
-        or np.isfinite(problem.lipschitz),
-        "clip_norm=inf: {loss}, times whatever sample weights are given, does not bound the "
-        "gradient of a row; set a finite clip_norm."),
-    "loss.lipschitz": (
-        lambda solver, problem: np.isfinite(problem.lipschitz),
-        "solver={solver!r} needs a loss of bounded slope, and {loss}, times whatever sample "
-        "weights are given, is not one; use solver='gd'."),
-    "loss.smoothness": (
-        lambda solver, problem: np.isfinite(problem.smoothness),
-        "solver={solver!r} needs a loss of bounded curvature, and {loss}, times whatever sample "
-        "weights are given, is not one; use solver='gd'."),
-    "ridge": (
-        lambda solver, problem: problem.penalty.is_smooth
-        and problem.penalty.strong_convexity > 0,
-        "solver={solver!r} needs penalty='l2' with alpha > 0, which is what makes earlier steps "
-        "fade; use solver='gd'."),
-    "convex loss": (
-        lambda solver, problem: problem.loss.convex,
-        "solver={solver!r} rests on steps that bring neighbouring runs no further apart, which "
-        "needs a convex loss, and {loss} is none; use solver='gd'."),
-    "constraint set": (
-        lambda solver, problem: isinstance(problem.penalty, ConstraintSet),
-        "solver={solver!r} moves inside a set, so it needs penalty='l1_ball', 'l2_ball', 'box' or "
-        "'simplex' with a radius; use solver='gd' for another penalty."),
-    "l1 ball": (
-        lambda solver, problem: isinstance(problem.penalty, L1Ball),
-        "solver={solver!r} goes from vertex to vertex of an l1 ball, so it needs "
-        "penalty='l1_ball' with a radius; use solver='gd' for another penalty."),
-    "scalar prediction": (
-        lambda solver, problem: not problem.loss.vector_output,
-        "solver={solver!r} needs a scalar prediction, and {loss} has several, in which one row "
-        "moves several directions of the Hessian. Only binary classification is supported. For "
-        "more classes use solver='gd', or solver='output_perturbation' at delta=0."),
-    "squared loss": (
-        lambda solver, problem: isinstance(problem.loss, Squared),
-        "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'."),
-    "l2 penalty": (
-        lambda solver, problem: problem.penalty.smoothness == problem.penalty.strong_convexity
-        and problem.penalty.is_smooth,
-        "solver={solver!r} takes penalty='l2' only; use solver='gd' for another penalty."),
-    "delta > 0": (
-        lambda solver, problem: problem.delta > 0,
-        "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
-        "delta=None for 1/n**2. For pure epsilon, where the estimator offers it: "
-        "solver='objective_perturbation', solver='output_perturbation' with several classes, or "
-        "solver='stgd' for a loss that is not convex."),
-}
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a solver needs of the rest of a problem.
+
+    Parameters
+    ----------
+    is_met : callable, (solver, problem) -> bool
+        Of a solver as the caller set it up.
+    message : str
+        What is said where it is not; may name {solver} and {loss}.
+    """
+
+    is_met: object
+    message: str
+
+
+FINITE_CLIP = Requirement(
+    lambda solver, problem: solver.clip_norm is None or np.isfinite(solver.clip_norm)
+    or np.isfinite(problem.lipschitz),
+    "clip_norm=inf: {loss}, times whatever sample weights are given, does not bound the "
+    "gradient of a row; set a finite clip_norm.")
+BOUNDED_SLOPE = Requirement(
+    lambda solver, problem: np.isfinite(problem.lipschitz),
+    "solver={solver!r} needs a loss of bounded slope, and {loss}, times whatever sample "
+    "weights are given, is not one; use solver='gd'.")
+BOUNDED_CURVATURE = Requirement(
+    lambda solver, problem: np.isfinite(problem.smoothness),
+    "solver={solver!r} needs a loss of bounded curvature, and {loss}, times whatever sample "
+    "weights are given, is not one; use solver='gd'.")
+RIDGE = Requirement(
+    lambda solver, problem: problem.penalty.is_smooth
+    and problem.penalty.strong_convexity > 0,
+    "solver={solver!r} needs penalty='l2' with alpha > 0, which is what makes earlier steps "
+    "fade; use solver='gd'.")
+CONVEX_LOSS = Requirement(
+    lambda solver, problem: problem.loss.convex,
+    "solver={solver!r} rests on steps that bring neighbouring runs no further apart, which "
+    "needs a convex loss, and {loss} is none; use solver='gd'.")
+IN_A_SET = Requirement(
+    lambda solver, problem: isinstance(problem.penalty, ConstraintSet),
+    "solver={solver!r} moves inside a set, so it needs penalty='l1_ball', 'l2_ball', 'box' or "
+    "'simplex' with a radius; use solver='gd' for another penalty.")
+IN_AN_L1_BALL = Requirement(
+    lambda solver, problem: isinstance(problem.penalty, L1Ball),
+    "solver={solver!r} goes from vertex to vertex of an l1 ball, so it needs "
+    "penalty='l1_ball' with a radius; use solver='gd' for another penalty.")
+SCALAR_PREDICTION = Requirement(
+    lambda solver, problem: not problem.loss.vector_output,
+    "solver={solver!r} needs a scalar prediction, and {loss} has several, in which one row "
+    "moves several directions of the Hessian. Only binary classification is supported. For "
+    "more classes use solver='gd', or solver='output_perturbation' at delta=0.")
+SQUARED_LOSS = Requirement(
+    lambda solver, problem: isinstance(problem.loss, Squared),
+    "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'.")
+L2_PENALTY = Requirement(
+    lambda solver, problem: problem.penalty.smoothness == problem.penalty.strong_convexity
+    and problem.penalty.is_smooth,
+    "solver={solver!r} takes penalty='l2' only; use solver='gd' for another penalty.")
+POSITIVE_DELTA = Requirement(
+    lambda solver, problem: problem.delta > 0,
+    "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
+    "delta=None for 1/n**2. For pure epsilon, where the estimator offers it: "
+    "solver='objective_perturbation', solver='output_perturbation' with several classes, or "
+    "solver='stgd' for a loss that is not convex.")
 
 
 def check_requirements(name, solver, problem):
@@ -73,7 +91,6 @@ def check_requirements(name, solver, problem):
         raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
                          "network do not; use solver='gd' or 'sgd'.")
     for requirement in solver.requires:
-        met, message = REQUIREMENTS[requirement]
-        if not met(solver, problem):
+        if not requirement.is_met(solver, problem):
             loss = type(problem.loss).__name__
-            raise ValueError(message.format(solver=name, loss=loss))
+            raise ValueError(requirement.message.format(solver=name, loss=loss))

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 
@@ -89,7 +90,7 @@ class DifferenceSums(RowSums):
         return total
 
 
-class DifferenceOracle:
+class DifferenceOracle(Oracle):
     r"""Answer with noisy mean gradients at anchors and noisy mean differences from them.
 
     An anchor is answered with ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, a

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dpsk._models import ScaleModel
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.grid_sums import GridSums
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.release import Part
@@ -13,7 +14,7 @@ from dpsk._privacy.noise.grids import grid_bits
 __all__ = ["GradientOracle"]
 
 
-class GradientOracle:
+class GradientOracle(Oracle):
     r"""Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
 
     The divisor `m` is the public expected batch size. Where the sums lie on a grid the noise is
@@ -28,6 +29,8 @@ class GradientOracle:
         `z`, the noise's standard deviation on the sum over `C`.
     releases : Releases
     """
+
+    takes_networks = True
 
     @classmethod
     def open(cls, context):

@@ -18,6 +18,7 @@ Public hold-out rows need no half of the rows and no noise on H.
 
 import numpy as np
 
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.grid_sums import GridSums
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
@@ -30,7 +31,7 @@ __all__ = ["ThresholdOracle"]
 _THRESHOLD = 3.0
 
 
-class ThresholdOracle:
+class ThresholdOracle(Oracle):
     """Answer each batch's questions in turn, `rounds` times, then go on to the next batch.
 
     A comparison and an answer are two releases, each charged to the batch whose rows they read;

@@ -7,6 +7,7 @@ T_eff released gradients instead of T (Bok, Su, Altschuler 2024). It holds for t
 so nothing else may leave.
 """
 
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.one_shot import finite
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.noise.grids import float_unit
@@ -15,7 +16,7 @@ from dpsk._privacy.sensitivity import contraction
 __all__ = ["LastIterateOracle"]
 
 
-class LastIterateOracle:
+class LastIterateOracle(Oracle):
     """Run noisy gradient steps and release the last iterate, once.
 
     Parameters
@@ -29,6 +30,7 @@ class LastIterateOracle:
     """
 
     arithmetic = "snapped"
+    penalizes_intercept = True
 
     @classmethod
     def open(cls, context):

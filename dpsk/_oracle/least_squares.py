@@ -15,13 +15,14 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.preconditioner import entering_rows
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._privacy.noise.grids import exact_bits
 
 __all__ = ["LeastSquaresOracle"]
 
 
-class LeastSquaresOracle:
+class LeastSquaresOracle(Oracle):
     """Answer once with both moments.
 
     Parameters
@@ -37,6 +38,7 @@ class LeastSquaresOracle:
     """
 
     arithmetic = "grid"
+    penalizes_intercept = True
 
     @classmethod
     def open(cls, context):

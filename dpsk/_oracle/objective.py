@@ -20,6 +20,7 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.one_shot import finite, steps_to_certify
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
@@ -43,7 +44,7 @@ def determinant_loss(smoothness, ridge, n_samples):
     return math.log1p(smoothness / (n_samples * ridge))
 
 
-class ObjectiveOracle:
+class ObjectiveOracle(Oracle):
     """Minimise a noisy objective and release the result once.
 
     b, the exact minimiser, the residual, and which algorithm got there never leave. Everything
@@ -59,6 +60,7 @@ class ObjectiveOracle:
     """
 
     arithmetic = "snapped"
+    penalizes_intercept = True
 
     @classmethod
     def open(cls, context):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.sensitivity import (
@@ -34,7 +35,7 @@ def steps_to_certify(smoothness, strong_convexity, start, tolerance):
     return max(1, math.ceil(needed))
 
 
-class OutputOracle:
+class OutputOracle(Oracle):
     """Run gradient steps without noise and release the last iterate with noise.
 
     The iterates never leave. Everything runs in float64, and a coordinate that is not finite
@@ -50,6 +51,7 @@ class OutputOracle:
     """
 
     arithmetic = "snapped"
+    penalizes_intercept = True
 
     @classmethod
     def open(cls, context):

@@ -3,13 +3,14 @@
 
 import numpy as np
 
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.saddle_sums import SaddleSums
 
 __all__ = ["SaddleOracle"]
 
 
-class SaddleOracle:
+class SaddleOracle(Oracle):
     r"""Answer with ``(1/m) [ sums of clipped gradients + noise ]`` of both blocks at once.
 
     Both sums are over one batch and leave together, so that one event covers the pair; two
@@ -24,6 +25,8 @@ class SaddleOracle:
     """
 
     arithmetic = "float"
+    takes_networks = True
+    minimax = True
 
     @classmethod
     def open(cls, context):

@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._privacy.sensitivity import REPLACE_ONE
@@ -15,7 +16,7 @@ _LEAST_SHARE = 2.0**-20
 _MARGIN = 1.0 + 2.0**-40
 
 
-class SaddleDifferenceOracle:
+class SaddleDifferenceOracle(Oracle):
     """Answer with noisy sums of three kinds, each charged on its own.
 
     A difference is taken between two public points on one batch, between gradients that are
@@ -33,6 +34,8 @@ class SaddleDifferenceOracle:
     """
 
     arithmetic = "float"
+    takes_networks = True
+    minimax = True
 
     @classmethod
     def open(cls, context):

@@ -12,6 +12,7 @@ contains 0, so it never exceeds e, and the choice is also mu-GDP for the mu of
 import numpy as np
 
 from dpsk._models.clipping import HEADROOM
+from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 
@@ -34,7 +35,7 @@ class MaxNormSums(RowSums):
         return np.abs(dz).max(axis=1)
 
 
-class SelectionOracle:
+class SelectionOracle(Oracle):
     """Answer with a vertex of the l1 ball.
 
     Parameters
@@ -48,6 +49,7 @@ class SelectionOracle:
     """
 
     arithmetic = "float"
+    penalizes_intercept = True
 
     @classmethod
     def open(cls, context):

@@ -6,9 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._objective.requirements import IN_A_SET
 from dpsk._problem import full_clip_norm
 
-__all__ = ["Result", "Solver", "bounded_step", "check_monotone"]
+__all__ = ["NAMED_OPTIONS", "Result", "Solver", "bounded_step", "check_monotone"]
+
+#: Fields of solvers that are parameters of estimators by name; others are solver options.
+NAMED_OPTIONS = ("batch_size", "clip_norm", "learning_rate", "max_iter")
 
 
 @dataclass(frozen=True)
@@ -37,26 +41,41 @@ class Solver(ABC):
 
     #: The class of the oracle that this solver asks; the fit opens it, the rows stay inside.
     oracle: ClassVar[type]
-    #: Names in REQUIREMENTS of what the rest of the problem must offer.
+    #: Requirements of what the rest of the problem must offer.
     requires: ClassVar[tuple] = ()
-    #: Whether the guarantee needs every coordinate, intercept included, to be penalised.
-    penalizes_intercept: ClassVar[bool] = False
     #: Whether whitened rows help; a method that solves exactly has no use for them.
     whitens: ClassVar[bool] = True
-    #: Whether it has a `clip_norm` for gradients.
-    clips: ClassVar[bool] = True
-    #: What of one row's gradient is at most `clip_norm`.
-    clip_measure = "l2 norm"
-    #: Parameters that estimators offer by name but this solver has no use for.
-    ignores: ClassVar[tuple] = ()
-    #: Whether it solves saddle problems, and then only these.
-    minimax: ClassVar[bool] = False
-    #: Whether it trains networks, whose gradients have no bound but the clip.
-    takes_networks: ClassVar[bool] = False
     #: Whether its scores may be rescaled after it, along its own oracle's ray.
     tempers: ClassVar[bool] = False
-    #: Whether it takes public rows, which no guarantee covers.
-    wants_holdout = False
+    #: What of one row's gradient is at most `clip_norm`.
+    clip_measure = "l2 norm"
+
+    #: Parameters that estimators offer by name but this solver has no use for.
+    ignores: ClassVar[tuple]
+    #: Whether it has a `clip_norm` for gradients.
+    clips: ClassVar[bool]
+    #: Whether it solves saddle problems, and then only these.
+    minimax: ClassVar[bool]
+    #: Whether it trains networks, whose gradients have no bound but the clip.
+    takes_networks: ClassVar[bool]
+    #: Whether the guarantee needs every coordinate, intercept included, to be penalised.
+    penalizes_intercept: ClassVar[bool]
+
+    def __init_subclass__(cls):
+        # What fields and oracle say already is not said again by every solver.
+        own = {name for kind in cls.__mro__ for name in vars(kind).get("__annotations__", ())}
+        cls.ignores = tuple(name for name in NAMED_OPTIONS if name not in own)
+        cls.clips = "clip_norm" in own
+        oracle = getattr(cls, "oracle", None)
+        if oracle is not None:
+            cls.minimax = oracle.minimax
+            cls.takes_networks = oracle.takes_networks and IN_A_SET not in cls.requires
+            cls.penalizes_intercept = oracle.penalizes_intercept or IN_A_SET in cls.requires
+
+    @property
+    def wants_holdout(self):
+        """bool : whether it takes public rows, which no guarantee covers."""
+        return getattr(self, "holdout", None) == "public"
 
     @abstractmethod
     def configured(self, problem):

@@ -100,7 +100,7 @@ def tempering_pays(problem):
     noise hides the slopes. Scores of more classes than columns would outweigh the rows.
     """
     columns, outputs = problem.model.n_features, problem.model.n_outputs or 1
-    return problem.directions is not None and outputs <= columns
+    return problem.geometry is not None and outputs <= columns
 
 
 def tempers(problem, solver):

@@ -9,6 +9,7 @@ from dpsk._models import Preconditioner
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy import gdp
 from dpsk._privacy.events import Gaussian
+from dpsk._problem import Geometry
 
 __all__ = ["MOST_COLUMNS", "Whitening", "inverse_root", "moment_budget", "thresholded",
            "whitening_floor", "whitening_pays"]
@@ -61,8 +62,7 @@ class Whitening:
         # The usual row that keeps its length then has about norm 1.
         self.matrix = matrix / np.sqrt(directions) if keeps_length else matrix
         rows = rows.mapped(Preconditioner(model, self.matrix, keeps_length))
-        problem = replace(problem, directions=directions, unevenness=max(1.0, left))
-        return problem, rows
+        return replace(problem, geometry=Geometry(directions, max(1.0, left))), rows
 
 
 def moment_budget(problem):

@@ -13,6 +13,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
+from dpsk._objective.requirements import BOUNDED_CURVATURE
 from dpsk._parameters import (
     check_auto_flag,
     check_choice,
@@ -20,7 +21,7 @@ from dpsk._parameters import (
     check_real,
 )
 from dpsk._privacy.certificate import Enforced
-from dpsk._problem import Problem
+from dpsk._problem import Geometry, Problem
 from dpsk._stages import Whitening
 from dpsk._stages.whitening import whitening_pays
 
@@ -110,7 +111,7 @@ class LinearEstimator(DPEstimator):
                         weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(facts) if self.solver == "auto" else self.solver
         solver = self._solvers[name]
-        if free_weights and "loss.smoothness" in solver.requires:
+        if free_weights and BOUNDED_CURVATURE in solver.requires:
             facts = replace(facts, weight_bound=weight_bound)
             enforced = [*enforced, Enforced(
                 "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
@@ -120,7 +121,7 @@ class LinearEstimator(DPEstimator):
         model = LinearModel(rows.shape[0], n_outputs, False, 1.0) if whitened else rows
         free_rows = int(model.fit_intercept and not solver.penalizes_intercept) + loss.n_extra
         problem = replace(facts, model=model, penalty=self._penalty(free_rows),
-                          directions=float(rows.shape[0]) if whitened else None)
+                          geometry=Geometry(rows.shape[0]) if whitened else None)
         whitening = [Whitening(rows)] if whitened else []
         theta = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,

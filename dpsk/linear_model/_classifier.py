@@ -6,6 +6,7 @@ import numpy as np
 
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.weights import class_weighted
+from dpsk._objective.requirements import SCALAR_PREDICTION
 from dpsk.linear_model._scorer import LinearScorer
 
 __all__ = ["LinearClassifier"]
@@ -18,7 +19,7 @@ class LinearClassifier(LinearScorer):
         tags = super().__sklearn_tags__()
         solver = self._solvers.get(self.solver) if isinstance(self.solver, str) else None
         tags.classifier_tags.multi_class = (
-            solver is None or "scalar prediction" not in solver.requires)
+            solver is None or SCALAR_PREDICTION not in solver.requires)
         return tags
 
     @abstractmethod

@@ -18,6 +18,7 @@ from scipy.stats import beta
 from sklearn.base import clone
 
 from dpsk import DPGroupDROClassifier, DPLinearRegression, DPLogisticRegression
+from dpsk._objective.requirements import SQUARED_LOSS
 from dpsk._solvers import SADDLE_SOLVERS
 from tests.registry import ALL_SOLVERS, SOLVER_PARAMS
 
@@ -40,7 +41,7 @@ def rows(n=24):
 def estimator(solver="gd", **params):
     """Return an estimator that shows its noise; the rows are not whitened."""
     cls = DPLogisticRegression
-    if "squared loss" in ALL_SOLVERS[solver].requires:
+    if SQUARED_LOSS in ALL_SOLVERS[solver].requires:
         cls = DPLinearRegression
     if ALL_SOLVERS[solver].minimax:
         cls = DPGroupDROClassifier

@@ -23,6 +23,7 @@ from dpsk import (
     DPRidge,
 )
 from dpsk._models.clipping import HEADROOM
+from dpsk._objective.requirements import BOUNDED_SLOPE
 from dpsk._solvers import SOLVERS
 from tests.registry import documented_solvers, takes_several_classes
 
@@ -75,7 +76,7 @@ CASES = [pytest.param(kind, solver, run, id=f"{kind}-{solver}-{run}")
          for solver in sorted(set(RUNS) & documented_solvers(cls))
          for run in range(len(RUNS[solver]))
          # The squared hinge bounds no slope.
-         if (params.get("loss") is None or "loss.lipschitz" not in SOLVERS[solver].requires)
+         if (params.get("loss") is None or BOUNDED_SLOPE not in SOLVERS[solver].requires)
          and (kind not in SEVERAL or takes_several_classes(cls, solver))]
 #: Solvers inside sets, run in test_zero_noise_in_sets.
 IN_SETS = {"accmd", "frank_wolfe"}

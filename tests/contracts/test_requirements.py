@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpsk import DPLogisticRegression, DPRidge
-from dpsk._objective.requirements import REQUIREMENTS
+from dpsk._objective import requirements
 from dpsk._solvers import SOLVERS
 from tests.registry import (
     every_solver,
@@ -18,10 +18,13 @@ from tests.registry import (
     training_rows,
 )
 
+REQUIREMENTS = {name: value for name, value in vars(requirements).items()
+                if isinstance(value, requirements.Requirement)}
+
 
 @every_solver
 def test_every_requirement_of_a_solver_is_one_that_can_be_checked(name):
-    assert set(SOLVERS[name].requires) <= set(REQUIREMENTS)
+    assert set(SOLVERS[name].requires) <= set(REQUIREMENTS.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +39,9 @@ class _Rough:
 
 @pytest.mark.parametrize("requirement", sorted(REQUIREMENTS))
 def test_an_unmet_requirement_names_what_is_missing_and_a_remedy(requirement):
-    _, message = REQUIREMENTS[requirement]
-    text = message.format(solver="some_solver", loss="SomeLoss")
-    subjects = {"finite clip": "clip_norm", "delta > 0": "delta", "l2 penalty": "penalty",
-                "ridge": "alpha > 0", "constraint set": "penalty", "l1 ball": "penalty"}
+    text = REQUIREMENTS[requirement].message.format(solver="some_solver", loss="SomeLoss")
+    subjects = {"FINITE_CLIP": "clip_norm", "POSITIVE_DELTA": "delta", "L2_PENALTY": "penalty",
+                "RIDGE": "alpha > 0", "IN_A_SET": "penalty", "IN_AN_L1_BALL": "penalty"}
     subject = subjects.get(requirement, "SomeLoss")
     assert subject in text
     assert any(word in text for word in ("set ", "use ", "leave "))
@@ -50,9 +52,8 @@ def test_requirements_are_checked_against_the_problem(name):
     problem = dataclasses.replace(make_problem(penalty="l1"), loss=_Rough(), delta=0.0)
     solver = SOLVERS[name](clip_norm=math.inf) if SOLVERS[name].clips else SOLVERS[name]()
     for requirement in SOLVERS[name].requires:
-        test, _ = REQUIREMENTS[requirement]
-        assert not test(solver, problem)
-        assert test(SOLVERS[name](), problem_for(name))
+        assert not requirement.is_met(solver, problem)
+        assert requirement.is_met(SOLVERS[name](), problem_for(name))
 
 
 _UNMET = [*((name, {"clip_norm": math.inf}, "clip_norm=inf") for name in (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from dpsk._oracle.selection import MaxNormSums
 from scipy import sparse
 
 from dpsk._data.source import Rows
@@ -12,7 +13,6 @@ from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import OneVsRest, Squared, SquaredHinge
 from dpsk._oracle import GridSums, RowSums, row_sums
-from dpsk._oracle.selection import MaxNormSums
 from tests.registry import (
     every_loss,
     make_loss,

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from dpsk._objective.requirements import REQUIREMENTS
 from tests.registry import ALL_SOLVERS, ESTIMATORS, documented_solvers, is_linear, make_estimator
 
 REFUSED = [pytest.param(cls, solver, id=f"{name}-{solver}")
@@ -38,6 +37,6 @@ def ranks_pairs(cls, solver):
 
 def requirement_texts(solver):
     """Return patterns of what the requirements of `solver` say when they are not met."""
-    return [re.escape(REQUIREMENTS[name][1].format(solver=solver, loss="LOSS"))
-            .replace("LOSS", r"\w+") for name in ALL_SOLVERS[solver].requires] + [
+    return [re.escape(requirement.message.format(solver=solver, loss="LOSS"))
+            .replace("LOSS", r"\w+") for requirement in ALL_SOLVERS[solver].requires] + [
         f"solver='{solver}' rests on rows that enter linearly.*use solver='gd' or 'sgd'\\."]

@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 
 from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from dpsk._objective.penalties import CONSTRAINTS
+from dpsk._objective.requirements import POSITIVE_DELTA
 from dpsk._privacy.noise import streams
 from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import (
@@ -84,7 +85,7 @@ _CASES = [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}-{i}")
 _GAUSSIAN = [pytest.param(cls, solver, id=f"{name}-{solver}")
              for name, cls in sorted(ESTIMATORS.items())
              for solver in sorted(documented_solvers(cls))
-             if "delta > 0" in ALL_SOLVERS[solver].requires]
+             if POSITIVE_DELTA in ALL_SOLVERS[solver].requires]
 
 
 @pytest.fixture(autouse=True)

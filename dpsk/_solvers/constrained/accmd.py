@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._models.clipping import HEADROOM
+from dpsk._objective.requirements import FINITE_CLIP, IN_A_SET, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._privacy import gdp
 from dpsk._privacy.batches import FullBatch
@@ -55,10 +56,8 @@ class AcceleratedMirrorDescent(Solver):
     geometry: str | None = None
 
     oracle: ClassVar[type] = GradientOracle
-    requires: ClassVar[tuple] = ("constraint set", "delta > 0", "finite clip")
-    penalizes_intercept: ClassVar[bool] = True
+    requires: ClassVar[tuple] = (IN_A_SET, POSITIVE_DELTA, FINITE_CLIP)
     whitens: ClassVar[bool] = False
-    ignores: ClassVar[tuple] = ("batch_size",)
 
     def configured(self, problem):
         name = self.geometry or default_geometry(problem.penalty)

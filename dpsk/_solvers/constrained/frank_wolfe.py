@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._models.clipping import HEADROOM
+from dpsk._objective.requirements import FINITE_CLIP, IN_AN_L1_BALL
 from dpsk._oracle import SelectionOracle
 from dpsk._privacy import gdp
 from dpsk._privacy.bounded_range import bounded_range_epsilon
@@ -48,10 +49,8 @@ class FrankWolfe(Solver):
     clip_norm: float | None = None
 
     oracle: ClassVar[type] = SelectionOracle
-    requires: ClassVar[tuple] = ("l1 ball", "finite clip")
-    penalizes_intercept: ClassVar[bool] = True
+    requires: ClassVar[tuple] = (IN_AN_L1_BALL, FINITE_CLIP)
     whitens: ClassVar[bool] = False
-    ignores: ClassVar[tuple] = ("batch_size", "learning_rate")
     clip_measure: ClassVar[str] = "largest absolute entry"
 
     def configured(self, problem):

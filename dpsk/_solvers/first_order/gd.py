@@ -7,6 +7,7 @@ import numpy as np
 
 from dpsk._defaults.descent import default_clip_norm, default_step, default_steps
 from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
+from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_choice, check_flag, check_real
 from dpsk._privacy.batches import FullBatch
@@ -69,9 +70,7 @@ class GradientDescent(Solver):
     pl_constant: float | None = None
 
     oracle: ClassVar[type] = GradientOracle
-    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
-    ignores: ClassVar[tuple] = ("batch_size",)
-    takes_networks: ClassVar[bool] = True
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     tempers: ClassVar[bool] = True
 
     def configured(self, problem):
@@ -97,7 +96,7 @@ class GradientDescent(Solver):
         if learning_rate is None:
             learning_rate = default_step(problem, clip_norm)
         max_iter = self.max_iter or default_steps(problem)
-        iterate = self.iterate or ("tail" if problem.directions is None else "half")
+        iterate = self.iterate or ("tail" if problem.geometry is None else "half")
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
                        iterate=iterate, accelerate=self.accelerate is not False)
 

@@ -12,6 +12,7 @@ from dpsk._defaults.networks import (
     network_step,
     network_steps,
 )
+from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_integer
 from dpsk._privacy import gdp
@@ -64,8 +65,7 @@ class RandomRoundDescent(Solver):
     rounds: int | None = None
 
     oracle: ClassVar[type] = GradientOracle
-    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
-    takes_networks: ClassVar[bool] = True
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
 
     def configured(self, problem):
         own = self._on_rows(problem) if problem.model.is_linear else self._on_networks(problem)

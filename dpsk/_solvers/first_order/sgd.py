@@ -12,6 +12,7 @@ from dpsk._defaults.networks import (
     network_step,
     network_steps,
 )
+from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.batches import batch_plan
@@ -72,8 +73,7 @@ class StochasticGradientDescent(Solver):
     adaptive: bool | None = None
 
     oracle: ClassVar[type] = GradientOracle
-    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
-    takes_networks: ClassVar[bool] = True
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     tempers: ClassVar[bool] = True
 
     def configured(self, problem):

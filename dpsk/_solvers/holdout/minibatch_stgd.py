@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import ClassVar
 
 from dpsk._privacy.plans import ThresholdRounds
 from dpsk._solvers.holdout.stgd import StableGradientDescent
@@ -38,7 +37,6 @@ class MiniBatchStableGradientDescent(StableGradientDescent):
 
     batch_size: int | None = None
 
-    ignores: ClassVar[tuple] = ()
 
     def configured(self, problem):
         n_samples = problem.n_samples

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpsk._defaults.descent import default_clip_norm, default_step
 from dpsk._models.clipping import HEADROOM
+from dpsk._objective.requirements import FINITE_CLIP
 from dpsk._oracle import ThresholdOracle
 from dpsk._parameters import check_choice
 from dpsk._privacy.plans import ThresholdRounds
@@ -63,17 +64,12 @@ class StableGradientDescent(Solver):
     iterate: str = "tail"
 
     oracle: ClassVar[type] = ThresholdOracle
-    requires: ClassVar[tuple] = ("finite clip",)
+    requires: ClassVar[tuple] = (FINITE_CLIP,)
     whitens: ClassVar[bool] = False
-    ignores: ClassVar[tuple] = ("batch_size",)
 
     @property
     def clip_measure(self):
         return "l1 norm" if self.noise == "laplace" else "l2 norm"
-
-    @property
-    def wants_holdout(self):
-        return self.holdout == "public"
 
     def configured(self, problem):
         check_iterate(self.iterate)

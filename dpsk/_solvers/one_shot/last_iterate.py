@@ -6,6 +6,13 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._defaults.risks import ridge_outweighs_noise, signal
+from dpsk._objective.requirements import (
+    BOUNDED_CURVATURE,
+    BOUNDED_SLOPE,
+    CONVEX_LOSS,
+    POSITIVE_DELTA,
+    RIDGE,
+)
 from dpsk._oracle import LastIterateOracle
 from dpsk._privacy.plans import LastIterate
 from dpsk._problem import full_clip_norm
@@ -47,11 +54,9 @@ class LastIterateDescent(Solver):
     clip_norm: float | None = None
 
     oracle: ClassVar[type] = LastIterateOracle
-    requires: ClassVar[tuple] = ("delta > 0", "convex loss", "loss.lipschitz", "loss.smoothness",
-                                 "ridge")
-    penalizes_intercept: ClassVar[bool] = True
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, CONVEX_LOSS, BOUNDED_SLOPE, BOUNDED_CURVATURE,
+                                 RIDGE)
     whitens: ClassVar[bool] = False
-    ignores: ClassVar[tuple] = ("batch_size",)
 
     def configured(self, problem):
         full = full_clip_norm(problem)

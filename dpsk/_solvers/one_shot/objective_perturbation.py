@@ -9,6 +9,13 @@ from dpsk._defaults.perturbation import (
     perturbation_ridge,
     second_noise,
 )
+from dpsk._objective.requirements import (
+    BOUNDED_CURVATURE,
+    CONVEX_LOSS,
+    FINITE_CLIP,
+    L2_PENALTY,
+    SCALAR_PREDICTION,
+)
 from dpsk._oracle import ObjectiveOracle, determinant_loss
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
@@ -64,10 +71,8 @@ class ObjectivePerturbation(Solver):
     tolerance: float | None = None
 
     oracle: ClassVar[type] = ObjectiveOracle
-    requires: ClassVar[tuple] = ("finite clip", "loss.smoothness", "convex loss",
-                                 "scalar prediction", "l2 penalty")
-    penalizes_intercept: ClassVar[bool] = True
-    ignores: ClassVar[tuple] = ("batch_size", "max_iter", "learning_rate")
+    requires: ClassVar[tuple] = (FINITE_CLIP, BOUNDED_CURVATURE, CONVEX_LOSS,
+                                 SCALAR_PREDICTION, L2_PENALTY)
 
     def configured(self, problem):
         if self.ridge is not None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._objective.penalties import ConstraintSet
+from dpsk._objective.requirements import BOUNDED_CURVATURE, BOUNDED_SLOPE, CONVEX_LOSS
 from dpsk._oracle import OutputOracle, steps_to_certify
 from dpsk._parameters import check_real
 from dpsk._privacy import gdp
@@ -62,9 +63,7 @@ class OutputPerturbation(Solver):
     tolerance: float | None = None
 
     oracle: ClassVar[type] = OutputOracle
-    requires: ClassVar[tuple] = ("convex loss", "loss.lipschitz", "loss.smoothness")
-    penalizes_intercept: ClassVar[bool] = True
-    ignores: ClassVar[tuple] = ("batch_size",)
+    requires: ClassVar[tuple] = (CONVEX_LOSS, BOUNDED_SLOPE, BOUNDED_CURVATURE)
 
     def configured(self, problem):
         if self.tolerance is not None:

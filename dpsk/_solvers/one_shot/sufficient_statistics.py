@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._objective.requirements import L2_PENALTY, POSITIVE_DELTA, SQUARED_LOSS
 from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.plans import OneRelease
 from dpsk._solvers.base import Result, Solver
@@ -30,11 +31,8 @@ class SufficientStatistics(Solver):
     """
 
     oracle: ClassVar[type] = LeastSquaresOracle
-    requires: ClassVar[tuple] = ("delta > 0", "squared loss", "l2 penalty")
-    penalizes_intercept: ClassVar[bool] = True
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, SQUARED_LOSS, L2_PENALTY)
     whitens: ClassVar[bool] = False
-    clips: ClassVar[bool] = False
-    ignores: ClassVar[tuple] = ("batch_size", "max_iter", "learning_rate", "clip_norm")
 
     def configured(self, problem):
         return self

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpsk._defaults.saddle import configured_saddle
+from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import SaddleOracle
 from dpsk._parameters import check_real
 from dpsk._privacy.batches import batch_plan
@@ -60,8 +61,7 @@ class GradientDescentAscent(Solver):
     iterate: str = "half"
 
     oracle: ClassVar[type] = SaddleOracle
-    minimax: ClassVar[bool] = True
-    requires: ClassVar[tuple] = ("delta > 0", "finite clip")
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
 
     def configured(self, problem):
         check_saddle(self)

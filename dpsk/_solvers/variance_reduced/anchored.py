@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._defaults.descent import slope_bound
+from dpsk._objective.requirements import BOUNDED_CURVATURE, FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import DifferenceOracle
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy import gdp
@@ -39,7 +40,7 @@ class AnchoredDescent(Solver):
 
     default_epochs: ClassVar[int]
     oracle: ClassVar[type] = DifferenceOracle
-    requires: ClassVar[tuple] = ("delta > 0", "finite clip", "loss.smoothness")
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP, BOUNDED_CURVATURE)
     # Differences are clipped at the largest curvature of a row, far above that of the mean
     # loss on whitened rows.
     whitens: ClassVar[bool] = False
