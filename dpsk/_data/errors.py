@@ -2,11 +2,13 @@
 
 import re
 import warnings
+from functools import wraps
 
 import numpy as np
+from scipy import special
 from sklearn.exceptions import DataConversionWarning
 
-__all__ = ["discreetly"]
+__all__ = ["discreetly", "quietly", "without_warnings"]
 
 # Messages of validation, up to where they might go on to quote data. They name types, shapes,
 # columns and rules only.
@@ -114,3 +116,15 @@ def without_warnings(function, *args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*args, **kwargs)
+
+
+def quietly(function):
+    """Return `function` with floating-point errors off, as which of them occur is data.
+
+    A caller may have set NumPy's and SciPy's to warn or to raise.
+    """
+    @wraps(function)
+    def wrapped(*args, **kwargs):
+        with np.errstate(all="ignore"), special.errstate(all="ignore"):
+            return function(*args, **kwargs)
+    return wrapped

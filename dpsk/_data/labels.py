@@ -29,11 +29,11 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
     Raises
     ------
     ValueError
-        If `y` holds no class labels, one class only while `classes` is None, or a label
-        outside `classes`.
+        If `classes` is None and `y` holds no class labels or one class only; if `classes` are
+        no labels, or `y` holds another.
     """
-    discreetly(what, without_warnings, check_classification_targets, y)
     if classes is None:
+        discreetly(what, without_warnings, check_classification_targets, y)
         classes, codes = discreetly(what, np.unique, y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"{name} needs at least two classes, and {what} holds one class "
@@ -41,6 +41,13 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
                              "intended.")
         return classes, codes.reshape(-1)
     declared = np.asarray(classes)
+    # Not only once one of them occurs in a row.
+    fractions = [label for label in np.ravel(declared).tolist()
+                 if isinstance(label, (float, np.floating)) and label != np.rint(label)]
+    if fractions:
+        raise ValueError(f"{parameter}={declared.tolist()!r}: labels are words or whole numbers, "
+                         "as others stand for regression targets; number the classes, such as "
+                         "[0, 1], or use strings.")
     classes = discreetly(parameter, np.unique, declared)
     if declared.ndim != 1 or len(classes) < 2:
         raise ValueError(f"{parameter}={declared.tolist()!r}: must be a sequence of at least two "

@@ -4,10 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
-from sklearn import config_context
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.errors import discreetly
+from dpsk._data.errors import quietly
+from dpsk._data.validation import (
+    FLOATS,
+    check_prediction_rows,
+    check_public_rows,
+    check_rows,
+)
 from dpsk._data.weights import check_weights
 from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
@@ -26,8 +31,6 @@ from dpsk._stages import Whitening
 from dpsk._stages.whitening import whitening_pays
 
 __all__ = ["LinearEstimator"]
-
-_FLOATS = [np.float64, np.float32]
 
 
 class LinearEstimator(DPEstimator):
@@ -57,24 +60,12 @@ class LinearEstimator(DPEstimator):
 
     def _check_rows(self, X, y):
         """Validate training rows and targets; no message carries a data value."""
-        # Finite rows are what bounds rest on: no global setting may skip the check.
-        _check_structure(X)
-        with config_context(assume_finite=False, array_api_dispatch=False):
-            X, y = discreetly("X or y", validate_data, self, X, y, dtype=_FLOATS,
-                              accept_sparse="csr", ensure_min_samples=2, **self._target_checks)
-        return _without_duplicates(X), y
+        return check_rows(self, X, y, dtype=FLOATS, accept_sparse="csr", **self._target_checks)
 
     def _check_public_rows(self, X, y, like):
         """Validate public rows and targets as the training rows, in the dtype of `like`."""
-        if X is None and y is None:
-            return None
-        if X is None or y is None:
-            raise ValueError("public_X and public_y go together; pass both or leave both None.")
-        with config_context(assume_finite=False, array_api_dispatch=False):
-            X, y = discreetly("public_X or public_y", validate_data, self, X, y,
-                              dtype=like.dtype, accept_sparse="csr", reset=False,
-                              **self._target_checks)
-        return _without_duplicates(X), y
+        return check_public_rows(self, X, y, dtype=like.dtype, accept_sparse="csr",
+                                 **self._target_checks)
 
     def _check_weights(self, sample_weight, X):
         """Return sample weights as an array of the rows' dtype, or None."""
@@ -188,47 +179,21 @@ class LinearEstimator(DPEstimator):
                            "entries of a scaled row of features; larger ones are clipped, in "
                            "training and in prediction")
 
+    @quietly
     def _predict_raw(self, X):
         """Return raw predictions of bounded rows, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
-        _check_structure(X)
-        X = discreetly("X", validate_data, self, X, dtype=_FLOATS, accept_sparse="csr",
-                       reset=False)
-        X = _without_duplicates(X)
+        X = check_prediction_rows(self, X, dtype=FLOATS, accept_sparse="csr")
         coef = self.coef_.T
         columns = coef if coef.ndim == 2 and coef.shape[1] > 1 else coef.reshape(-1)
         model = self._row_model(X.shape[1], None, False)
-        with np.errstate(all="ignore"):
-            # The same map as in training, where float64 makes it.
-            bounded = model.bounded(X)
-            scale = model.row_scales(bounded)[0].astype(X.dtype, copy=False)
-            raw = model.predict_raw(columns, bounded, scale) + self.intercept_
-            if self.preconditioner_ is None:
-                return raw
-            rows = self._row_model(X.shape[1], None, bool(self.fit_intercept))
-            mapping = Preconditioner(rows, self.preconditioner_, self._keeps_length)
-            factors = mapping.factors(X).astype(X.dtype)
+        # The same map as in training, where float64 makes it.
+        bounded = model.bounded(X)
+        scale = model.row_scales(bounded)[0].astype(X.dtype, copy=False)
+        raw = model.predict_raw(columns, bounded, scale) + self.intercept_
+        if self.preconditioner_ is None:
+            return raw
+        rows = self._row_model(X.shape[1], None, bool(self.fit_intercept))
+        mapping = Preconditioner(rows, self.preconditioner_, self._keeps_length)
+        factors = mapping.factors(X).astype(X.dtype)
         return raw * (factors if raw.ndim == 1 else factors[:, None])
-
-
-def _check_structure(X):
-    """Refuse a compressed matrix whose indices point outside of it, into foreign memory."""
-    if sparse.issparse(X) and X.format in ("csr", "csc"):
-        # A view, as the check may change what it is called on.
-        view = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
-        discreetly("X", view.check_format, full_check=True)
-
-
-def _without_duplicates(X):
-    """Return X with one entry a place, in order; the caller's matrix is not touched."""
-    if not sparse.issparse(X):
-        return X
-    # A view without flags: those of the caller's matrix may be out of date.
-    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-        if not np.isfinite(X.data).all():
-            raise ValueError("Input X contains infinity or a value too large for "
-                             f"{X.dtype.name}, once entries of the same place are added.")
-    return X

@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 
+from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.weights import class_weighted
 from dpsk._objective.requirements import SCALAR_PREDICTION
@@ -34,7 +35,7 @@ class LinearClassifier(LinearScorer):
     def _several_loss(self, n_classes):
         """Return the loss for several classes, whose targets are class indices."""
 
-    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    @quietly
     def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 

@@ -1,5 +1,6 @@
 """Logistic regression with differential privacy."""
 
+from dpsk._data.errors import quietly
 from dpsk._models.scores import log_probabilities, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._parameters import check_auto_flag
@@ -174,6 +175,7 @@ class DPLogisticRegression(LinearClassifier):
     def _several_loss(self, n_classes):
         return Multinomial()
 
+    @quietly
     def predict_proba(self, X):
         """Return class probabilities of samples, in the order of `classes_`.
 
@@ -187,6 +189,7 @@ class DPLogisticRegression(LinearClassifier):
         """
         return probabilities(self.decision_function(X))
 
+    @quietly
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities of samples.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dpsk._data.errors import quietly
 from dpsk._objective.losses import CappedPoisson
 from dpsk.linear_model._regressor import LinearRegressor
 
@@ -150,6 +151,7 @@ class DPPoissonRegressor(LinearRegressor):
     def _unmapped(self, coef, intercept, low, high):
         return coef, float(intercept), float(np.log(high))
 
+    @quietly
     def predict(self, X):
         """Return predicted means of the targets.
 

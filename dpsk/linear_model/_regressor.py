@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from dpsk._data.errors import discreetly
+from dpsk._data.errors import discreetly, quietly
 from dpsk._data.targets import check_target_bounds
 from dpsk._privacy.certificate import Enforced
 from dpsk.linear_model._base import LinearEstimator
@@ -37,7 +37,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     def _loss(self):
         """Return the loss on the mapped targets; check its own parameters."""
 
-    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    @quietly
     def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 
@@ -94,6 +94,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         half = 0.5 * (high - low)
         return coef * coef.dtype.type(half), float(intercept) * half, 0.5 * (low + high)
 
+    @quietly
     def predict(self, X):
         """Return predicted targets.
 

@@ -1,10 +1,10 @@
 """What the multilayer perceptrons share: from rows and parameters to a Problem, and back."""
 
 import numpy as np
-from sklearn import config_context
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.errors import discreetly
+from dpsk._data.errors import quietly
+from dpsk._data.validation import check_prediction_rows, check_rows
 from dpsk._estimator import DPEstimator
 from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
@@ -36,10 +36,7 @@ class NetworkEstimator(NetworkFit, DPEstimator):
 
     def _check_rows(self, X, y):
         """Validate training rows, in single precision, and targets."""
-        # Finite rows are what the public universe of rows is: no global setting may skip it.
-        with config_context(assume_finite=False, array_api_dispatch=False):
-            return discreetly("X or y", validate_data, self, X, y, dtype=np.float32,
-                              order="C", ensure_min_samples=2, **self._target_checks)
+        return check_rows(self, X, y, dtype=np.float32, order="C", **self._target_checks)
 
     def _fit_network(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
                      enforced=(), public=()):
@@ -81,10 +78,11 @@ class NetworkEstimator(NetworkFit, DPEstimator):
                            "l2 norm of one row of features; longer rows are scaled down, in "
                            "training and in prediction")
 
+    @quietly
     def _predict_raw(self, X):
         """Return raw predictions, float64, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
-        X = discreetly("X", validate_data, self, X, dtype=np.float32, reset=False)
+        X = check_prediction_rows(self, X, dtype=np.float32)
         sizes = [len(weights) for weights in self.coefs_] + [len(self.intercepts_[-1])]
         model = self._model(sizes[0], tuple(sizes[1:-1]), sizes[-1])
         raw = self._fill_network(model, X, np.empty((len(X), sizes[-1])))

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.weights import check_weights, class_weighted
 from dpsk._models.scores import best_class, log_probabilities, probabilities
@@ -151,7 +152,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
-    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    @quietly
     def fit(self, X, y, sample_weight=None):
         """Fit the model under the declared budget.
 
@@ -212,6 +213,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         codes = best_class(self.decision_function(X))
         return self.classes_[codes]
 
+    @quietly
     def predict_proba(self, X):
         """Return class probabilities of samples, in the order of `classes_`.
 
@@ -225,6 +227,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         """
         return probabilities(self.decision_function(X))
 
+    @quietly
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities of samples.
 

@@ -59,7 +59,6 @@ class NetworkFit:
         """
         theta = model.packed(self.coefs_, self.intercepts_)
         # Rows rounded as in training; sums in double precision do not depend on the others.
-        with np.errstate(all="ignore"):
-            for part in row_blocks(len(X), max(sum(pair) for pair in pairwise(model.sizes))):
-                raw[part] = model.forward(theta, rows(X[part]), np.float64).raw
+        for part in row_blocks(len(X), max(sum(pair) for pair in pairwise(model.sizes))):
+            raw[part] = model.forward(theta, rows(X[part]), np.float64).raw
         return raw

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from dpsk._data.errors import discreetly
+from dpsk._data.errors import discreetly, quietly
 from dpsk._data.targets import check_target_bounds
 from dpsk._data.weights import check_weights
 from dpsk._objective.losses import Huber, Squared
@@ -151,7 +151,7 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    @quietly
     def fit(self, X, y, sample_weight=None):
         """Fit the model under the declared budget.
 
@@ -186,6 +186,7 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         self.offset_, self.scale_ = offset, scale
         return self
 
+    @quietly
     def predict(self, X):
         """Return predicted targets.
 

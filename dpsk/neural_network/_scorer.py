@@ -1,9 +1,8 @@
 """A network in the place of a linear score."""
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
-from dpsk._data.errors import discreetly
+from dpsk._data.validation import FLOATS, check_prediction_rows
 from dpsk._models import MLP, LinearModel
 from dpsk._objective.penalties import CONSTRAINTS
 from dpsk._privacy.certificate import Enforced
@@ -66,7 +65,7 @@ class NetworkScorer(NetworkFit, LinearEstimator):
 
     def _predict_network(self, X):
         """Return raw predictions, shape (n,), dtype of X."""
-        X = discreetly("X", validate_data, self, X, dtype=[np.float64, np.float32], reset=False)
+        X = check_prediction_rows(self, X, dtype=FLOATS)
         hidden = tuple(len(weights) for weights in self.coefs_[1:])
         model = MLP(X.shape[1], hidden, None, self.activation)
         return self._fill_network(model, X, np.empty(len(X), X.dtype), self._bounded)

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._data.errors import quietly
 from dpsk._data.labels import labels_fact
 from dpsk._data.weights import class_weighted
 from dpsk._models.mlp import ACTIVATIONS
@@ -202,7 +203,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                              "set loss='auc'.")
         check_choice("activation", self.activation, ACTIVATIONS)
 
-    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    @quietly
     def fit(self, X, y, sample_weight=None):
         """Fit the model under the declared budget.
 
@@ -250,6 +251,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             self.positive_ratio_ = float(counting.shares[1] if counts else ratio)
         return self
 
+    @quietly
     def decision_function(self, X):
         """Return scores of samples, positive where the second class is predicted.
 

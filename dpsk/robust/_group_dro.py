@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._data.errors import quietly
 from dpsk._data.labels import labels_fact
 from dpsk._data.weights import class_weighted
 from dpsk._objective.losses import Logistic
@@ -175,7 +176,7 @@ class DPGroupDROClassifier(LinearScorer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
+    @quietly
     def fit(self, X, y, sample_weight=None, *, groups=None):
         """Fit the model under the declared budget.
 

@@ -6,8 +6,8 @@ import sklearn
 from scipy import sparse
 from sklearn.base import is_regressor
 
+from dpsk._data.structure import without_duplicates
 from dpsk._models import LinearModel
-from dpsk.linear_model._base import _without_duplicates
 from tests.registry import every_estimator, every_linear_estimator, is_linear, training_rows
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -95,7 +95,7 @@ def test_flags_of_a_matrix_that_are_out_of_date_do_not_hide_repeated_entries(fla
     for flag, state in flags.items():
         setattr(rows, flag, state)
     before = rows.data.copy()
-    merged = _without_duplicates(rows)
+    merged = without_duplicates(rows)
     assert merged.nnz == 3
     np.testing.assert_array_equal(merged.toarray(), X)
     # Unmerged, the first row would seem longer than it is, and a row of 3 - 3 far too short.

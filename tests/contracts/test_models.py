@@ -8,9 +8,9 @@ from scipy import sparse
 
 from dpsk import DPLogisticRegression
 from dpsk._data import blocks
+from dpsk._data.structure import without_duplicates
 from dpsk._models import LinearModel, linear
 from dpsk._models.clipping import HEADROOM
-from dpsk.linear_model._base import _without_duplicates
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -197,7 +197,7 @@ def test_repeated_entries_of_a_csr_row_are_one_entry_and_the_callers_matrix_is_l
     data, indices = np.array([3.0, 3.0, -0.5, 4.0, 1.0]), np.array([2, 2, 0, 1, 0])
     X = sparse.csr_matrix((data, indices, np.array([0, 4, 5])), shape=(2, 3))
     before = [array.copy() for array in (X.data, X.indices, X.indptr)]
-    merged = _without_duplicates(X)
+    merged = without_duplicates(X)
     np.testing.assert_array_equal(merged.toarray(), [[-0.5, 4.0, 6.0], [1.0, 0.0, 0.0]])
     np.testing.assert_array_equal(merged.indices, [0, 1, 2, 0])
     for old, new in zip(before, (X.data, X.indices, X.indptr), strict=True):
@@ -205,7 +205,7 @@ def test_repeated_entries_of_a_csr_row_are_one_entry_and_the_callers_matrix_is_l
     _, norms = LinearModel(3, None, False, 100.0).row_scales(merged)
     assert norms[0] == pytest.approx(math.sqrt(0.25 + 16 + 36))
     # Nothing is copied where there is nothing to merge.
-    again = _without_duplicates(merged)
+    again = without_duplicates(merged)
     for name in ("data", "indices", "indptr"):
         assert np.shares_memory(getattr(again, name), getattr(merged, name))
 

@@ -1,0 +1,126 @@
+"""Whether the arrays behind a sparse matrix describe one, before compiled code follows them."""
+
+from itertools import chain
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["check_structure", "without_duplicates"]
+
+
+def check_structure(what, X):
+    """Refuse a sparse matrix whose indices point outside of it, into foreign memory.
+
+    Compiled code trusts the arrays of a matrix, and anyone may overwrite them.
+
+    Parameters
+    ----------
+    what : str
+        Names the argument in the message.
+    X : object
+        Anything but a sparse matrix is left to others.
+
+    Raises
+    ------
+    ValueError
+        Without a data value.
+    """
+    if not sparse.issparse(X):
+        return
+    if X.ndim != 2:
+        raise ValueError(f"{what}: a sparse array of {X.ndim} dimension(s); rows need two.")
+    try:
+        sizes = all(isinstance(size, (int, np.integer)) and size >= 0 for size in X.shape)
+        sound = sizes and _SOUND[X.format](X)
+    except Exception:  # arrays of other kinds fail in other ways
+        sound = False
+    if not sound:
+        raise ValueError(f"{what} could not be read: its arrays do not describe a sparse matrix "
+                         "of numbers of its shape; build it anew from indices inside of it.")
+
+
+def without_duplicates(X):
+    """Return X with one entry a place, in order; the caller's matrix is not touched."""
+    if not sparse.issparse(X):
+        return X
+    # A view without flags: those of the caller's matrix may be out of date.
+    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        if not np.isfinite(X.data).all():
+            raise ValueError("Input X contains infinity or a value too large for "
+                             f"{X.dtype.name}, once entries of the same place are added.")
+    return X
+
+
+def _is_vector(array, dtypes):
+    return isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype in dtypes
+
+
+def _are_indices(array, stop):
+    """Whether an array holds indices below `stop`, in a type that compiled code takes."""
+    return _is_vector(array, (np.int32, np.int64)) and bool(
+        np.all((array >= 0) & (array < stop)))
+
+
+def _are_numbers(array, ndim=1):
+    return isinstance(array, np.ndarray) and array.ndim == ndim and array.dtype.kind in "biufc"
+
+
+def _compressed(X, major, minor, ndim=1):
+    if not (_is_vector(X.indptr, (np.int32, np.int64)) and _is_vector(
+            X.indices, (np.int32, np.int64)) and _are_numbers(X.data, ndim)):
+        return False
+    stop = X.indptr[-1]
+    return (len(X.indptr) == major + 1 and X.indptr[0] == 0
+            and bool(np.all(X.indptr[1:] >= X.indptr[:-1]))
+            and stop <= len(X.indices) == len(X.data)
+            and _are_indices(X.indices[:stop], minor))
+
+
+def _rows(X):
+    return _compressed(X, *X.shape)
+
+
+def _columns(X):
+    return _compressed(X, *X.shape[::-1])
+
+
+def _blocks(X):
+    height, width = X.data.shape[1:]
+    return (X.shape[0] % height == X.shape[1] % width == 0
+            and _compressed(X, X.shape[0] // height, X.shape[1] // width, ndim=3))
+
+
+def _coordinates(X):
+    return (_are_numbers(X.data) and len(X.row) == len(X.col) == len(X.data)
+            and _are_indices(X.row, X.shape[0]) and _are_indices(X.col, X.shape[1]))
+
+
+def _diagonals(X):
+    return (_are_numbers(X.data, ndim=2) and len(X.data) == len(X.offsets)
+            and _is_vector(X.offsets, (np.int32, np.int64))
+            and len(np.unique(X.offsets)) == len(X.offsets)
+            and bool(np.all((X.offsets > -X.shape[0]) & (X.offsets < X.shape[1]))))
+
+
+def _lists(X):
+    if not all(_is_vector(part, (object,)) and len(part) == X.shape[0]
+               and all(isinstance(row, list) for row in part) for part in (X.rows, X.data)):
+        return False
+    if any(len(row) != len(entries) for row, entries in zip(X.rows, X.data, strict=True)):
+        return False
+    columns = list(chain.from_iterable(X.rows))
+    return all(isinstance(column, (int, np.integer)) and 0 <= column < X.shape[1]
+               for column in columns) and _are_numbers(
+        np.array(list(chain.from_iterable(X.data)), dtype=X.dtype))
+
+
+def _keys(X):
+    return all(len(key) == 2 for key in X.keys()) and _coordinates(X.tocoo())
+
+
+#: By format, whether a matrix's arrays are those of one.
+_SOUND = {"csr": _rows, "csc": _columns, "bsr": _blocks, "coo": _coordinates,
+          "dia": _diagonals, "lil": _lists, "dok": _keys}

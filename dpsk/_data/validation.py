@@ -1,0 +1,91 @@
+"""Rows as a caller hands them over, to arrays that a fit or a prediction may use."""
+
+import warnings
+
+import numpy as np
+from sklearn import config_context
+from sklearn.utils.validation import validate_data
+
+from dpsk._data.errors import discreetly
+from dpsk._data.structure import check_structure, without_duplicates
+
+__all__ = ["FLOATS", "check_prediction_rows", "check_public_rows", "check_rows"]
+
+#: The types of rows that are kept; others become the first.
+FLOATS = [np.float64, np.float32]
+_NAMED_COLUMNS = 5
+
+
+def check_rows(estimator, X, y, **checks):
+    """Return training rows and targets as arrays, in one entry a place if sparse.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Its number and names of features are set.
+    X, y : array-like
+    **checks
+        Of scikit-learn's ``check_X_y``.
+
+    Raises
+    ------
+    ValueError, TypeError, OverflowError
+        In scikit-learn's words, without a data value.
+    """
+    # Finite rows are what bounds rest on: no global setting may skip the check.
+    with config_context(assume_finite=False):
+        X, y = _validated("X or y", estimator, X, y, ensure_min_samples=2, **checks)
+    return without_duplicates(X), y
+
+
+def check_public_rows(estimator, X, y, **checks):
+    """Return public rows and targets, checked as training rows are, or None without any."""
+    if X is None and y is None:
+        return None
+    if X is None or y is None:
+        raise ValueError("public_X and public_y go together; pass both or leave both None.")
+    with config_context(assume_finite=False):
+        X, y = _validated("public_X or public_y", estimator, X, y, reset=False, **checks)
+    return without_duplicates(X), y
+
+
+def check_prediction_rows(estimator, X, **checks):
+    """Return rows to predict for as an array, in one entry a place if sparse."""
+    return without_duplicates(_validated("X", estimator, X, reset=False, **checks))
+
+
+def _validated(what, estimator, X, *y, **checks):
+    """Return what `validate_data` does; name a frame's columns that are not numeric."""
+    rows = what.partition(" or ")[0]
+    check_structure(rows, X)
+    try:
+        with config_context(array_api_dispatch=False):
+            return discreetly(what, validate_data, estimator, X, *y, **checks)
+    except (TypeError, ValueError, OverflowError) as error:
+        refusal = error
+    columns = _columns_without_numbers(X)
+    if not columns:
+        raise refusal
+    more = len(columns) - _NAMED_COLUMNS
+    raise ValueError(f"{rows} is not numeric in {', '.join(columns[:_NAMED_COLUMNS])}"
+                     f"{f' and {more} more columns' if more > 0 else ''}; encode words with "
+                     "public categories, such as OneHotEncoder(categories=...), and leave out "
+                     "or convert other kinds.")
+
+
+def _columns_without_numbers(X):
+    """Return, with their kinds, the columns of a data frame that do not become numbers."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    found = []
+    for place, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        # The text of a dtype may list categories.
+        kind = getattr(dtype, "name", None) or type(dtype).__name__
+        column = X.iloc[:, place] if hasattr(X, "iloc") else X[name]
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                np.asarray(column, dtype=np.float64)
+        except Exception:  # whatever an entry raises
+            found.append(f"column {name!r} ({kind})")
+    return found
