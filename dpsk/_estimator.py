@@ -27,6 +27,16 @@ class DPEstimator(BaseEstimator):
     #: Whether ``data_norm=None`` leaves rows unbounded, as where gradients are clipped anyway.
     _takes_rows_as_they_are = False
 
+    def _store(self, given):
+        """Set every parameter as it was given: the locals of `__init__`, at its first line.
+
+        scikit-learn reads the names from the signature, which therefore stays explicit; values
+        are neither checked nor copied, so that `clone` finds the very same objects.
+        """
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
     def _check_privacy_params(self):
         """Check what every estimator shares, before any row is looked at."""
         check_real("epsilon", self.epsilon, low=0, open_low=True,

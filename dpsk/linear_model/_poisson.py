@@ -121,25 +121,7 @@ class DPPoissonRegressor(LinearRegressor):
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
                  clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
                  solver_options=None, random_state=None, verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.target_bounds = target_bounds
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def _loss(self):
         return CappedPoisson()

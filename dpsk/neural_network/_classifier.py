@@ -127,23 +127,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
                  class_weight=None, classes=None, solver_options=None, random_state=None,
                  verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.alpha = alpha
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

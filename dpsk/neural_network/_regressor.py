@@ -126,24 +126,7 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
                  threshold=0.1, alpha=0.0, solver="auto", precondition="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
                  solver_options=None, random_state=None, verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.target_bounds = target_bounds
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.loss = loss
-        self.threshold = threshold
-        self.alpha = alpha
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -164,30 +164,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
                  data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.positive_ratio = positive_ratio
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def _check_params(self):
         super()._check_params()

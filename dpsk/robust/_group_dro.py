@@ -151,29 +151,7 @@ class DPGroupDROClassifier(LinearScorer):
                  data_norm_inf=None, fit_intercept=True,
                  class_weight=None, classes=None, solver_options=None, random_state=None,
                  verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.group_labels = group_labels
-        self.group_shares = group_shares
-        self.group_penalty = group_penalty
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
     def fit(self, X, y, sample_weight=None, *, groups=None):
