@@ -72,8 +72,23 @@ def check_requirements(name, solver, problem):
     if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
         raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
                          "network do not; use solver='gd' or 'sgd'.")
+    _check_curvature(name, solver, problem)
     for requirement in solver.requires:
         met, message = REQUIREMENTS[requirement]
         if not met(solver, problem):
             loss = type(problem.loss).__name__
             raise ValueError(message.format(solver=name, loss=loss))
+
+
+def _check_curvature(name, solver, problem):
+    """Raise a ValueError where steps would follow from a curvature that has no bound."""
+    if problem.loss.minimax or not problem.model.is_linear or np.isfinite(problem.loss.smoothness):
+        return
+    loss = type(problem.loss).__name__
+    if {"constraint set", "l1 ball"} & set(solver.requires):
+        raise ValueError(f"solver={name!r} moves by the bounded curvature of a loss, which {loss} "
+                         "has not; use solver='gd' with a learning_rate.")
+    rule = "loss.smoothness" not in solver.requires and not getattr(solver, "adaptive", None)
+    if rule and getattr(solver, "learning_rate", 1.0) is None:
+        raise ValueError(f"learning_rate=None: {loss} has no bounded curvature, from which a step "
+                         "would follow; set learning_rate.")

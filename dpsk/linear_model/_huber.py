@@ -1,7 +1,6 @@
 """Huber regression with differential privacy."""
 
 from dpsk._objective.losses import Huber
-from dpsk._parameters import check_real
 from dpsk.linear_model._regressor import LinearRegressor
 
 __all__ = ["DPHuberRegressor"]
@@ -128,6 +127,4 @@ class DPHuberRegressor(LinearRegressor):
         self._store(locals())
 
     def _loss(self):
-        check_real("threshold", self.threshold, low=1e-10, high=1e10,
-                   remedy="a number in [1e-10, 1e10]")
         return Huber(float(self.threshold))

@@ -117,6 +117,8 @@ class DPLasso(LeastSquares):
     (3,)
     """
 
+    _default_radius = 1.0
+
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
                  radius=1.0, alpha=0.0, penalty="l1_ball", l1_ratio=0.5, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,

@@ -2,7 +2,6 @@
 
 from dpsk._models.scores import log_probabilities, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._parameters import check_auto_flag
 from dpsk._stages import Tempering
 from dpsk.linear_model._classifier import LinearClassifier
 
@@ -134,10 +133,6 @@ class DPLogisticRegression(LinearClassifier):
                  data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
-
-    def _check_params(self):
-        super()._check_params()
-        check_auto_flag("temperature", self.temperature)
 
     def _solve(self, problem, name, X, y, **settings):
         tempering = Tempering(None if self.temperature == "auto" else bool(self.temperature))

@@ -1,7 +1,10 @@
 """Poisson regression with differential privacy."""
 
+from typing import ClassVar
+
 import numpy as np
 
+from dpsk._data.targets import check_target_bounds
 from dpsk._objective.losses import CappedPoisson
 from dpsk.linear_model._regressor import LinearRegressor
 
@@ -114,7 +117,9 @@ class DPPoissonRegressor(LinearRegressor):
     """
 
     _default_bounds = (0.0, 1.0)
-    _lowest_bound = 0.0
+    _constraints: ClassVar[dict] = {
+        **LinearRegressor._constraints,
+        "target_bounds": lambda name, value: check_target_bounds(value, (0.0, 1.0), 0.0)}
 
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(0.0, 1.0),
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",

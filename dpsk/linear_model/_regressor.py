@@ -25,7 +25,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     #: The bounds that stand where the user gives none.
     _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
     _keeps_length = True
-    _lowest_bound: ClassVar[float] = -1e100
+    _constraints: ClassVar[dict] = {
+        **LinearEstimator._constraints,
+        "target_bounds": lambda name, value: check_target_bounds(value, (-1.0, 1.0))}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -35,7 +37,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     @abstractmethod
     def _loss(self):
-        """Return the loss on the mapped targets; check its own parameters."""
+        """Return the loss on the mapped targets."""
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
     def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
@@ -61,8 +63,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         """
         self._check_params()
         loss = self._loss()
-        low, high = check_target_bounds(self.target_bounds, self._default_bounds,
-                                        self._lowest_bound)
+        low, high = map(float, self.target_bounds)
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
         y = self._targets("y", y, low, high, X.dtype)

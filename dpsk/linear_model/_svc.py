@@ -1,7 +1,9 @@
 """Support vector classification with differential privacy."""
 
+from typing import ClassVar
+
 from dpsk._objective.losses import HuberisedHinge, OneVsRest, Sigmoid, SquaredHinge
-from dpsk._parameters import check_choice
+from dpsk._parameters import choice
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLinearSVC"]
@@ -118,6 +120,8 @@ class DPLinearSVC(LinearClassifier):
     (2,)
     """
 
+    _constraints: ClassVar[dict] = {**LinearClassifier._constraints, "loss": choice(*_LOSSES)}
+
     def __init__(self, epsilon=1.0, *, delta=None, loss="huberised_hinge",
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
                  solver="auto", precondition="auto", max_iter=None,
@@ -127,7 +131,7 @@ class DPLinearSVC(LinearClassifier):
         self._store(locals())
 
     def _binary_loss(self):
-        return _LOSSES[check_choice("loss", self.loss, _LOSSES)]()
+        return _LOSSES[self.loss]()
 
     def _binary_targets(self, codes):
         return 2 * codes - 1

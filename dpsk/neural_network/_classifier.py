@@ -160,12 +160,12 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, np.float64)
         several = len(classes) > 2
         given = [] if sample_weight is None else ["that some sample weight is not zero"]
-        self._fit_network(
+        self._fit_layers(
             X, codes.astype(np.min_scalar_type(-len(classes))),
             Multinomial() if several else Logistic(), len(classes) if several else None,
             weights=weights, weight_bound=bound if sample_weight is None else np.inf,
             public=[labels_fact(classes, self.classes), *given])
-        self.classes_ = classes
+        self.classes_, self.out_activation_ = classes, "softmax" if several else "logistic"
         return self
 
     def decision_function(self, X):

@@ -9,7 +9,7 @@ from dpsk._data.errors import discreetly
 from dpsk._data.targets import check_target_bounds
 from dpsk._data.weights import check_weights
 from dpsk._objective.losses import Huber, Squared
-from dpsk._parameters import check_choice, check_real
+from dpsk._parameters import choice
 from dpsk._privacy.certificate import Enforced
 from dpsk.neural_network._base import NetworkEstimator
 
@@ -120,6 +120,9 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
     """
 
     _target_checks: ClassVar[dict] = {"y_numeric": True}
+    _constraints: ClassVar[dict] = {
+        **NetworkEstimator._constraints, "loss": choice("squared_error", "huber"),
+        "target_bounds": lambda name, value: check_target_bounds(value, _DEFAULT_BOUNDS)}
 
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
                  hidden_layer_sizes=(128,), activation="relu", loss="squared_error",
@@ -154,19 +157,19 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         """
         self._check_params()
         loss = self._loss()
-        low, high = check_target_bounds(self.target_bounds, _DEFAULT_BOUNDS)
+        low, high = map(float, self.target_bounds)
         X, y = self._check_rows(X, y)
         weights = check_weights(sample_weight, X, np.float64)
         offset, scale = 0.5 * (low + high), 0.5 * (high - low)
         y = (np.clip(discreetly("y", np.asarray, y, np.float64), low, high) - offset) / scale
         given = [] if sample_weight is None else ["that some sample weight is not zero"]
         origin = "default, not declared" if (low, high) == _DEFAULT_BOUNDS else "declared"
-        self._fit_network(
+        self._fit_layers(
             X, y.astype(np.float32), loss, None, weights=weights,
             weight_bound=1.0 if sample_weight is None else np.inf, public=given,
             enforced=[Enforced("target_bounds", [low, high], origin,
                                "targets outside are clipped")])
-        self.offset_, self.scale_ = offset, scale
+        self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"
         return self
 
     def predict(self, X):
@@ -183,7 +186,4 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         return self._predict_raw(X) * self.scale_ + self.offset_
 
     def _loss(self):
-        check_choice("loss", self.loss, ["squared_error", "huber"])
-        threshold = check_real("threshold", self.threshold, low=1e-10, high=1e10,
-                               remedy="a number in [1e-10, 1e10]")
-        return Huber(threshold) if self.loss == "huber" else Squared()
+        return Huber(float(self.threshold)) if self.loss == "huber" else Squared()

@@ -7,10 +7,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.labels import labels_fact
 from dpsk._data.weights import class_weighted
-from dpsk._models.mlp import ACTIVATIONS
 from dpsk._objective.losses import Logistic, RankingLogistic
 from dpsk._objective.saddle import AUCSquare
-from dpsk._parameters import check_choice, check_real
+from dpsk._parameters import choice
 from dpsk._privacy import gdp
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk._stages import Counting
@@ -156,6 +155,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     (2,)
     """
 
+    _constraints: ClassVar[dict] = {**NetworkScorer._constraints,
+                                    "loss": choice("auto", "auc", "logistic")}
     _solvers: ClassVar[dict] = {"gd": SOLVERS["gd"], "sgd": SOLVERS["sgd"], **SADDLE_SOLVERS}
 
     def __init__(self, epsilon=1.0, *, delta=None, loss="auto", positive_ratio=None,
@@ -166,18 +167,12 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
-    def _check_params(self):
-        super()._check_params()
-        check_choice("loss", self.loss, ["auto", "auc", "logistic"])
-        if self.positive_ratio is not None:
-            check_real("positive_ratio", self.positive_ratio, low=1e-4, high=1 - 1e-4,
-                       remedy="None, or a number in [0.0001, 0.9999]")
-        self._layer_sizes()
+    def _check_combination(self):
+        super()._check_combination()
         if self.positive_ratio is not None and self._loss_name() == "logistic":
             raise ValueError(f"positive_ratio={self.positive_ratio!r}: loss='logistic', which "
                              "\"auto\" takes, has no use for it; leave positive_ratio=None, or "
                              "set loss='auc'.")
-        check_choice("activation", self.activation, ACTIVATIONS)
 
     @np.errstate(all="ignore")  # a warning of NumPy's would depend on the rows
     def fit(self, X, y, sample_weight=None):

@@ -8,7 +8,6 @@ from dpsk._data.labels import labels_fact
 from dpsk._data.weights import class_weighted
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
-from dpsk._parameters import check_real
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
@@ -176,7 +175,6 @@ class DPGroupDROClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        check_real("group_penalty", self.group_penalty, low=0, remedy="a finite number >= 0")
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
         classes, codes = self._encode_two(y)

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 
 import joblib
 import numpy as np
@@ -206,3 +207,16 @@ def test_a_subclass_may_have_a_signature_of_its_own(cls):
     model = clone(Narrow(2.0, note="mine", max_iter=3))
     assert model.get_params() == {"epsilon": 2.0, "note": "mine", "max_iter": 3}
     assert model.solver == cls().solver
+
+
+@every_fit
+def test_the_printed_plan_has_plain_numbers_of_six_digits(cls, solver, capsys):
+    model = build(cls, solver, verbose=1)
+    model.fit(*training_rows(model))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{cls.__name__}: ") and "noise multiplier" in line
+    numbers = re.findall(r"[-+\d.]+(?:e[-+]?\d+)?", line)
+    assert "np." not in line and numbers
+    for number in numbers:
+        digits = re.sub(r"e.*|[-+.]", "", number).lstrip("0")
+        assert len(digits) <= 6 or (digits.isdigit() and "." not in number), line
