@@ -72,12 +72,12 @@ def check_requirements(name, solver, problem):
     if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
         raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
                          "network do not; use solver='gd' or 'sgd'.")
-    _check_curvature(name, solver, problem)
     for requirement in solver.requires:
         met, message = REQUIREMENTS[requirement]
         if not met(solver, problem):
             loss = type(problem.loss).__name__
             raise ValueError(message.format(solver=name, loss=loss))
+    _check_curvature(name, solver, problem)
 
 
 def _check_curvature(name, solver, problem):
