@@ -8,12 +8,14 @@ from sklearn.base import RegressorMixin
 
 from dpsk._data.errors import discreetly
 from dpsk._data.targets import check_target_bounds
+from dpsk._docs import documented
 from dpsk._privacy.certificate import Enforced
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]
 
 
+@documented
 class LinearRegressor(RegressorMixin, LinearEstimator):
     """Base of regressors on targets clipped to public bounds.
 
@@ -45,17 +47,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n, n_features)
-            Finite numbers; float32 stays float32.
-        y : array-like of shape (n,)
-            Finite numbers, clipped to `target_bounds`.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows: each gradient is clipped after
-            weighting, and the sum is divided by n, not by the sum of weights. With
-            "output_perturbation" and "last_iterate" weights count for at most 1.
-        public_X, public_y : array-like or None, default=None
-            Rows and targets that need no protection, for ``holdout="public"`` of the solvers
-            "stgd" and "minibatch_stgd"; no guarantee covers them.
+        %(X)s %(y_targets)s %(sample_weight)s
+            With "output_perturbation" and "last_iterate" weights count for at most 1.
+        %(public_X)s
 
         Returns
         -------
