@@ -1,18 +1,22 @@
 """What every private estimator shares: the parameters of the guarantee, and the private fit."""
 
+import warnings
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from dpsk._data.source import Rows
 from dpsk._fit import Method, fit_private
-from dpsk._parameters import check_choice, check_integer, check_random_state, check_real
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice
+from dpsk._privacy.certificate import Enforced
 from dpsk._solvers import SOLVERS
+from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["DPEstimator"]
 
-#: Bounds far from where sums over rows overflow, or clipped products vanish, in float32.
-_NORM_RANGE = {"low": 1e-10, "high": 1e10}
+#: A delta above it, or above 1/n, is warned of; the default of 1/n**2 is where n < 32.
+_WEAK_DELTA = 1e-3
 
 
 class DPEstimator(BaseEstimator):
@@ -22,36 +26,42 @@ class DPEstimator(BaseEstimator):
     """
 
     #: The solvers by name.
-    _solvers = SOLVERS
+    _solvers: ClassVar[dict] = SOLVERS
 
-    #: Whether ``data_norm=None`` leaves rows unbounded, as where gradients are clipped anyway.
-    _takes_rows_as_they_are = False
+    #: The `data_norm` that stands where the user gives none.
+    _default_norm: ClassVar[float | None] = 1.0
+    #: What each parameter must be, by name.
+    _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 
-    def _check_privacy_params(self):
-        """Check what every estimator shares, before any row is looked at."""
-        check_real("epsilon", self.epsilon, low=0, open_low=True,
-                   remedy="a finite number > 0, such as 1.0")
-        if self.delta is not None:
-            check_real("delta", self.delta, low=0, high=1, open_high=True,
-                       remedy="None for 1/n**2, or a number in [0, 1)")
-        if self.data_norm is not None or not self._takes_rows_as_they_are:
-            check_real("data_norm", self.data_norm, **_NORM_RANGE,
-                       remedy="a number in [1e-10, 1e10], a bound on row norms such as 1.0")
-        if self.clip_norm is not None:
-            # Sums of n gradients of greater norm could overflow before they are noised.
-            high = np.inf if self.clip_norm == np.inf else 1e100
-            check_real("clip_norm", self.clip_norm, low=_NORM_RANGE["low"], high=high,
-                       finite=False, remedy="None, or a number in [1e-10, 1e100], or inf: do "
-                       "not clip")
-        if self.learning_rate is not None:
-            check_real("learning_rate", self.learning_rate, low=0, open_low=True,
-                       remedy="None, or a finite number > 0")
-        if self.max_iter is not None:
-            check_integer("max_iter", self.max_iter, low=1, remedy="None, or an int >= 1")
-        if self.batch_size is not None:
-            check_integer("batch_size", self.batch_size, low=1, remedy="None, or an int >= 1")
+    def _store(self, given):
+        """Set every parameter as it was given: the locals of `__init__`, at its first line.
+
+        scikit-learn reads the names from the signature, which therefore stays explicit; values
+        are neither checked nor copied, so that `clone` finds the very same objects.
+        """
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _check_params(self):
+        """Check every parameter, then all of them together, before any row is looked at."""
+        for name, value in self.get_params(deep=False).items():
+            if name in self._constraints:
+                self._constraints[name](name, value)
         check_choice("solver", self.solver, ["auto", *self._solvers])
-        check_random_state(self.random_state)
+        self._check_combination()
+
+    def _check_combination(self):
+        """Raise a ValueError where parameters that are right by themselves do not go together."""
+
+    def _norm_bounds(self, more=""):
+        """Return what is enforced on the norm of every row, if anything is; `more` follows."""
+        if self.data_norm is None:
+            return []
+        return [Enforced("data_norm", float(self.data_norm),
+                         "default" if self.data_norm == self._default_norm else "declared",
+                         "l2 norm of one row of features; longer rows are scaled down, in "
+                         "training and in prediction" + more)]
 
     def _budget(self, n_samples):
         """Return (epsilon, delta) with the default delta filled in from the public n."""
@@ -69,10 +79,7 @@ class DPEstimator(BaseEstimator):
             if given.pop(key) is not None:
                 raise ValueError(f"{key}={getattr(self, key)!r}: solver={name!r} has no use for "
                                  f"it; leave {key}=None, or use another solver.")
-        options = {} if self.solver_options is None else self.solver_options
-        if not isinstance(options, dict):
-            raise ValueError(f"solver_options of type {type(options).__name__}: must be None, or "
-                             "a dict of options of the solver.")
+        options = self.solver_options or {}
         known = sorted(set(cls.options()) - set(given))
         for key in options:
             if key not in known:
@@ -106,6 +113,7 @@ class DPEstimator(BaseEstimator):
         -------
         theta : ndarray of float64, like the problem's start
         """
+        _warn_of_weak_delta(problem.delta, problem.n_samples)
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
                              Rows(X, y, weights, problem.weight_bound,
                                   holdout=None if holdout is None else Rows(*holdout)),
@@ -122,6 +130,15 @@ class DPEstimator(BaseEstimator):
                          if key not in ("random_state", "verbose")])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                       settings, self.clip_norm)
+
+
+def _warn_of_weak_delta(delta, n_samples):
+    """Warn where a row may be given away more often than is commonly accepted."""
+    if delta > min(_WEAK_DELTA, 1.0 / n_samples):
+        warnings.warn(
+            f"delta={delta:.6g} is weak for n={n_samples} rows: with up to that probability the "
+            f"guarantee says nothing of a row; set delta to at most {_WEAK_DELTA:g} and well "
+            "below 1/n, such as 1e-6, or fit more rows.", PrivacyWarning, stacklevel=2)
 
 
 def _plain(value):

@@ -9,6 +9,7 @@ import sklearn
 from dpsk._data.content import content_digest
 from dpsk._objective.requirements import check_requirements
 from dpsk._oracle import Context, Releases
+from dpsk._parameters import plain
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
@@ -93,7 +94,7 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
     # The key holds the event: the same noise under two multipliers would give away the sums.
     stream = open_stream(random_state, partial(_context, method, problem, solver, rows, event))
     if verbose:
-        print(f"{method.name}: {solver}, noise multiplier {noise_multiplier:.6g}")
+        print(f"{method.name}: {plain(solver)}, noise multiplier {noise_multiplier:.6g}")
     releases = Releases(stream, Ledger(event))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):

@@ -1,12 +1,15 @@
 """Checks of hyper-parameters: each error names the parameter, its value and the remedy."""
 
 import math
+from dataclasses import is_dataclass
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["check_choice", "check_flag", "check_integer", "check_layers", "check_random_state",
-           "check_real"]
+__all__ = ["PARAMETER_CONSTRAINTS", "check_auto_flag", "check_choice", "check_flag",
+           "check_integer", "check_layers", "check_random_state", "check_real", "choice", "number",
+           "optional", "plain"]
 
 
 def check_real(name, value, *, low=-math.inf, high=math.inf, open_low=False, open_high=False,
@@ -76,6 +79,87 @@ def check_auto_flag(name, value):
     """Return "auto", or `value` as a bool, or raise a ValueError."""
     is_auto = isinstance(value, str) and value == "auto"
     return value if is_auto else check_flag(name, value, "'auto', ")
+
+
+def check_verbose(name, value):
+    """Raise a ValueError unless `value` is a bool or an int >= 0."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_integer(name, value, low=0, remedy="an int >= 0, True or False")
+
+
+def check_clip_norm(name, value):
+    """Raise a ValueError unless `value` bounds a gradient, or is inf."""
+    # Sums of n gradients of greater norm could overflow before they are noised.
+    high = math.inf if value == math.inf else 1e100
+    check_real(name, value, low=1e-10, high=high, finite=False,
+               remedy="None, or a number in [1e-10, 1e100], or inf: do not clip")
+
+
+def check_options(name, value):
+    """Raise a ValueError unless `value` is a dict; its keys are the solver's to check."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} of type {type(value).__name__}: must be None, or a dict of "
+                         "options of the solver.")
+
+
+def number(remedy, **limits):
+    """Return a constraint: a number within limits, as for `check_real`."""
+    return partial(check_real, remedy=remedy, **limits)
+
+
+def choice(*choices):
+    """Return a constraint: one of some strings."""
+    return partial(check_choice, choices=choices)
+
+
+def optional(check):
+    """Return a constraint that lets None pass."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def plain(value):
+    """Return the text of a configuration, with numbers of Python at six significant digits."""
+    if is_dataclass(value):
+        fields = ", ".join(f"{name}={plain(part)}" for name, part in vars(value).items())
+        return f"{type(value).__name__}({fields})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(plain, value))})"
+    if isinstance(value, np.generic):
+        value = value.item()
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+_STEPS = optional(partial(check_integer, low=1, remedy="None, or an int >= 1"))
+#: What a parameter must be wherever it occurs: a function of its name and value that raises.
+#: A class overrides what it means otherwise; labels and what is said by label are checked with
+#: the labels, and a radius with its set.
+PARAMETER_CONSTRAINTS = {
+    "alpha": number("a finite number >= 0", low=0),
+    "batch_size": _STEPS,
+    "clip_norm": optional(check_clip_norm),
+    # Far from where sums over rows overflow, or clipped products vanish, in float32.
+    "data_norm": number("a number in [1e-10, 1e10], a bound on row norms such as 1.0",
+                        low=1e-10, high=1e10),
+    "data_norm_inf": optional(number(
+        "None, or a number in [1e-10, 1e10], a bound on entries of rows", low=1e-10, high=1e10)),
+    "delta": optional(number("None for 1/n**2, or a number in [0, 1)", low=0, high=1,
+                             open_high=True)),
+    "epsilon": number("a finite number > 0, such as 1.0", low=0, open_low=True),
+    "fit_intercept": check_flag,
+    "group_penalty": number("a finite number >= 0", low=0),
+    "hidden_layer_sizes": check_layers,
+    "l1_ratio": number("a number in [0, 1]", low=0, high=1),
+    "learning_rate": optional(number("None, or a finite number > 0", low=0, open_low=True)),
+    "max_iter": _STEPS,
+    "positive_ratio": optional(number("None, or a number in [0.0001, 0.9999]", low=1e-4,
+                                      high=1 - 1e-4)),
+    "precondition": check_auto_flag,
+    "random_state": lambda name, value: check_random_state(value),
+    "solver_options": optional(check_options),
+    "temperature": check_auto_flag,
+    "threshold": number("a number in [1e-10, 1e10]", low=1e-10, high=1e10),
+    "verbose": check_verbose,
+}
 
 
 def check_random_state(value):

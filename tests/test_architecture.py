@@ -1,13 +1,19 @@
 """The rules that keep the package readable and its noise in one place."""
 
 import ast
+import doctest
+import importlib
 import inspect
+import pydoc
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import dpsk
+from dpsk._docs import FRAGMENTS, documented
 from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
@@ -26,7 +32,7 @@ every_file = pytest.mark.parametrize("path", [
 #: Layers from the top; a module imports from its own layer's package or from lower ones.
 _LAYERS = {"_estimator": 2, "_fit": 3, "_solvers": 4, "_stages": 4, "_oracle": 5, "_defaults": 6,
            "_problem": 7, "_models": 8, "_objective": 8, "_data": 9, "_privacy": 10,
-           "_parameters": 12, "_version": 12}
+           "_docs": 12, "_parameters": 12, "_version": 12, "exceptions": 12}
 _ESTIMATORS, _SHARED = 1, {name: {"linear_model", "neural_network"}
                            for name in ("ranking", "robust", "neural_network")}
 
@@ -218,6 +224,71 @@ def test_estimators_document_every_parameter_in_order(cls):
     signature = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
     documented = _entries(sections["Parameters"])
     assert sorted(documented) == sorted(signature)
+
+
+def _filled():
+    """Yield every class and function of the package with its docstring."""
+    for path in _MODULES:
+        name = ".".join(path.relative_to(_ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for thing in vars(importlib.import_module(name)).values():
+            if getattr(thing, "__module__", None) == name:
+                yield thing
+                yield from filter(inspect.isfunction, vars(thing).values()
+                                  if inspect.isclass(thing) else ())
+
+
+def test_no_placeholder_is_left_in_a_docstring():
+    found = {thing.__qualname__ for thing in _filled()
+             if re.search(r"%\(\w+\)s", thing.__doc__ or "")}
+    # The decorator's own says what they look like.
+    assert found == {"documented"}
+    for cls in ESTIMATORS.values():
+        assert "%(" not in pydoc.render_doc(cls)
+
+
+def test_every_fragment_of_docstrings_is_used():
+    text = "".join(path.read_text(encoding="utf-8") for path in _MODULES if path.stem != "_docs")
+    assert set(re.findall(r"%\((\w+)\)s", text)) == set(FRAGMENTS)
+
+
+def test_a_fragment_takes_the_default_of_the_signature_and_keeps_what_follows():
+    @documented
+    class Example:
+        """An example.
+
+        %(alpha)s
+            In words of its own.
+        %(epsilon)s %(fit_intercept)s
+        """
+
+        def __init__(self, epsilon, alpha=0.25, fit_intercept="x"):
+            """Store."""
+
+    lines = inspect.getdoc(Example).splitlines()[2:]
+    assert lines[0] == "alpha : float, default=0.25" and lines[2] == "    In words of its own."
+    assert lines[3] == "epsilon : float" and lines[-1] == 'fit_intercept : bool, default="x"'
+
+
+@every_estimator
+def test_documented_defaults_are_those_of_the_signature(cls):
+    text = _sections(inspect.getdoc(cls))["Parameters"]
+    heads = re.findall(r"^(\w[\w, ]*) :(.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    for names, rest in heads:
+        for name in names.split(", "):
+            default = inspect.signature(cls).parameters[name].default
+            assert f"default={default!r}".replace("'", '"') in rest, name
+
+
+def test_docstrings_may_be_stripped():
+    code = "import dpsk; assert dpsk.DPRidge.__doc__ is None; print(dpsk.DPRidge(2.0).epsilon)"
+    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, cwd=_ROOT)
+    assert done.stdout.split() == [b"2.0"], done.stderr
+
+
+@every_estimator
+def test_the_doctest_of_a_class_is_found_where_the_class_is_defined(cls):
+    found = doctest.DocTestFinder().find(sys.modules[cls.__module__])
+    assert any(each.name.endswith(f".{cls.__name__}") and each.examples for each in found)
 
 
 @every_estimator

@@ -94,3 +94,18 @@ def check_requirements(name, solver, problem):
         if not requirement.is_met(solver, problem):
             loss = type(problem.loss).__name__
             raise ValueError(requirement.message.format(solver=name, loss=loss))
+    _check_curvature(name, solver, problem)
+
+
+def _check_curvature(name, solver, problem):
+    """Raise a ValueError where steps would follow from a curvature that has no bound."""
+    if problem.loss.minimax or not problem.model.is_linear or np.isfinite(problem.loss.smoothness):
+        return
+    loss = type(problem.loss).__name__
+    if {IN_A_SET, IN_AN_L1_BALL} & set(solver.requires):
+        raise ValueError(f"solver={name!r} moves by the bounded curvature of a loss, which {loss} "
+                         "has not; use solver='gd' with a learning_rate.")
+    rule = BOUNDED_CURVATURE not in solver.requires and not getattr(solver, "adaptive", None)
+    if rule and getattr(solver, "learning_rate", 1.0) is None:
+        raise ValueError(f"learning_rate=None: {loss} has no bounded curvature, from which a step "
+                         "would follow; set learning_rate.")

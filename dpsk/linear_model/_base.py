@@ -1,6 +1,7 @@
 """What the linear estimators share: from rows and parameters to a Problem, and back."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -19,12 +20,7 @@ from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._objective.requirements import BOUNDED_CURVATURE
-from dpsk._parameters import (
-    check_auto_flag,
-    check_choice,
-    check_flag,
-    check_real,
-)
+from dpsk._parameters import check_real, choice
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Geometry, Problem
 from dpsk._stages import Whitening
@@ -39,19 +35,22 @@ class LinearEstimator(DPEstimator):
     #: That of the losses: whether whitened rows are only scaled down.
     _keeps_length = False
 
-    def _check_params(self):
-        self._check_privacy_params()
-        check_real("alpha", self.alpha, low=0, remedy="a finite number >= 0")
-        check_real("l1_ratio", self.l1_ratio, low=0, high=1, remedy="a number in [0, 1]")
-        check_choice("penalty", self.penalty, PENALTIES)
-        check_flag("fit_intercept", self.fit_intercept)
-        check_auto_flag("precondition", self.precondition)
-        if self.data_norm_inf is not None:
-            check_real("data_norm_inf", self.data_norm_inf, low=1e-10, high=1e10,
-                       remedy="None, or a number in [1e-10, 1e10], a bound on entries of rows")
+    #: The radius that stands where the user gives none.
+    _default_radius: ClassVar[float | None] = None
+    _constraints: ClassVar[dict] = {**DPEstimator._constraints, "penalty": choice(*PENALTIES)}
+
+    def _check_combination(self):
+        super()._check_combination()
         if self.penalty in CONSTRAINTS:
             check_real("radius", self.radius, low=0, open_low=True,
                        remedy=f"a finite number > 0, as penalty={self.penalty!r} needs one")
+        elif self.radius not in (None, self._default_radius):
+            raise ValueError(f"radius={self.radius!r}: must be {self._default_radius} beside "
+                             f"penalty={self.penalty!r}, which is no set; leave it, or use a set "
+                             "such as penalty='l2_ball'.")
+        if self.penalty in ("l1", "elasticnet") and self.alpha == 0:
+            raise ValueError(f"alpha={self.alpha!r}: must be > 0 beside penalty={self.penalty!r}, "
+                             "as 0 is no penalty at all; set alpha, or use penalty='l2'.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -166,14 +165,10 @@ class LinearEstimator(DPEstimator):
 
     def _row_bounds(self, whitened):
         """Yield what is enforced on every row of features."""
-        origin = "default" if self.data_norm == 1.0 else "declared"
-        how = ("l2 norm of one row of features; longer rows are scaled down, in training and in "
-               "prediction")
-        if self.fit_intercept:
-            how += ", then a constant 1 is appended"
+        more = ", then a constant 1 is appended" if self.fit_intercept else ""
         if whitened:
-            how += "; then rows are mapped by the released preconditioner to norm at most 1"
-        yield Enforced("data_norm", float(self.data_norm), origin, how)
+            more += "; then rows are mapped by the released preconditioner to norm at most 1"
+        yield from self._norm_bounds(more)
         if self.data_norm_inf is not None:
             yield Enforced("data_norm_inf", float(self.data_norm_inf), "declared",
                            "entries of a scaled row of features; larger ones are clipped, in "

@@ -7,12 +7,14 @@ import numpy as np
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.weights import class_weighted
+from dpsk._docs import documented
 from dpsk._objective.requirements import SCALAR_PREDICTION
 from dpsk.linear_model._scorer import LinearScorer
 
 __all__ = ["LinearClassifier"]
 
 
+@documented
 class LinearClassifier(LinearScorer):
     """Base of classifiers whose loss is one of two classes, and of several where there is one."""
 
@@ -41,18 +43,10 @@ class LinearClassifier(LinearScorer):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n, n_features)
-            Finite numbers; float32 stays float32.
-        y : array-like of shape (n,)
-            Labels, numbers or strings.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows: each gradient is clipped after
-            weighting, and the sum is divided by n, not by the sum of weights. With
-            "output_perturbation" and "last_iterate" products with the class weights count for
-            at most the largest class weight, 1 without any.
-        public_X, public_y : array-like or None, default=None
-            Rows and labels that need no protection, for ``holdout="public"`` of the solvers
-            "stgd" and "minibatch_stgd"; no guarantee covers them.
+        %(X)s %(y_labels)s %(sample_weight)s
+            With "output_perturbation" and "last_iterate" products with the class weights count
+            for at most the largest class weight, 1 without any.
+        %(public_X)s
 
         Returns
         -------

@@ -1,15 +1,16 @@
 """Logistic regression with differential privacy."""
 
 from dpsk._data.errors import quietly
+from dpsk._docs import documented
 from dpsk._models.scores import log_probabilities, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._parameters import check_auto_flag
 from dpsk._stages import Tempering
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLogisticRegression"]
 
 
+@documented
 class DPLogisticRegression(LinearClassifier):
     r"""Logistic regression trained with differential privacy.
 
@@ -23,95 +24,36 @@ class DPLogisticRegression(LinearClassifier):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget; smaller is more private.
-    delta : float or None, default=None
-        Probability in the guarantee. None: ``1 / n**2``. 0 asks for pure epsilon.
-    alpha : float, default=0.0
-        Strength of the penalty beside the **mean** loss.
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
-        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
-        `radius`, or are not negative and sum to it.
-    l1_ratio : float in [0, 1], default=0.5
-        Share of l1 in ``penalty="elasticnet"``.
-    radius : float or None, default=None
-        Radius of a ball; needed exactly there.
-    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
-            "minibatch_stgd", "last_iterate", "output_perturbation", "objective_perturbation"},
-            default="auto"
-        "auto" takes the one whose excess risk, predicted from public numbers, is least: "gd"
-        without a penalty; with an l2 penalty one of "last_iterate" and the perturbations, or
-        "gd" under heavy noise; inside a set "gd", or "frank_wolfe" on an l1 ball; and at
-        ``delta=0`` outside of sets "objective_perturbation" for two classes.
-    precondition : {"auto", True, False}, default="auto"
-        Whether a fifth of the budget goes to a noisy second moment of the rows, which then
-        whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-        penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
-        where ``n_features + 1 < n mu``.
+    %(epsilon)s %(delta)s %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
+    %(solver_margin)s %(precondition)s
     temperature : {"auto", True, False}, default="auto"
         Whether a fiftieth of the budget finds a factor for coefficients and intercept, which
         gradients clipped below the loss's slope leave too long: probabilities become less sure,
         and no decision changes. "auto": on whitened rows, where `clip_norm` is left at its default
         and there are no more classes than columns. True: after "gd" and "sgd" with an l2
         penalty or none and delta > 0.
-    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
-        None: chosen by a rule that looks at public numbers only, given with each solver.
+    %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
-    data_norm : float, default=1.0
-        Rows of greater l2 norm are scaled down to it, in training and in prediction.
-    data_norm_inf : float or None, default=None
-        Entries of the scaled rows beyond +- it are clipped, in training and in prediction.
-        Solvers "accmd" and "frank_wolfe" gain from a small bound. None: `data_norm`.
-    fit_intercept : bool, default=True
-    class_weight : dict or None, default=None
-        Public weights of the classes' losses. "balanced" is refused: class counts are data.
-    classes : array-like or None, default=None
-        The label set, public. None: the labels that occur in `y`, which are then *taken as
-        public*, as the certificate says.
-    solver_options : dict or None, default=None
-        Further options of the solver, its dataclass fields: for "gd" ``accelerate`` and
-        ``iterate``.
-    random_state : int or None, default=None
-        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
-        the same data and parameters, for tests; the guarantee is void if it can be guessed.
-    verbose : int, default=0
-        1 prints the plan, which is public.
+    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
+    %(solver_options)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    preconditioner_ : ndarray or None
-        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
-        constant; one less without intercept. None where rows were not whitened.
+    %(coef__classes)s %(intercept__classes)s %(preconditioner_)s %(classes_)s
     temperature_ : float or None
         What scores were divided by, released. None where no share of the budget went to it.
-    classes_ : ndarray of shape (n_classes,)
-    n_iter_ : int
-        The planned number of steps, with random rounds or a random iterate the drawn one.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-    privacy_ : Certificate
-        The guarantee, and everything it rests on.
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
-    ValueError
-        For a parameter out of range, a solver whose needs are not met, a single class when
-        classes are inferred, or rows that are not finite; always before any noise is drawn.
+    %(raises_classes)s
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then what the solver's plan holds: noisy gradients, differences or moments,
-    noisy coefficients, or choices made under noise; then noisy slopes in the temperature where
-    one is found; and what follows from them. The number of rows and features, the labels and all
-    parameters are public.
+    %(privacy)s
+    Where a temperature is found, noisy slopes in it are released as well.
 
-    ``decision_function(X)`` is linear in the rows *after* they are scaled to `data_norm`: with
-    ``r`` the scaled row, its value is ``r' coef_ + intercept_``, divided by ``||P (r, 1)||`` where
-    ``preconditioner_`` is a matrix P.
+    %(linear_score)s
 
     References
     ----------
@@ -134,31 +76,7 @@ class DPLogisticRegression(LinearClassifier):
                  max_iter=None, learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
                  data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.temperature = temperature
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_params(self):
-        super()._check_params()
-        check_auto_flag("temperature", self.temperature)
+        self._store(locals())
 
     def _solve(self, problem, name, X, y, **settings):
         tempering = Tempering(None if self.temperature == "auto" else bool(self.temperature))

@@ -8,12 +8,14 @@ from sklearn.base import RegressorMixin
 
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.targets import check_target_bounds
+from dpsk._docs import documented
 from dpsk._privacy.certificate import Enforced
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]
 
 
+@documented
 class LinearRegressor(RegressorMixin, LinearEstimator):
     """Base of regressors on targets clipped to public bounds.
 
@@ -25,7 +27,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     #: The bounds that stand where the user gives none.
     _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
     _keeps_length = True
-    _lowest_bound: ClassVar[float] = -1e100
+    _constraints: ClassVar[dict] = {
+        **LinearEstimator._constraints,
+        "target_bounds": lambda name, value: check_target_bounds(value, (-1.0, 1.0))}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -35,7 +39,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     @abstractmethod
     def _loss(self):
-        """Return the loss on the mapped targets; check its own parameters."""
+        """Return the loss on the mapped targets."""
 
     @quietly
     def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
@@ -43,17 +47,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n, n_features)
-            Finite numbers; float32 stays float32.
-        y : array-like of shape (n,)
-            Finite numbers, clipped to `target_bounds`.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows: each gradient is clipped after
-            weighting, and the sum is divided by n, not by the sum of weights. With
-            "output_perturbation" and "last_iterate" weights count for at most 1.
-        public_X, public_y : array-like or None, default=None
-            Rows and targets that need no protection, for ``holdout="public"`` of the solvers
-            "stgd" and "minibatch_stgd"; no guarantee covers them.
+        %(X)s %(y_targets)s %(sample_weight)s
+            With "output_perturbation" and "last_iterate" weights count for at most 1.
+        %(public_X)s
 
         Returns
         -------
@@ -61,8 +57,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         """
         self._check_params()
         loss = self._loss()
-        low, high = check_target_bounds(self.target_bounds, self._default_bounds,
-                                        self._lowest_bound)
+        low, high = map(float, self.target_bounds)
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
         y = self._targets("y", y, low, high, X.dtype)

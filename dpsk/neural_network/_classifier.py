@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.weights import check_weights, class_weighted
+from dpsk._docs import documented
 from dpsk._models.scores import best_class, log_probabilities, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk.neural_network._base import NetworkEstimator
@@ -15,6 +16,7 @@ from dpsk.neural_network._base import NetworkEstimator
 __all__ = ["DPMLPClassifier"]
 
 
+@documented
 class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
     r"""Multilayer perceptron classifier trained with differential privacy.
 
@@ -27,73 +29,26 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget; smaller is more private.
-    delta : float or None, default=None
-        Probability in the guarantee, > 0. None: ``1 / n**2``.
-    hidden_layer_sizes : int or sequence of int, default=(128,)
-        Numbers of units of the hidden layers; ``()`` for none.
-    activation : {"relu", "tanh"}, default="relu"
-        Of the hidden layers.
-    alpha : float, default=0.0
-        Strength of the l2 penalty on the weights beside the **mean** loss.
-    solver : {"auto", "sgd", "gd", "rrpsgd"}, default="auto"
-        "auto" is "sgd".
-    precondition : {"auto", True, False}, default="auto"
-        Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
-        them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
-        length of a row of features of size 1. "auto": where its noise is small beside that.
-    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
-        None: chosen by a rule of public numbers, see Notes.
-    data_norm : float or None, default=None
-        Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
-        rows enter as they are.
-    class_weight : dict or None, default=None
-        Public weights of the classes' losses. "balanced" is refused: class counts are data.
-    classes : array-like or None, default=None
-        The label set, public. None: the labels that occur in `y`, which are then *taken as
-        public*, as the certificate says.
-    solver_options : dict or None, default=None
-        Further options of the solver, its dataclass fields: for "sgd" ``momentum``, ``decay``,
-        ``adaptive`` (Adam on noised gradients) and ``iterate``.
-    random_state : int or None, default=None
-        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
-        the same data and parameters, for tests; the guarantee is void if it can be guessed.
-    verbose : int, default=0
-        1 prints the plan, which is public.
+    %(epsilon)s %(delta_gaussian)s %(hidden_layer_sizes)s %(activation)s %(alpha)s
+        It is an l2 penalty on the weights.
+    %(solver_network)s %(precondition_network)s %(max_iter)s
+        See Notes.
+    %(data_norm_network)s %(class_weight)s %(classes)s
+    %(solver_options_network)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    coefs_ : list of ndarray of float32, shapes (inputs, outputs)
-        The weights of every layer.
-    intercepts_ : list of ndarray of float32, shapes (outputs,)
-        The biases of every layer.
-    center_ : ndarray of float32, shape (n_features_in_,), or None
-        The released mean of rows, already part of ``intercepts_[0]``. None where rows were not
-        centred.
-    classes_ : ndarray of shape (n_classes,)
-    n_layers_ : int
-        Number of layers, that of the rows included.
-    n_iter_ : int
-        The planned number of steps, with random rounds or a random iterate the drawn one.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-    privacy_ : Certificate
-        The guarantee, and everything it rests on.
+    %(coefs_)s %(intercepts_)s %(center_)s
+    %(classes_)s %(n_layers_)s %(n_outputs_)s %(out_activation_)s
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
-    ValueError
-        For a parameter out of range, a solver whose needs are not met, a single class when
-        classes are inferred, or rows that are not finite in float32; always before any noise
-        is drawn.
+    %(raises_classes)s
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where it
-    is subtracted, noisy sums of clipped gradients, and what follows from them. The number of rows
-    and features, the labels, all parameters and the random weights at the start are public.
+    %(privacy_network)s
 
     *Defaults.* With d the number of weights and mu the budget: a clip norm of 1, or the largest
     class weight, and ``6 n mu / sqrt(d)`` steps within [30, 2000] of length 8 over the clip norm,
@@ -128,23 +83,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
                  class_weight=None, classes=None, solver_options=None, random_state=None,
                  verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.alpha = alpha
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -158,13 +97,7 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
-            Numbers that are finite in float32, which they are converted to.
-        y : array-like of shape (n,)
-            Labels, numbers or strings.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows: each gradient is clipped after
-            weighting, and the sum is divided by n, not by the sum of weights.
+        %(X_network)s %(y_labels)s %(sample_weight)s
 
         Returns
         -------
@@ -177,12 +110,12 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, np.float64)
         several = len(classes) > 2
         given = [] if sample_weight is None else ["that some sample weight is not zero"]
-        self._fit_network(
+        self._fit_layers(
             X, codes.astype(np.min_scalar_type(-len(classes))),
             Multinomial() if several else Logistic(), len(classes) if several else None,
             weights=weights, weight_bound=bound if sample_weight is None else np.inf,
             public=[labels_fact(classes, self.classes), *given])
-        self.classes_ = classes
+        self.classes_, self.out_activation_ = classes, "softmax" if several else "logistic"
         return self
 
     def decision_function(self, X):

@@ -1,44 +1,72 @@
-"""What estimators that train networks share: centred rows, and layers as they are released."""
+"""What estimators that train networks share: from rows and parameters to a Problem, and back."""
 
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
-from dpsk._parameters import check_layers
+from dpsk._estimator import DPEstimator
+from dpsk._models import MLP
+from dpsk._models.mlp import ACTIVATIONS
+from dpsk._parameters import check_layers, choice
+from dpsk._problem import Problem
 from dpsk._stages import Centring
 
 __all__ = ["NetworkFit"]
 
 
-class NetworkFit:
-    """Mixin beside `DPEstimator` for `hidden_layer_sizes`, `precondition` and `data_norm`."""
+class NetworkFit(DPEstimator):
+    """Base of estimators with `hidden_layer_sizes`, `activation` and `precondition`.
+
+    Subclasses offer `_auto_solver` and `_penalty`, as estimators of linear scores do.
+    """
+
+    _constraints: ClassVar[dict] = {**DPEstimator._constraints,
+                                    "activation": choice(*ACTIVATIONS)}
 
     def _layer_sizes(self):
         """Return `hidden_layer_sizes` as a tuple of int, empty where there is no hidden layer."""
         return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
-    def _solve_network(self, problem, name, X, y, *, stages=(), enforced, public, released=(),
-                       **settings):
+    def _network(self, n_features, hidden, n_outputs):
+        """Return the model of so many features, hidden units and outputs."""
+        return MLP(n_features, hidden, n_outputs, self.activation)
+
+    def _fit_network(self, X, y, loss, n_outputs=None, *, weights=None, weight_bound=1.0,
+                     stages=(), enforced=(), public=(), released=()):
         """Set `coefs_`, `intercepts_` and `center_`; return what follows the layers in theta.
 
         Parameters
         ----------
-        problem, name, X, y, **settings
-            As for `DPEstimator._solve`.
+        X : ndarray of float32, shape (n, n_features)
+            As the network sees them.
+        y : ndarray of shape (n,)
+        loss : Loss
+        n_outputs : int or None
+        weights : ndarray of shape (n,) or None
+        weight_bound : float
+            inf where nothing bounds the weights.
         stages : sequence of Counting
         enforced : list of Enforced
         public, released : list of str
             Beside what is so of any network.
         """
-        model = problem.model
+        n_samples, n_features = X.shape
+        epsilon, delta = self._budget(n_samples)
+        model = self._network(n_features, self._layer_sizes(), n_outputs)
+        problem = Problem(n_samples=n_samples, model=model, loss=loss,
+                          penalty=self._penalty(model.n_biases + loss.n_extra),
+                          epsilon=epsilon, delta=delta, weight_bound=weight_bound)
+        name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         centring = Centring.wanted(self.precondition, problem, self.data_norm)
         theta = self._solve(
-            problem, name, X, y, stages=[*centring, *stages],
-            enforced=[*enforced, *(stage.stated() for stage in centring)],
-            public=["all parameters, and the network's random weights at the start", *public],
-            released=["coefs_", "intercepts_", *(["center_"] if centring else []), *released],
-            **settings)
+            problem, name, X, y, weights=weights, stages=[*centring, *stages],
+            enforced=[*self._norm_bounds(), *enforced, *(stage.stated() for stage in centring)],
+            public=["all parameters, and the network's random weights at the start",
+                    "number of rows and of features, feature names, dtype and container",
+                    *public],
+            released=["coefs_", "intercepts_", *(["center_"] if centring else []), *released])
         self.center_ = None
         if centring:
             self.center_ = centring[0].center
@@ -46,19 +74,22 @@ class NetworkFit:
         self.coefs_, self.intercepts_ = model.unpacked(theta)
         return theta[model.dimension:]
 
-    def _fill_network(self, model, X, raw, rows=lambda part: part):
-        """Fill `raw` with predictions of `model`, with the fitted layers, for `rows` of X.
+    def _raw_of_network(self, X, dtype, rows=lambda part: part):
+        """Return raw predictions, shape (n,) or (n, n_outputs), of validated rows.
 
         Parameters
         ----------
-        model : MLP
         X : ndarray of shape (n, n_features)
-        raw : ndarray of shape (n,) or (n, n_outputs)
+        dtype : type
         rows : callable
             From a block of rows to the rows that the network sees.
         """
+        hidden = tuple(len(weights) for weights in self.coefs_[1:])
+        n_outputs = len(self.intercepts_[-1])
+        model = self._network(X.shape[1], hidden, n_outputs)
         theta = model.packed(self.coefs_, self.intercepts_)
+        raw = np.empty((len(X), n_outputs), dtype)
         # Rows rounded as in training; sums in double precision do not depend on the others.
         for part in row_blocks(len(X), max(sum(pair) for pair in pairwise(model.sizes))):
             raw[part] = model.forward(theta, rows(X[part]), np.float64).raw
-        return raw
+        return raw[:, 0] if n_outputs == 1 else raw

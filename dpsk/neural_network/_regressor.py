@@ -8,8 +8,9 @@ from sklearn.base import RegressorMixin
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.targets import check_target_bounds
 from dpsk._data.weights import check_weights
+from dpsk._docs import documented
 from dpsk._objective.losses import Huber, Squared
-from dpsk._parameters import check_choice, check_real
+from dpsk._parameters import choice
 from dpsk._privacy.certificate import Enforced
 from dpsk.neural_network._base import NetworkEstimator
 
@@ -18,6 +19,7 @@ __all__ = ["DPMLPRegressor"]
 _DEFAULT_BOUNDS = (-1.0, 1.0)
 
 
+@documented
 class DPMLPRegressor(RegressorMixin, NetworkEstimator):
     r"""Multilayer perceptron regressor trained with differential privacy.
 
@@ -30,75 +32,34 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget; smaller is more private.
-    delta : float or None, default=None
-        Probability in the guarantee, > 0. None: ``1 / n**2``.
-    target_bounds : (float, float), default=(-1.0, 1.0)
-        Public; targets outside are clipped. They must not be read from the data.
-    hidden_layer_sizes : int or sequence of int, default=(128,)
-        Numbers of units of the hidden layers; ``()`` for none.
-    activation : {"relu", "tanh"}, default="relu"
-        Of the hidden layers.
+    %(epsilon)s %(delta_gaussian)s %(target_bounds)s %(hidden_layer_sizes)s %(activation)s
     loss : {"squared_error", "huber"}, default="squared_error"
     threshold : float, default=0.1
         Of Huber's loss, on mapped targets.
-    alpha : float, default=0.0
-        Strength of the l2 penalty on the weights beside the **mean** loss.
-    solver : {"auto", "sgd", "gd", "rrpsgd"}, default="auto"
-        "auto" is "sgd".
-    precondition : {"auto", True, False}, default="auto"
-        Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
-        them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
-        length of a row of features of size 1. "auto": where its noise is small beside that.
-    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
-        None: chosen by a rule of public numbers, see Notes.
-    data_norm : float or None, default=None
-        Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
-        rows enter as they are.
-    solver_options : dict or None, default=None
-        Further options of the solver, its dataclass fields: for "sgd" ``momentum``, ``decay``,
-        ``adaptive`` (Adam on noised gradients) and ``iterate``.
-    random_state : int or None, default=None
-        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
-        the same data and parameters, for tests; the guarantee is void if it can be guessed.
-    verbose : int, default=0
-        1 prints the plan, which is public.
+    %(alpha)s
+        It is an l2 penalty on the weights.
+    %(solver_network)s %(precondition_network)s %(max_iter)s
+        See Notes.
+    %(data_norm_network)s
+    %(solver_options_network)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    coefs_ : list of ndarray of float32, shapes (inputs, outputs)
-        The weights of every layer, of targets mapped to [-1, 1].
-    intercepts_ : list of ndarray of float32, shapes (outputs,)
-        The biases of every layer, of targets mapped to [-1, 1].
-    center_ : ndarray of float32, shape (n_features_in_,), or None
-        The released mean of rows, already part of ``intercepts_[0]``. None where rows were not
-        centred.
+    %(coefs_)s %(intercepts_)s %(center_)s
     offset_ : float
         Middle of `target_bounds`, added to raw predictions times `scale_`.
     scale_ : float
         Half the width of `target_bounds`.
-    n_layers_ : int
-        Number of layers, that of the rows included.
-    n_iter_ : int
-        The planned number of steps, with random rounds or a random iterate the drawn one.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-    privacy_ : Certificate
-        The guarantee, and everything it rests on.
+    %(n_layers_)s %(n_outputs_)s %(out_activation_)s
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
-    ValueError
-        For a parameter out of range, a solver whose needs are not met, or rows that are not
-        finite in float32; always before any noise is drawn.
+    %(raises)s
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where it
-    is subtracted, noisy sums of clipped gradients, and what follows from them. The number of rows
-    and features, all parameters and the random weights at the start are public.
+    %(privacy_network)s
 
     *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm. Most rows are
     clipped, so that the squared loss acts as one that grows linearly far from the target.
@@ -120,30 +81,16 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
     """
 
     _target_checks: ClassVar[dict] = {"y_numeric": True}
+    _constraints: ClassVar[dict] = {
+        **NetworkEstimator._constraints, "loss": choice("squared_error", "huber"),
+        "target_bounds": lambda name, value: check_target_bounds(value, _DEFAULT_BOUNDS)}
 
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
                  hidden_layer_sizes=(128,), activation="relu", loss="squared_error",
                  threshold=0.1, alpha=0.0, solver="auto", precondition="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
                  solver_options=None, random_state=None, verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.target_bounds = target_bounds
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.loss = loss
-        self.threshold = threshold
-        self.alpha = alpha
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -157,13 +104,7 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
-            Numbers that are finite in float32, which they are converted to.
-        y : array-like of shape (n,)
-            Finite numbers, clipped to `target_bounds`.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows: each gradient is clipped after
-            weighting, and the sum is divided by n, not by the sum of weights.
+        %(X_network)s %(y_targets)s %(sample_weight)s
 
         Returns
         -------
@@ -171,19 +112,19 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         """
         self._check_params()
         loss = self._loss()
-        low, high = check_target_bounds(self.target_bounds, _DEFAULT_BOUNDS)
+        low, high = map(float, self.target_bounds)
         X, y = self._check_rows(X, y)
         weights = check_weights(sample_weight, X, np.float64)
         offset, scale = 0.5 * (low + high), 0.5 * (high - low)
         y = (np.clip(discreetly("y", np.asarray, y, np.float64), low, high) - offset) / scale
         given = [] if sample_weight is None else ["that some sample weight is not zero"]
         origin = "default, not declared" if (low, high) == _DEFAULT_BOUNDS else "declared"
-        self._fit_network(
+        self._fit_layers(
             X, y.astype(np.float32), loss, None, weights=weights,
             weight_bound=1.0 if sample_weight is None else np.inf, public=given,
             enforced=[Enforced("target_bounds", [low, high], origin,
                                "targets outside are clipped")])
-        self.offset_, self.scale_ = offset, scale
+        self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"
         return self
 
     @quietly
@@ -201,7 +142,4 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         return self._predict_raw(X) * self.scale_ + self.offset_
 
     def _loss(self):
-        check_choice("loss", self.loss, ["squared_error", "huber"])
-        threshold = check_real("threshold", self.threshold, low=1e-10, high=1e10,
-                               remedy="a number in [1e-10, 1e10]")
-        return Huber(threshold) if self.loss == "huber" else Squared()
+        return Huber(float(self.threshold)) if self.loss == "huber" else Squared()

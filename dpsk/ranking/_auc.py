@@ -8,10 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._data.errors import quietly
 from dpsk._data.labels import labels_fact
 from dpsk._data.weights import class_weighted
-from dpsk._models.mlp import ACTIVATIONS
+from dpsk._docs import documented
 from dpsk._objective.losses import Logistic, RankingLogistic
 from dpsk._objective.saddle import AUCSquare
-from dpsk._parameters import check_choice, check_real
+from dpsk._parameters import choice
 from dpsk._privacy import gdp
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk._stages import Counting
@@ -26,6 +26,7 @@ _EVEN = 0.5
 _NETWORK_MEAN_UNIT = 0.1
 
 
+@documented
 class DPAUCMaximizer(NetworkScorer, LinearScorer):
     r"""Score of rows of two classes for a large area under the ROC curve, with privacy.
 
@@ -39,92 +40,49 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget; smaller is more private.
-    delta : float or None, default=None
-        Probability in the guarantee, > 0. None: ``1 / n**2``.
+    %(epsilon)s %(delta_gaussian)s
     loss : {"auto", "auc", "logistic"}, default="auto"
         "auc" is the mean square over pairs above. "auto" follows the solver where one is named,
         and takes "logistic" elsewhere, which ranks as well or better at equal budgets: see Notes.
     positive_ratio : float or None, default=None
         Public share of the second class, for ``loss="auc"``. None: a hundredth of the budget
         goes to a noisy count.
-    hidden_layer_sizes : int or sequence of int, default=()
-        Widths of the hidden layers; none for a linear score.
-    activation : {"relu", "tanh"}, default="relu"
-        Of the hidden layers.
-    alpha : float, default=0.0
-        Strength of the penalty on the coefficients, or on the weights of a network.
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
-        The last four are sets, for linear scores, and ignore `alpha`: coefficients have norm, or
-        size each, at most `radius`, or are not negative and sum to it.
-    l1_ratio : float in [0, 1], default=0.5
-        Share of l1 in ``penalty="elasticnet"``.
-    radius : float or None, default=None
-        Radius of a set; needed exactly there.
+    %(hidden_layer_sizes)s
+        None make a linear score.
+    %(activation)s %(alpha)s
+        On the coefficients, or on the weights of a network.
+    %(penalty)s
+        Sets are for linear scores.
+    %(l1_ratio)s %(radius)s
     solver : {"auto", "gd", "sgd", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda" for ``loss="auc"``; for ``loss="logistic"`` "gd", and "sgd" for a
         network.
-    precondition : {"auto", True, False}, default="auto"
-        For a linear score, whether a fifth of ``mu**2`` goes to a noisy second moment of the
-        rows, which then whitens them. "auto": for dense rows of at most 2000 features without a
-        penalty, and where ``n_features + 1 < n mu``. For a network, whether 3 % go to a noisy
-        mean of the rows, which is then subtracted from them. "auto": where its noise is small
-        beside the bound on rows.
-    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
-        None: chosen by a rule that looks at public numbers only, given with each solver.
-    data_norm : float, default=1.0
-        Rows of greater l2 norm are scaled down to it, in training and in prediction.
-    data_norm_inf : float or None, default=None
-        Bound on the entries of rows; larger ones are lowered to it. None: `data_norm`.
-    fit_intercept : bool, default=True
+    %(precondition)s
+        For a network, whether 3 % of ``mu**2`` go to a noisy mean of the rows, which is then
+        subtracted from them. "auto": where its noise is small beside the bound on rows.
+    %(max_iter)s %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
         Of a linear score. A network always has biases.
-    class_weight : dict or None, default=None
-        Public weights of the classes' losses. "balanced" is refused: class counts are data.
-    classes : array-like or None, default=None
-        The two labels, public. None: the labels that occur in `y`, which are then *taken as
-        public*, as the certificate says.
-    solver_options : dict or None, default=None
-        Further options of the solver, its dataclass fields.
-    random_state : int or None, default=None
-        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
-        the same data and parameters, for tests; the guarantee is void if it can be guessed.
-    verbose : int, default=0
-        1 prints the plan, which is public.
+    %(class_weight)s %(classes)s
+    %(solver_options)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Of a linear score.
-    intercept_ : ndarray of shape (1,)
-        Of a linear score.
-    coefs_, intercepts_ : list of ndarray
-        Of a network: weights of shape (inputs, outputs) and biases of every layer.
-    center_ : ndarray of shape (n_features,) or None
-        Of a network: the released mean of rows, already part of ``intercepts_[0]``. None where
-        rows were not centred.
-    preconditioner_ : ndarray or None
-        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
-        constant; one less without intercept. None where rows were not whitened.
+    %(coef__classes)s %(intercept__classes)s
+        Both of a linear score.
+    %(coefs_)s %(intercepts_)s %(center_)s
+        These three of a network.
+    %(preconditioner_)s
     offset_ : float
         Subtracted from scores: midway between the noisy mean scores of the classes, and 0 for
         ``loss="logistic"``.
     positive_ratio_ : float or None
         The ratio that was used, declared or noisy; None for ``loss="logistic"``.
-    classes_ : ndarray of shape (2,)
-    n_iter_ : int
-        The planned number of steps, with a random iterate the drawn one.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-    privacy_ : Certificate
-        The guarantee, and everything it rests on.
+    %(classes_)s
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
-    ValueError
-        For a parameter out of range, a solver that does not take the loss, more than two
-        classes, a single class when classes are inferred, or rows that are not finite; always
-        before any noise is drawn.
+    %(raises_classes)s
 
     Notes
     -----
@@ -157,6 +115,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     (2,)
     """
 
+    _constraints: ClassVar[dict] = {**NetworkScorer._constraints,
+                                    "loss": choice("auto", "auc", "logistic")}
     _solvers: ClassVar[dict] = {"gd": SOLVERS["gd"], "sgd": SOLVERS["sgd"], **SADDLE_SOLVERS}
 
     def __init__(self, epsilon=1.0, *, delta=None, loss="auto", positive_ratio=None,
@@ -165,43 +125,14 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
                  data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.loss = loss
-        self.positive_ratio = positive_ratio
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
-    def _check_params(self):
-        super()._check_params()
-        check_choice("loss", self.loss, ["auto", "auc", "logistic"])
-        if self.positive_ratio is not None:
-            check_real("positive_ratio", self.positive_ratio, low=1e-4, high=1 - 1e-4,
-                       remedy="None, or a number in [0.0001, 0.9999]")
-        self._layer_sizes()
+    def _check_combination(self):
+        super()._check_combination()
         if self.positive_ratio is not None and self._loss_name() == "logistic":
             raise ValueError(f"positive_ratio={self.positive_ratio!r}: loss='logistic', which "
                              "\"auto\" takes, has no use for it; leave positive_ratio=None, or "
                              "set loss='auc'.")
-        check_choice("activation", self.activation, ACTIVATIONS)
 
     @quietly
     def fit(self, X, y, sample_weight=None):
@@ -209,8 +140,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n, n_features)
-            Finite numbers; float32 stays float32. Dense for a network.
+        %(X)s
+            Dense for a network.
         y : array-like of shape (n,)
             Labels of two classes, numbers or strings; the second in sorted order is to score
             higher.

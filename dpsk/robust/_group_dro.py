@@ -7,9 +7,9 @@ import numpy as np
 from dpsk._data.errors import quietly
 from dpsk._data.labels import labels_fact
 from dpsk._data.weights import class_weighted
+from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
-from dpsk._parameters import check_real
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
@@ -21,6 +21,7 @@ __all__ = ["DPGroupDROClassifier"]
 _LARGEST_LOSS = 3.0
 
 
+@documented
 class DPGroupDROClassifier(LinearScorer):
     r"""Logistic regression that minimises the worst group's risk, with differential privacy.
 
@@ -36,10 +37,7 @@ class DPGroupDROClassifier(LinearScorer):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget; smaller is more private.
-    delta : float or None, default=None
-        Probability in the guarantee, > 0. None: ``1 / n**2``.
+    %(epsilon)s %(delta_gaussian)s
     group_labels : array-like or None, default=None
         The set of groups, public. None: the groups that occur in `groups`, which are then *taken
         as public*, as the certificate says.
@@ -48,68 +46,29 @@ class DPGroupDROClassifier(LinearScorer):
         noisy counts; shares below 1 % then count as 1 %.
     group_penalty : float, default=0.3
         The c that keeps weights near uniform.
-    alpha : float, default=0.0
-        Strength of the penalty on the coefficients.
-    penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}, default="l2"
-        The last four are sets and ignore `alpha`: coefficients have norm, or size each, at most
-        `radius`, or are not negative and sum to it.
-    l1_ratio : float in [0, 1], default=0.5
-        Share of l1 in ``penalty="elasticnet"``.
-    radius : float or None, default=None
-        Radius of a set; needed exactly there.
+    %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda".
-    precondition : {"auto", True, False}, default="auto"
-        Whether a fifth of the budget goes to a noisy second moment of the rows, which then
-        whitens them. "auto": for dense rows of at most 2000 features without a penalty, and
-        where ``n_features + 1 < n mu``.
-    max_iter, learning_rate, batch_size, clip_norm : number or None, default=None
-        None: chosen by a rule that looks at public numbers only, given with each solver.
+    %(precondition)s %(max_iter)s
         `clip_norm` bounds a row's gradient in the coefficients; it must be finite.
-    data_norm : float, default=1.0
-        Rows of greater l2 norm are scaled down to it, in training and in prediction.
-    data_norm_inf : float or None, default=None
-        Bound on the entries of rows; larger ones are lowered to it. None: `data_norm`.
-    fit_intercept : bool, default=True
-    class_weight : dict or None, default=None
-        Public weights of the classes' losses. "balanced" is refused: class counts are data.
-    classes : array-like or None, default=None
-        The two labels, public. None: the labels that occur in `y`, which are then *taken as
-        public*, as the certificate says.
-    solver_options : dict or None, default=None
-        Further options of the solver, its dataclass fields.
-    random_state : int or None, default=None
-        None: operating-system entropy, fresh in every fit. An int repeats the same noise for
-        the same data and parameters, for tests; the guarantee is void if it can be guessed.
-    verbose : int, default=0
-        1 prints the plan, which is public.
+    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
+    %(solver_options)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    preconditioner_ : ndarray or None
-        The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
-        constant; one less without intercept. None where rows were not whitened.
+    %(coef__classes)s %(intercept__classes)s %(preconditioner_)s
     group_weights_ : ndarray of shape (n_groups,)
         The weights :math:`\lambda`, larger where the risk is, as far as noise lets them tell.
     group_shares_ : ndarray of shape (n_groups,)
         The shares that were used, declared or noisy.
     groups_ : ndarray of shape (n_groups,)
         Labels of the groups, in the order of the two above.
-    classes_ : ndarray of shape (2,)
-    n_iter_ : int
-        The planned number of steps, with a random iterate the drawn one.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-    privacy_ : Certificate
-        The guarantee, and everything it rests on.
+    %(classes_)s
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
-    ValueError
-        For a parameter out of range, more than two classes, a single class or group where these
-        are inferred, or rows that are not finite; always before any noise is drawn.
+    %(raises_classes)s
 
     Notes
     -----
@@ -152,29 +111,7 @@ class DPGroupDROClassifier(LinearScorer):
                  data_norm_inf=None, fit_intercept=True,
                  class_weight=None, classes=None, solver_options=None, random_state=None,
                  verbose=0):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.group_labels = group_labels
-        self.group_shares = group_shares
-        self.group_penalty = group_penalty
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     @quietly
     def fit(self, X, y, sample_weight=None, *, groups=None):
@@ -182,8 +119,7 @@ class DPGroupDROClassifier(LinearScorer):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n, n_features)
-            Finite numbers; float32 stays float32.
+        %(X)s
         y : array-like of shape (n,)
             Labels of two classes, numbers or strings.
         sample_weight : array-like of shape (n,) or None, default=None
@@ -199,7 +135,6 @@ class DPGroupDROClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        check_real("group_penalty", self.group_penalty, low=0, remedy="a finite number >= 0")
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
         classes, codes = self._encode_two(y)

@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from dpsk._oracle.output import steps_to_certify
 
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._oracle import LastIterateOracle, OutputOracle, RowSums
-from dpsk._oracle.output import steps_to_certify
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger

@@ -58,7 +58,7 @@ def test_requirements_are_checked_against_the_problem(name):
 
 _UNMET = [*((name, {"clip_norm": math.inf}, "clip_norm=inf") for name in (
               "gd", "sgd", "svrg", "svrgpp", "rrpsgd", "stgd", "minibatch_stgd")),
-          ("accmd", {"penalty": "l2"}, "moves inside a set"),
+          ("accmd", {"penalty": "l2", "radius": None}, "moves inside a set"),
           ("frank_wolfe", {"penalty": "l2_ball"}, "needs penalty='l1_ball'"),
           ("output_perturbation", {}, "bounded slope"),
           ("last_iterate", {"alpha": 0.1}, "bounded slope"),

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from dpsk._objective.penalties import CONSTRAINTS
+from dpsk._objective.requirements import IN_A_SET, IN_AN_L1_BALL
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Event, Gaussian, tally
@@ -113,7 +114,7 @@ def _suits(solver, params):
     return (not set(params) & set(kind.ignores)
             and (penalty == "l2" or not {"l2 penalty", "ridge"} & set(kind.requires))
             and (params.get("penalty", "l1_ball") in CONSTRAINTS
-                 or not {"constraint set", "l1 ball"} & set(kind.requires))
+                 or not {IN_A_SET, IN_AN_L1_BALL} & set(kind.requires))
             and (kind.whitens or params.get("precondition") is not True))
 
 

@@ -1,16 +1,20 @@
 """A bad parameter is a ValueError naming it, its value and a remedy, before any noise."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
-from dpsk._objective.penalties import CONSTRAINTS
+from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
+from dpsk._objective.losses import Loss
+from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._objective.requirements import POSITIVE_DELTA
+from dpsk._parameters import PARAMETER_CONSTRAINTS
 from dpsk._privacy.noise import streams
+from dpsk.exceptions import PrivacyWarning
 from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import (
     ALL_SOLVERS,
@@ -42,6 +46,7 @@ _REFUSED = {
     "clip_norm": [0, 0.0, -1.0, math.nan, -math.inf, "auto", 1e-30, 1e101],
     "data_norm": [0, -1.0, math.nan, math.inf, "max", 1e-30, 1e30],
     "random_state": [-1, 1.5, "seed", True],
+    "verbose": ["yes", -1, 1.5, None, [1], math.nan],
     "solver_options": [["iterate"], "iterate", {"iterate": "best"}, {"iterate": 3},
                        {"unknown": 1}],
 }
@@ -145,6 +150,37 @@ def test_a_set_needs_a_radius(cls, penalty, radius):
     assert f"radius={radius!r}" in text and repr(penalty) in text
 
 
+@every_linear_estimator
+@pytest.mark.parametrize("penalty", sorted(set(PENALTIES) - CONSTRAINTS))
+@pytest.mark.parametrize("radius", [2.0, 0, -1.0, "1", math.nan])
+def test_a_radius_without_a_set_is_refused(cls, penalty, radius):
+    text = refusal(cls(penalty=penalty, radius=radius, alpha=0.1))
+    assert text.startswith(f"radius={radius!r}: must be") and repr(penalty) in text
+
+
+@every_linear_estimator
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+@pytest.mark.parametrize("alpha", [0, 0.0, np.float64(0)])
+def test_a_penalty_of_strength_zero_that_was_asked_for_is_refused(cls, penalty, alpha):
+    text = refusal(cls(penalty=penalty, alpha=alpha))
+    assert text.startswith(f"alpha={alpha!r}: must be > 0") and repr(penalty) in text
+
+
+@every_estimator
+def test_every_parameter_has_its_constraint_declared(cls):
+    with_labels = {"classes", "class_weight", "group_labels", "group_shares"}
+    elsewhere = {"radius", "solver", *with_labels}
+    assert set(cls().get_params()) - set(cls._constraints) <= elsewhere
+    for name, value in cls().get_params().items():
+        if name in cls._constraints:
+            cls._constraints[name](name, value)
+
+
+def test_every_shared_constraint_is_of_some_parameter():
+    known = {name for cls in ESTIMATORS.values() for name in cls().get_params()}
+    assert set(PARAMETER_CONSTRAINTS) <= known
+
+
 @every_estimator
 def test_balanced_class_weights_are_refused_with_the_reason(cls):
     if not is_classifier(cls()):
@@ -220,6 +256,52 @@ def test_a_delta_that_sampling_alone_would_meet_is_refused(cls):
     assert "delta" in text and "0.07" in text
 
 
+@every_estimator
+@pytest.mark.parametrize("delta, n, weak", [
+    (None, 31, True), (None, 32, False), (0.9, 80, True), (0.05, 80, True), (0.002, 80, True),
+    (0.001, 80, False), (0.0011, 2000, True), (0.0009, 2000, True), (0.0004, 2000, False)])
+def test_a_weak_delta_is_warned_of_by_public_numbers_before_any_draw(cls, delta, n, weak):
+    X, y = training_rows(cls(), n=n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
+            cls(delta=delta).fit(X, y)
+    texts = [str(each.message) for each in caught if each.category is PrivacyWarning]
+    assert len(texts) == weak
+    used = 1 / n**2 if delta is None else delta
+    assert all(f"delta={used:.6g} is weak for n={n} rows" in text and "set delta" in text
+               for text in texts)
+
+
+class _Ramp(Loss):
+    """The absolute residual: a slope of 1, and a corner."""
+
+    lipschitz, smoothness = 1.0, math.inf
+
+    def value(self, y, z):
+        return np.abs(z - y)
+
+    def gradient(self, y, z):
+        return np.sign(z - y)
+
+
+class _Median(DPHuberRegressor):
+    def _loss(self):
+        return _Ramp()
+
+
+@pytest.mark.parametrize("solver", sorted(documented_solvers(DPHuberRegressor)))
+@pytest.mark.parametrize("options", [None, {"schedule": "convex"}])
+def test_no_step_of_length_zero_is_made_of_a_loss_without_curvature(solver, options):
+    if options and "schedule" not in ALL_SOLVERS[solver].options():
+        options = None
+    text = refusal(build(_Median, solver, solver_options=options))
+    assert "learning_rate=None" in text or "bounded curvature" in text
+    if "learning_rate=None" in text:
+        with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
+            build(_Median, solver, learning_rate=0.5).fit(*training_rows(_Median()))
+
+
 @pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())
     if "output_perturbation" in documented_solvers(cls)])
@@ -257,7 +339,7 @@ def test_boundary_values_are_not_refused(cls, monkeypatch):
     solver = plain_solver(cls)
     own = [{"l1_ratio": 1, "penalty": "elasticnet", "alpha": 1},
            {"penalty": "l1_ball", "radius": 1}, {"penalty": "l2_ball", "radius": 1e-9},
-           {"radius": -1, "penalty": "l2"}, {"precondition": np.True_, "solver": solver},
+           {"penalty": "l1", "alpha": 1e-9}, {"precondition": np.True_, "solver": solver},
            {"precondition": False}]
     if not is_linear(cls):
         own = [{"hidden_layer_sizes": size} for size in (3, (), [4, np.int64(2)])]
@@ -265,7 +347,8 @@ def test_boundary_values_are_not_refused(cls, monkeypatch):
                    {"clip_norm": 1e9, "solver": solver}, {"random_state": np.int64(3)},
                    {"max_iter": np.int64(2), "solver": solver},
                    {"solver": batch_solver(cls), "batch_size": 10**9},
-                   {"solver_options": {}}, *unclipped, *own]:
+                   {"solver_options": {}}, {"verbose": np.False_}, {"verbose": np.int64(0)},
+                   *unclipped, *own]:
         model = cls(**params).fit(X, y)
         assert np.all(np.isfinite(coefficients(model)))
 

@@ -1,10 +1,13 @@
 """Networks learn what linear models cannot, and predict from what they release."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor
 from tests.registry import is_linear
@@ -71,6 +74,22 @@ def test_predictions_follow_from_weights_and_biases(hidden, activation):
     model = DPMLPRegressor(**params, target_bounds=(0, 10)).fit(X, y)
     np.testing.assert_allclose(model.predict(X), by_hand(model, X)[:, 0] * 5 + 5, rtol=1e-5,
                                atol=1e-4)
+
+
+@pytest.mark.parametrize("classes, outputs, activation", [
+    (2, 1, "logistic"), (3, 3, "softmax"), (5, 5, "softmax")])
+def test_outputs_are_described_as_those_of_scikit_learn_are(classes, outputs, activation):
+    X, y = _quadrants(60)
+    labels = np.arange(60) % classes
+    own = DPMLPClassifier(hidden_layer_sizes=(4,)).fit(X, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        known = MLPClassifier(hidden_layer_sizes=(4,), max_iter=1).fit(X, labels)
+    for name in ("n_outputs_", "out_activation_", "n_layers_"):
+        assert getattr(own, name) == getattr(known, name)
+    assert (own.n_outputs_, own.out_activation_) == (outputs, activation)
+    model = DPMLPRegressor(hidden_layer_sizes=(4,)).fit(X, y)
+    assert (model.n_outputs_, model.out_activation_) == (1, "identity")
 
 
 def test_rows_are_scaled_down_where_a_bound_is_given():

@@ -1,5 +1,9 @@
 """Every estimator, with every solver, works with the rest of scikit-learn."""
 
+import inspect
+import pickle
+import re
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -182,3 +186,37 @@ def test_predictions_see_rows_scaled_to_the_norm_bound(cls, solver):
     score = getattr(model, "decision_function", model.predict)
     long = 1e6 * X / np.linalg.norm(X, axis=1)[:, None]
     np.testing.assert_allclose(score(long), score(10 * long), atol=1e-9)
+
+
+@every_estimator
+def test_a_constructor_stores_each_parameter_as_it_is_and_nothing_else(cls):
+    names = list(inspect.signature(cls).parameters)
+    given = {name: object() for name in names}
+    assert vars(cls(**given)) == given
+    assert pickle.loads(pickle.dumps(cls(**{name: 7 for name in names}))).get_params() == {
+        name: 7 for name in names}
+
+
+@every_estimator
+def test_a_subclass_may_have_a_signature_of_its_own(cls):
+    class Narrow(cls):
+        def __init__(self, epsilon=0.5, *, note="", max_iter=None):
+            super().__init__(epsilon, max_iter=max_iter)
+            self.note = note
+
+    model = clone(Narrow(2.0, note="mine", max_iter=3))
+    assert model.get_params() == {"epsilon": 2.0, "note": "mine", "max_iter": 3}
+    assert model.solver == cls().solver
+
+
+@every_fit
+def test_the_printed_plan_has_plain_numbers_of_six_digits(cls, solver, capsys):
+    model = build(cls, solver, verbose=1)
+    model.fit(*training_rows(model))
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{cls.__name__}: ") and "noise multiplier" in line
+    numbers = re.findall(r"[-+\d.]+(?:e[-+]?\d+)?", line)
+    assert "np." not in line and numbers
+    for number in numbers:
+        digits = re.sub(r"e.*|[-+.]", "", number).lstrip("0")
+        assert len(digits) <= 6 or (digits.isdigit() and "." not in number), line

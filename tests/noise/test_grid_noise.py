@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from dpsk._oracle.moments import symmetric_noise
 from scipy import stats
 
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Squared
 from dpsk._oracle import GradientOracle, GridSums, RowSums, grid_bits
-from dpsk._oracle.moments import symmetric_noise
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream

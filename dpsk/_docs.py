@@ -1,0 +1,207 @@
+"""What docstrings of estimators share: fragments by name, and the decorator that fills them in."""
+
+import inspect
+import re
+import textwrap
+
+__all__ = ["FRAGMENTS", "documented"]
+
+# Entries of numpydoc sections, by the first name in them; "name|kind" is the fragment
+# "name_kind", and "|kind" a text without a head. Defaults are those of the signature.
+_TEXT = """
+epsilon : float
+    Privacy budget; smaller is more private.
+delta : float or None
+    Probability in the guarantee. None: ``1 / n**2``. Above 1e-3 or 1/n, a
+    `dpsk.exceptions.PrivacyWarning` says that it is weak. 0 asks for pure epsilon.
+delta|gaussian : float or None
+    Probability in the guarantee, > 0. None: ``1 / n**2``. Above 1e-3 or 1/n, a
+    `dpsk.exceptions.PrivacyWarning` says that it is weak.
+target_bounds : (float, float)
+    Public bounds of the targets, which are clipped to them. A constant by default,
+    never read from the data.
+alpha : float
+    Strength of the penalty beside the **mean** loss.
+penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
+    "l1" and "elasticnet" need ``alpha > 0``. The last four are sets and ignore `alpha`:
+    coefficients have norm, or size each, at most `radius`, or are not negative and sum to it.
+l1_ratio : float in [0, 1]
+    Share of l1 in ``penalty="elasticnet"``.
+radius : float or None
+    Size of a set; needed there, and refused elsewhere.
+solver|margin : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", \
+"stgd", "minibatch_stgd", "last_iterate", "output_perturbation", "objective_perturbation"}
+    "auto" takes the one whose excess risk, predicted from public numbers, is least: "gd"
+    without a penalty; with an l2 penalty one of "last_iterate" and the perturbations, or
+    "gd" under heavy noise; inside a set "gd", or "frank_wolfe" on an l1 ball; and at
+    ``delta=0`` outside of sets "objective_perturbation", of classes for two only.
+solver|squares : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", \
+"stgd", "minibatch_stgd", "objective_perturbation", "sufficient_statistics"}
+    "auto" takes "sufficient_statistics", or "gd" where the penalty is not l2 or there are
+    more than 2000 features; at ``delta=0``, "objective_perturbation". Inside a set it
+    takes "gd", or "frank_wolfe" where its predicted risk is less.
+solver|network : {"auto", "sgd", "gd", "rrpsgd"}
+    "auto" is "sgd".
+precondition : {"auto", True, False}
+    Whether a fifth of the budget goes to a noisy second moment of the rows, which then
+    whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
+    penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
+    where ``n_features + 1 < n mu``.
+precondition|network : {"auto", True, False}
+    Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
+    them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
+    length of a row of features of size 1. "auto": where its noise is small beside that.
+hidden_layer_sizes : int or sequence of int
+    Numbers of units of the hidden layers; ``()`` for none.
+activation : {"relu", "tanh"}
+    Of the hidden layers.
+max_iter, learning_rate, batch_size, clip_norm : number or None
+    None: chosen by a rule that looks at public numbers only, given with each solver.
+data_norm : float
+    Rows of greater l2 norm are scaled down to it, in training and in prediction.
+data_norm|network : float or None
+    Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
+    rows enter as they are.
+data_norm_inf : float or None
+    Entries of the scaled rows beyond +- it are clipped, in training and in prediction.
+    "accmd" and "frank_wolfe" gain from a small bound. None: `data_norm`.
+fit_intercept : bool
+class_weight : dict or None
+    Public weights of the classes' losses. "balanced" is refused: class counts are data.
+classes : array-like or None
+    The label set, public. None: the labels that occur in `y`, which are then *taken as
+    public*, as the certificate says.
+solver_options : dict or None
+    Further options of the solver, its dataclass fields, such as ``iterate`` for "gd".
+solver_options|network : dict or None
+    Further options of the solver, its dataclass fields: for "sgd" ``momentum``, ``decay``,
+    ``adaptive`` (Adam on noised gradients) and ``iterate``.
+random_state : int, NoiseSeed or None
+    None or an int rules public draws only (a network's start, random rounds, splits); the
+    noise is fresh in every fit. A `dpsk.testing.NoiseSeed` repeats the noise too, for tests:
+    not private for anyone who knows the seed.
+verbose : int or bool
+    1 prints the plan, which is public.
+coef_ : ndarray of shape (n_features,)
+coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
+intercept_ : float
+intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
+offset_ : float
+    Middle of `target_bounds` where rows were whitened, added last; else 0, as the
+    intercept holds it.
+preconditioner_ : ndarray or None
+    The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
+    constant; one less without intercept. None where rows were not whitened.
+coefs_ : list of ndarray of float32, shapes (inputs, outputs)
+    The weights of every layer.
+intercepts_ : list of ndarray of float32, shapes (outputs,)
+    The biases of every layer.
+center_ : ndarray of float32, shape (n_features_in_,), or None
+    The released mean of rows, already part of ``intercepts_[0]``. None where rows were not
+    centred.
+n_layers_ : int
+    Number of layers, that of the rows included.
+n_outputs_ : int
+    Number of raw predictions of a row: 1 for regression and for two classes.
+out_activation_ : str
+    What turns raw predictions into probabilities, "logistic" for two classes and "softmax"
+    for more; "identity" for regression.
+classes_ : ndarray of shape (n_classes,)
+n_iter_ : int
+    The planned number of steps, with random rounds or a random iterate the drawn one.
+n_features_in_ : int
+feature_names_in_ : ndarray of shape (n_features_in_,)
+privacy_ : Certificate
+    The guarantee, and everything it rests on.
+|raises
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, or rows that are not
+        finite; always before any noise is drawn.
+|raises_classes
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, labels outside
+        `classes`, a single class when classes are inferred, more than two where two are all
+        there is, or rows that are not finite; always before any noise is drawn.
+|privacy
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
+    rows are whitened, then what the solver's plan holds: noisy gradients, differences or
+    moments, noisy coefficients, or choices made under noise; and what follows from them. The
+    number of rows and features, labels of classes and all parameters are public.
+|privacy_network
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where
+    it is subtracted, noisy sums of clipped gradients, and what follows from them. The number
+    of rows and features, labels of classes, all parameters and the random weights at the start
+    are public.
+|linear
+    is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the scaled row,
+    its value is ``r' coef_ + intercept_``, divided by ``max(1, ||P (r, 1)||)`` where
+    ``preconditioner_`` is a matrix P, plus ``offset_``.
+|linear_score
+    ``decision_function(X)`` is linear in the rows *after* they are scaled to `data_norm`: with
+    ``r`` the scaled row, its value is ``r' coef_ + intercept_``, divided by ``||P (r, 1)||``
+    where ``preconditioner_`` is a matrix P.
+X : array-like or CSR matrix of shape (n, n_features)
+    Finite numbers; float32 stays float32.
+X|network : array-like of shape (n, n_features)
+    Numbers that are finite in float32, which they are converted to.
+y|labels : array-like of shape (n,)
+    Labels, numbers or strings.
+y|targets : array-like of shape (n,)
+    Finite numbers, clipped to `target_bounds`.
+sample_weight : array-like of shape (n,) or None
+    Factors of the rows' losses, part of the rows: each gradient is clipped after
+    weighting, and the sum is divided by n, not by the sum of weights.
+public_X, public_y : array-like or None
+    Rows and labels or targets that need no protection, for ``holdout="public"`` of the
+    solvers "stgd" and "minibatch_stgd"; no guarantee covers them.
+"""
+
+
+def _parsed(text):
+    """Return (names, kind, body) by the name of the fragment."""
+    fragments = {}
+    for block in re.split(r"\n(?=\S)", text.strip()):
+        head, _, body = block.partition("\n")
+        names, _, kind = head.partition(" : ")
+        names, _, variant = names.partition("|")
+        key = "_".join(filter(None, (names.split(",")[0], variant)))
+        fragments[key] = names, kind, textwrap.dedent(body)
+    return fragments
+
+
+FRAGMENTS = _parsed(_TEXT)
+_LINE = re.compile(r"^( *)(%\(\w+\)s(?: %\(\w+\)s)*)$", re.MULTILINE)
+
+
+def documented(cls):
+    """Return the class, with the fragments put where its docstrings name them.
+
+    A line of placeholders alone, such as ``%(epsilon)s %(delta)s``, stands for the fragments of
+    those names; lines that follow, further indented, add to the last of them. Docstrings of
+    the methods that the class itself defines are filled in as well.
+    """
+    for thing in (cls, *filter(inspect.isfunction, vars(cls).values())):
+        # There are none under ``python -OO``.
+        if thing.__doc__ and _LINE.search(thing.__doc__):
+            parameters = inspect.signature(thing).parameters
+            thing.__doc__ = _LINE.sub(
+                lambda line, given=parameters: textwrap.indent(
+                    "\n".join(_entry(key, given) for key in re.findall(r"\w+(?=\)s)", line[2])),
+                    line[1]),
+                thing.__doc__)
+    return cls
+
+
+def _entry(key, parameters):
+    """Return the text of a fragment, with the default that the parameters have."""
+    names, kind, body = FRAGMENTS[key]
+    if not names:
+        return body
+    head = f"{names} : {kind}"
+    given = parameters.get(names.split(",")[0])
+    if given is not None and given.default is not given.empty:
+        head += f", default={given.default!r}".replace("'", '"')
+    lines = textwrap.wrap(head, 91, subsequent_indent=" " * 8, break_on_hyphens=False)
+    return "\n".join(lines) + ("\n" + textwrap.indent(body, "    ") if body else "")
