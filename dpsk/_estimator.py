@@ -6,7 +6,8 @@ from sklearn.base import BaseEstimator
 
 from dpsk._data.source import Rows
 from dpsk._fit import Method, fit_private
-from dpsk._parameters import check_choice, check_integer, check_random_state, check_real
+from dpsk._parameters import check_choice, check_integer, check_real
+from dpsk._privacy.noise.seeds import NoiseSeed, check_random_state
 from dpsk._solvers import SOLVERS
 
 __all__ = ["DPEstimator"]
@@ -26,6 +27,11 @@ class DPEstimator(BaseEstimator):
 
     #: Whether ``data_norm=None`` leaves rows unbounded, as where gradients are clipped anyway.
     _takes_rows_as_they_are = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
+        return tags
 
     def _check_privacy_params(self):
         """Check what every estimator shares, before any row is looked at."""

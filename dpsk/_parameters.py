@@ -5,8 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-__all__ = ["check_choice", "check_flag", "check_integer", "check_layers", "check_random_state",
-           "check_real"]
+__all__ = ["check_choice", "check_flag", "check_integer", "check_layers", "check_real"]
 
 
 def check_real(name, value, *, low=-math.inf, high=math.inf, open_low=False, open_high=False,
@@ -76,15 +75,3 @@ def check_auto_flag(name, value):
     """Return "auto", or `value` as a bool, or raise a ValueError."""
     is_auto = isinstance(value, str) and value == "auto"
     return value if is_auto else check_flag(name, value, "'auto', ")
-
-
-def check_random_state(value):
-    """Return None or a non-negative int; a generator would be shared between fits."""
-    if value is None:
-        return None
-    if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and value >= 0:
-        return int(value)
-    raise ValueError(
-        f"random_state of type {type(value).__name__}: must be None, for fresh operating-system "
-        "entropy in every fit, or an int >= 0; a generator object is refused because copies of "
-        "it (clone, joblib, pickle) would repeat the same noise.")
