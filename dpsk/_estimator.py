@@ -10,6 +10,7 @@ from dpsk._data.source import Rows
 from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice
 from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._solvers import SOLVERS
 from dpsk.exceptions import PrivacyWarning
 
@@ -42,6 +43,11 @@ class DPEstimator(BaseEstimator):
         for name, value in given.items():
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
+        return tags
 
     def _check_params(self):
         """Check every parameter, then all of them together, before any row is looked at."""

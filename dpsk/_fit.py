@@ -14,6 +14,7 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise.seeds import noise_seed, public_seed
 from dpsk._privacy.noise.streams import open_stream, random_index
 from dpsk._privacy.plans import Framed
 from dpsk._version import __version__
@@ -67,7 +68,8 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
         Releases that come first; what they released stays on them.
     finishing : sequence of Tempering
         Releases that come last, those of them that apply.
-    random_state : None or int
+    random_state : None, int or NoiseSeed
+        Each of the last two keys the public draws, the last the noise as well.
     verbose : int
     enforced : list of Enforced
     public, released : list of str
@@ -81,7 +83,8 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
     _check_holdout(name, solver, rows.holdout)
     # What is public and random comes first, and from a stream of its own that the rows do
     # not key: plan and noise may follow it, and it may be published.
-    apart = open_stream(random_state, partial(_public_context, method, problem, solver))
+    apart = open_stream(public_seed(random_state),
+                        partial(_public_context, method, problem, solver))
     given = given.drawn(problem, partial(random_index, apart))
     solver = given.configured(problem)
     declared = solver.plan(problem)
@@ -92,7 +95,8 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
     noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
     event = plan(noise_multiplier)
     # The key holds the event: the same noise under two multipliers would give away the sums.
-    stream = open_stream(random_state, partial(_context, method, problem, solver, rows, event))
+    stream = open_stream(noise_seed(random_state),
+                         partial(_context, method, problem, solver, rows, event))
     if verbose:
         print(f"{method.name}: {plain(solver)}, noise multiplier {noise_multiplier:.6g}")
     releases = Releases(stream, Ledger(event))

@@ -7,8 +7,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from dpsk._privacy.noise.seeds import check_random_state
+
 __all__ = ["PARAMETER_CONSTRAINTS", "check_auto_flag", "check_choice", "check_flag",
-           "check_integer", "check_layers", "check_random_state", "check_real", "choice", "number",
+           "check_integer", "check_layers", "check_real", "choice", "number",
            "optional", "plain"]
 
 
@@ -161,14 +163,3 @@ PARAMETER_CONSTRAINTS = {
     "verbose": check_verbose,
 }
 
-
-def check_random_state(value):
-    """Return None or a non-negative int; a generator would be shared between fits."""
-    if value is None:
-        return None
-    if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and value >= 0:
-        return int(value)
-    raise ValueError(
-        f"random_state of type {type(value).__name__}: must be None, for fresh operating-system "
-        "entropy in every fit, or an int >= 0; a generator object is refused because copies of "
-        "it (clone, joblib, pickle) would repeat the same noise.")

@@ -24,6 +24,7 @@ from dpsk import DPAUCMaximizer
 from dpsk._models import MLP
 from dpsk._objective.saddle import AUCSquare
 from dpsk._oracle.network_sums import clip_factors
+from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
@@ -69,7 +70,7 @@ def network(epsilon, seed, data, kind=DPAUCMaximizer, **settings):
     ratio = round(float(data[2].mean()), 4)
     settings = {"data_norm": 28.0, "loss": "auc", "positive_ratio": ratio, **settings}
     return kind(epsilon, delta=len(data[0])**-1.1, hidden_layer_sizes=SIZES, classes=[0, 1],
-                random_state=seed, **settings)
+                random_state=NoiseSeed(seed), **settings)
 
 
 def ours(epsilon, seed, data):
@@ -93,7 +94,8 @@ def logistic_on_histograms(epsilon, seed, data):
 
 def linear(epsilon, seed, data):
     """Return the AUC of a linear score of whitened rows, all defaults."""
-    model = DPAUCMaximizer(epsilon, delta=len(data[0])**-1.1, classes=[0, 1], random_state=seed)
+    model = DPAUCMaximizer(epsilon, delta=len(data[0])**-1.1, classes=[0, 1],
+                           random_state=NoiseSeed(seed))
     return score(model, data)
 
 

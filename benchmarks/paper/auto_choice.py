@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from dpsk import DPLogisticRegression
 from dpsk._solvers import SOLVERS
+from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parent))
 import covertype_svrg
@@ -64,7 +65,7 @@ def covertype_cells():
             def excess(solver, seed, alpha=alpha, epsilon=epsilon):
                 model = DPLogisticRegression(
                     epsilon, delta=covertype_svrg.DELTA, alpha=alpha, fit_intercept=False,
-                    solver=solver, random_state=seed).fit(rows.X, rows.y)
+                    solver=solver, random_state=NoiseSeed(seed)).fit(rows.X, rows.y)
                 # Scores of whitened rows are no linear function of the rows.
                 z = model.decision_function(rows.X)
                 value = np.mean(np.logaddexp(0.0, z) - rows.y * z)
@@ -85,7 +86,7 @@ def high_dimension_cells():
             def excess(solver, seed, X=X, y=y, least=least, design=design):
                 model = DPLogisticRegression(
                     1.0, penalty="l1_ball", radius=design.radius, data_norm_inf=design.size,
-                    solver=solver, fit_intercept=False, random_state=seed).fit(X, y)
+                    solver=solver, fit_intercept=False, random_state=NoiseSeed(seed)).fit(X, y)
                 value = high_dimension.risk(X, y, model.coef_.ravel())
                 return value - least, model.privacy_.solver
 

@@ -21,6 +21,7 @@ from scipy.special import expit
 
 from dpsk import DPLogisticRegression
 from dpsk._objective.penalties import L1Ball
+from dpsk.testing import NoiseSeed
 
 N_SAMPLES, N_SIGNAL = 20_000, 8
 SOLVERS = ("accmd", "frank_wolfe", "gd")
@@ -96,8 +97,8 @@ def excess(X, y, design, least, solver, steps, seeds):
     model = DPLogisticRegression(
         1.0, penalty="l1_ball", radius=design.radius, data_norm_inf=design.size, solver=solver,
         max_iter=steps, fit_intercept=False)
-    values = [risk(X, y, model.set_params(random_state=seed).fit(X, y).coef_.ravel()) - least
-              for seed in seeds]
+    fits = (model.set_params(random_state=NoiseSeed(seed)).fit(X, y) for seed in seeds)
+    values = [risk(X, y, fit.coef_.ravel()) - least for fit in fits]
     return np.array(values), model.n_iter_
 
 

@@ -27,6 +27,7 @@ from dpsk import DPHuberRegressor, DPLogisticRegression
 from dpsk._objective.losses import Logistic, Loss
 from dpsk._privacy import gdp
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
+from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
@@ -144,7 +145,7 @@ class Case:
                "shifted": DPShiftedRegression}[self.kind]
         own = {"threshold": 0.1} if self.kind == "huber" else {}
         return cls(epsilon, delta=DELTA, alpha=self.ridge, fit_intercept=False,
-                   random_state=seed, **own, **params)
+                   random_state=NoiseSeed(seed), **own, **params)
 
 
 def cases(name):

@@ -24,6 +24,7 @@ from dpsk import DPAUCMaximizer
 from dpsk._oracle import SaddleDifferenceOracle, SaddleOracle
 from dpsk._solvers.saddle.privatediff import PrivateDiff
 from dpsk._solvers.saddle.sgda import GradientDescentAscent
+from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parent))
 import auc_networks
@@ -99,7 +100,7 @@ def work(period):
 
 def linear(epsilon, seed, data, **settings):
     return DPAUCMaximizer(epsilon, loss="auc", positive_ratio=round(float(data[2].mean()), 4),
-                          classes=[0, 1], random_state=seed, **settings)
+                          classes=[0, 1], random_state=NoiseSeed(seed), **settings)
 
 
 def differences(steps, first_step, period, factor, ratio, slope):

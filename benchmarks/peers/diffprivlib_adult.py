@@ -20,6 +20,7 @@ from diffprivlib.models import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from dpsk import DPLinearRegression, DPLogisticRegression
+from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
@@ -35,11 +36,11 @@ def theirs(epsilon, seed):
 
 
 def ours(epsilon, seed):
-    return DPLogisticRegression(epsilon, random_state=seed)
+    return DPLogisticRegression(epsilon, random_state=NoiseSeed(seed))
 
 
 def ours_pure(epsilon, seed):
-    return DPLogisticRegression(epsilon, delta=0.0, random_state=seed)
+    return DPLogisticRegression(epsilon, delta=0.0, random_state=NoiseSeed(seed))
 
 
 def normed(X):
@@ -80,7 +81,7 @@ def hours():
     """Yield (epsilon, mean test R2) of linear regression on hours per week."""
     X_train, X_test, y_train, y_test = load("adult_hours")
     for epsilon in EPSILONS:
-        values = [DPLinearRegression(epsilon, target_bounds=(1, 99), random_state=seed)
+        values = [DPLinearRegression(epsilon, target_bounds=(1, 99), random_state=NoiseSeed(seed))
                   .fit(X_train, y_train).score(X_test, y_test) for seed in range(SEEDS)]
         yield epsilon, np.mean(values), np.std(values)
 

@@ -8,17 +8,18 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.datasets import load
 from dpsk import DPAUCMaximizer, DPLogisticRegression
+from dpsk.testing import NoiseSeed
 
 SETS = ["credit", "bank", "adult"]
 EPSILONS = [0.2, 0.5, 1.0, 2.0]
 SEEDS = 10
 MODELS = {
     "DPAUCMaximizer, auc": lambda epsilon, seed: DPAUCMaximizer(
-        epsilon, loss="auc", random_state=seed),
+        epsilon, loss="auc", random_state=NoiseSeed(seed)),
     "DPAUCMaximizer, logistic (auto)": lambda epsilon, seed: DPAUCMaximizer(
-        epsilon, random_state=seed),
+        epsilon, random_state=NoiseSeed(seed)),
     "DPLogisticRegression": lambda epsilon, seed: DPLogisticRegression(
-        epsilon, random_state=seed),
+        epsilon, random_state=NoiseSeed(seed)),
 }
 HEADER = """# A linear score for the area under the ROC curve
 

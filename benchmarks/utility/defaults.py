@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
@@ -47,9 +48,11 @@ def metrics(name, epsilons, seeds, measure):
     """Return the metric at every epsilon and seed, shape (len(epsilons), seeds)."""
     X_train, X_test, y_train, y_test = load(name)
     estimator = DPHuberRegressor if name in REGRESSION else DPLogisticRegression
-    return np.array([[measure(estimator(epsilon, random_state=seed).fit(X_train, y_train),
-                              X_test, y_test) for seed in range(seeds)]
-                     for epsilon in epsilons])
+    def value(epsilon, seed):
+        model = estimator(epsilon, random_state=NoiseSeed(seed))
+        return measure(model.fit(X_train, y_train), X_test, y_test)
+
+    return np.array([[value(epsilon, seed) for seed in range(seeds)] for epsilon in epsilons])
 
 
 def score(model, X, y):

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import _adult_frame, load
 from dpsk import DPGroupDROClassifier, DPLogisticRegression
+from dpsk.testing import NoiseSeed
 
 EPSILON = 1.0
 #: Strengths of the term that keeps weights near uniform, from the worst group to the mean of all.
@@ -72,7 +73,8 @@ def fits(own, X, y):
     def private(cls, **params):
         def fit(seed):
             extra = {"groups": own} if cls is DPGroupDROClassifier else {}
-            return cls(EPSILON, random_state=seed, **params).fit(X, y, **extra).decision_function
+            model = cls(EPSILON, random_state=NoiseSeed(seed), **params)
+            return model.fit(X, y, **extra).decision_function
 
         return fit
 

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPLogisticRegression, DPMLPClassifier
+from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
@@ -67,8 +68,8 @@ def main():
                 if arguments.networks_only and cls is not DPMLPClassifier:
                     continue
                 scores, seconds = accuracies(
-                    lambda seed, cls=cls, epsilon=epsilon: cls(epsilon, random_state=seed), split,
-                    arguments.seeds)
+                    lambda seed, cls=cls, epsilon=epsilon: cls(
+                        epsilon, random_state=NoiseSeed(seed)), split, arguments.seeds)
                 lines.append(f"| {title} | {epsilon:g} | `{cls.__name__}` | {scores.mean():.2f} ± "
                              f"{scores.std():.2f} | {seconds:.0f} |")
                 print(lines[-1], flush=True)

@@ -62,7 +62,7 @@ class Certificate:
         Fitted attributes that depend on the rows.
     noise_source : str
     reproducible : bool
-        Whether the noise repeats under the same integer ``random_state``.
+        Whether the noise repeats: exactly under a `dpsk.testing.NoiseSeed`.
     arithmetic : {"float", "grid", "snapped"}
     relation : str
     versions : tuple of (str, str)

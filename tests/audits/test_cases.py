@@ -28,6 +28,7 @@ from dpsk._privacy.events import Gaussian, tally
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._solvers import SOLVERS
 from dpsk.auditing import epsilon_lower_bound
+from dpsk.testing import NoiseSeed
 
 
 def exact_delta(mu, epsilon):
@@ -63,7 +64,7 @@ def test_our_gaussian_calibration_keeps_its_claim_and_is_tight(epsilon, delta):
 # A4: two candidates fitted with one seed, each at half the budget.
 
 def shared_seed_epsilon(runs):
-    """Lower bound on epsilon from the difference of two candidates with one integer seed.
+    """Lower bound on epsilon from the difference of two candidates with one seed.
 
     One clips far below the length of the changed row's gradient, the other not at all, and
     their learning rates make the noise alike: with shared noise the difference is exact. The
@@ -81,7 +82,8 @@ def shared_seed_epsilon(runs):
     def hits(rows):
         total = 0
         for seed in range(runs):
-            clipped, free = (data.statistic(model.set_params(random_state=seed).fit(*rows))
+            key = NoiseSeed(seed)
+            clipped, free = (data.statistic(model.set_params(random_state=key).fit(*rows))
                              for model in models)
             total += clipped > free
         return int(total)

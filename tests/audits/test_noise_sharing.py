@@ -20,6 +20,7 @@ from sklearn.base import clone
 from dpsk import DPGroupDROClassifier, DPLinearRegression, DPLogisticRegression
 from dpsk._objective.requirements import SQUARED_LOSS
 from dpsk._solvers import SADDLE_SOLVERS
+from dpsk.testing import NoiseSeed
 from tests.registry import ALL_SOLVERS, SOLVER_PARAMS
 
 D = 500
@@ -120,7 +121,7 @@ def test_fits_after_a_fork_between_two_fits():
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
     X, y = rows()
-    model = estimator(solver, random_state=7)
+    model = estimator(solver, random_state=NoiseSeed(7))
     longer = X.copy()
     longer[0, 0] *= 2
     variants = [
@@ -132,7 +133,8 @@ def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
         clone(model).fit(X.astype(np.float32).astype(float), y),
     ]
     for name, value in (("epsilon", 2.0), ("alpha", 0.2), ("learning_rate", 0.1),
-                        ("max_iter", 4), ("random_state", 8), ("random_state", None)):
+                        ("max_iter", 4), ("random_state", NoiseSeed(8)), ("random_state", None),
+                        ("random_state", 7)):
         if name not in ALL_SOLVERS[solver].ignores:
             variants.append(clone(model).set_params(**{name: value}).fit(X, y))
     weights = np.ones(len(y))
@@ -144,7 +146,7 @@ def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
 @pytest.mark.parametrize("solver", SADDLE_SOLVERS)
 def test_one_seed_gives_unrelated_noise_to_other_groups(solver):
     X, y = rows()
-    model, groups = estimator(solver, random_state=7), np.arange(len(y)) % 3
+    model, groups = estimator(solver, random_state=NoiseSeed(7)), np.arange(len(y)) % 3
     fits = [clone(model).fit(X, y, groups=groups)]
     np.testing.assert_array_equal(noise(fits[0]), noise(clone(model).fit(X, y, groups=groups)))
     groups[3] = 1
@@ -156,7 +158,7 @@ def test_one_seed_gives_unrelated_noise_to_other_groups(solver):
 def test_one_seed_across_processes(method):
     """Two overlapping folds in two processes: unrelated. The same rows: the same result."""
     X, y = rows()
-    model = estimator(random_state=7)
+    model = estimator(random_state=NoiseSeed(7))
     folds = [(X[:16], y[:16]), (X[8:], y[8:])]
     remote = fit_in(method, [(model, fold) for fold in folds])
     local = [clone(model).fit(*fold) for fold in folds]
@@ -167,7 +169,7 @@ def test_one_seed_across_processes(method):
 
 def test_one_seed_under_joblib():
     X, y = rows()
-    model = estimator(random_state=7)
+    model = estimator(random_state=NoiseSeed(7))
     folds = [(X[:16], y[:16]), (X[8:], y[8:])]
     remote = Parallel(n_jobs=2)(delayed(model.fit)(*fold) for fold in folds)
     assert_unrelated(remote)
@@ -178,7 +180,7 @@ def test_one_seed_under_joblib():
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_one_seed_repeats_for_the_same_rows_however_they_are_stored(solver):
     X, y = rows()
-    model = estimator(solver, random_state=7)
+    model = estimator(solver, random_state=NoiseSeed(7))
     first = noise(model.fit(X, y)).copy()
     np.testing.assert_array_equal(first, noise(clone(model).fit(X.copy(), y.tolist())))
     np.testing.assert_allclose(first, noise(clone(model).fit(np.asfortranarray(X), y)), rtol=1e-6)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 
+from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
     ESTIMATORS,
@@ -52,7 +53,8 @@ def neighbours(X, y):
 
 
 def make(cls, solver, **params):
-    return build(cls, solver, delta=1e-3, random_state=3, batch_size=9, max_iter=20, **params)
+    return build(cls, solver, delta=1e-3, random_state=NoiseSeed(3), batch_size=9, max_iter=20,
+                 **params)
 
 
 def class_counts(cls, solver):
@@ -158,7 +160,7 @@ def test_no_rows_indices_or_generators_are_kept(cls, solver, classes, dtype):
             assert leaf < N, path
 
 
-@pytest.mark.parametrize("random_state", [None, 3])
+@pytest.mark.parametrize("random_state", [None, 3, NoiseSeed(3)])
 @every_fit
 def test_a_planted_value_is_not_in_the_pickle(cls, solver, classes, dtype, random_state):
     X, y = rows(cls, classes, dtype)

@@ -25,6 +25,7 @@ from dpsk import (
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import BOUNDED_SLOPE
 from dpsk._solvers import SOLVERS
+from dpsk.testing import NoiseSeed
 from tests.registry import documented_solvers, takes_several_classes
 
 L1_RATIOS = {"l2": 0.0, "elasticnet": 0.5, "l1": 1.0}
@@ -136,7 +137,7 @@ def relative_gap(kind, penalty, solver, alpha, **params):
     """Return how far above the optimum a fit ends, relative to the optimal value."""
     X, y = rows(kind)
     _, cls, own = KINDS[kind]
-    params = {"random_state": 0, "precondition": False, **own, **params}
+    params = {"random_state": NoiseSeed(0), "precondition": False, **own, **params}
     model = cls(solver=solver, alpha=alpha, penalty=penalty, **{
         key: value for key, value in params.items()
         if key not in SOLVERS[solver].ignores})

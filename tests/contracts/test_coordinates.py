@@ -10,6 +10,7 @@ from dpsk._models import LinearModel
 from dpsk._models.preconditioner import entering_rows
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._oracle import GridSums, MaxNormSums, RowSums, grid_bits
+from dpsk.testing import NoiseSeed
 from tests.contracts.test_models import _hostile_rows
 from tests.registry import every_linear_fit, make_estimator, training_rows
 
@@ -100,11 +101,11 @@ def test_one_row_moves_no_entry_by_more_than_the_clip(container, intercept, outp
 
 @every_linear_fit
 def test_a_fit_sees_nothing_beyond_the_bound(cls, solver, noise_free):
-    model = make_estimator(cls, solver, data_norm_inf=0.3, fit_intercept=False, random_state=0)
+    params = dict(data_norm_inf=0.3, fit_intercept=False, random_state=NoiseSeed(0))
+    model = make_estimator(cls, solver, **params)
     X, y = training_rows(model)
     bounded = np.clip(X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None], -0.3, 0.3)
-    one, other = model.fit(X, y), make_estimator(
-        cls, solver, data_norm_inf=0.3, fit_intercept=False, random_state=0).fit(bounded, y)
+    one, other = model.fit(X, y), make_estimator(cls, solver, **params).fit(bounded, y)
     # Rows drawn or split at random are others for other rows.
     if solver not in ("sgd", "stgd", "minibatch_stgd"):
         np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-4, atol=1e-6)
@@ -142,6 +143,6 @@ def test_whitened_rows_are_clipped_before_they_are_mapped():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(200, 3))
     model = DPLinearRegression(solver="gd", precondition=True, data_norm_inf=0.2,
-                               random_state=0).fit(X, X[:, 0] / 4)
+                               random_state=NoiseSeed(0)).fit(X, X[:, 0] / 4)
     bounded = np.clip(X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None], -0.2, 0.2)
     np.testing.assert_allclose(model.predict(X), model.predict(bounded), atol=1e-6)

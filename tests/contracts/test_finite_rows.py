@@ -8,6 +8,7 @@ from sklearn.base import is_regressor
 
 from dpsk._data.structure import without_duplicates
 from dpsk._models import LinearModel
+from dpsk.testing import NoiseSeed
 from tests.registry import every_estimator, every_linear_estimator, is_linear, training_rows
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -106,7 +107,7 @@ def test_flags_of_a_matrix_that_are_out_of_date_do_not_hide_repeated_entries(fla
 
 @every_linear_estimator
 def test_a_fit_on_repeated_entries_is_that_on_their_sums_whatever_the_flags_say(cls):
-    model = cls(random_state=0, precondition=False)
+    model = cls(random_state=NoiseSeed(0), precondition=False)
     X, y = training_rows(model)
     expected = model.fit(sparse.csr_matrix(X), y).coef_.copy()
     for canonical in (False, True):

@@ -9,6 +9,7 @@ from dpsk._data.source import Rows
 from dpsk._oracle import LastIterateOracle, OutputOracle, RowSums
 from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.seeds import public_seed
 from dpsk._privacy.noise.streams import (
     EntropyStream,
     open_stream,
@@ -184,13 +185,13 @@ def test_the_sigmoid_loss_learns_with_flipped_labels():
 
 
 def test_public_draws_are_the_same_for_other_rows_and_differ_by_settings():
-    """An integer seed repeats them for equal settings: what is published keeps no row."""
+    """An int repeats them for equal settings: what is published keeps no row."""
     model = DPLogisticRegression(solver="rrpsgd", max_iter=10**4, random_state=4,
                                  precondition=False, batch_size=2, learning_rate=1e-9)
     X, y = training_rows(model)
     solver = SOLVERS["rrpsgd"](max_iter=10**4)
     problem = problem_for("rrpsgd")
-    streams = [open_stream(4, lambda more=more: [
+    streams = [open_stream(public_seed(4), lambda more=more: [
         *model._public_context(problem, solver), *more]) for more in ([], [b"other"])]
     assert streams[0].words(1)[0] != streams[1].words(1)[0]
     fits = [model.set_params(max_iter=50).fit(rows, y) for rows in (X, X[::-1].copy())]

@@ -22,6 +22,7 @@ from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
 from dpsk._problem import Problem
 from dpsk._solvers import SOLVERS
+from dpsk.testing import NoiseSeed
 
 
 def _problem(p=10, n=20_000, radius=10.0, bound=None, intercept=False, **changes):
@@ -115,7 +116,8 @@ def test_the_lasso_finds_the_signal_among_many_features():
     rng = np.random.default_rng(3)
     X = rng.choice([-1.0, 1.0], size=(20_000, 400)) / 20
     y = 8.0 * X[:, 3] - 8.0 * X[:, 7]
-    params = dict(data_norm_inf=1 / 20, radius=16.0, fit_intercept=False, random_state=0)
+    params = dict(data_norm_inf=1 / 20, radius=16.0, fit_intercept=False,
+                  random_state=NoiseSeed(0))
     for solver in ("accmd", "frank_wolfe", "gd", "auto"):
         model = DPLasso(solver=solver, **params).fit(X, y)
         print(solver, model.privacy_.solver, model.score(X, y))

@@ -20,6 +20,7 @@ from dpsk._problem import Problem
 from dpsk._solvers import SOLVERS
 from dpsk._solvers.steps import ITERATES
 from dpsk._stages.whitening import moment_budget
+from dpsk.testing import NoiseSeed
 from tests.registry import (
     ALL_SOLVERS,
     ESTIMATORS,
@@ -202,7 +203,8 @@ def test_iterates_differ_but_cost_the_same(cls, solver):
         return
     coefs, noises = [], []
     for iterate in ("tail", "last", "average"):
-        model = make_estimator(cls, solver, random_state=0, solver_options={"iterate": iterate})
+        model = make_estimator(cls, solver, random_state=NoiseSeed(0),
+                               solver_options={"iterate": iterate})
         model.fit(*training_rows(model))
         coefs.append(coefficients(model))
         noises.append(model.privacy_.noise_multiplier)

@@ -16,6 +16,7 @@ from dpsk._privacy.gdp import mu
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
 from dpsk._stages.tempering import best_factor, slope_clip, tempering_plan
+from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_targets
 
 likelihoods = pytest.mark.parametrize("name", ["logistic", "multinomial"])
@@ -202,7 +203,7 @@ def test_scores_of_more_classes_than_columns_are_left_alone():
 def test_slopes_of_sparse_rows_are_those_of_dense_ones():
     X, y, _ = table("multinomial")
     fits = [DPLogisticRegression(solver="gd", precondition=False, temperature=True,
-                                 random_state=0).fit(form(X), y)
+                                 random_state=NoiseSeed(0)).fit(form(X), y)
             for form in (np.asarray, sparse.csr_matrix)]
     assert fits[0].temperature_ == fits[1].temperature_ > 1.0
 
@@ -233,6 +234,6 @@ def test_no_two_plans_share_a_key(monkeypatch):
             (np.asarray, sparse.csr_matrix)):
         model = DPLogisticRegression(
             solver=solver, temperature=temperature, precondition=precondition, alpha=alpha,
-            max_iter=2, random_state=1).fit(form(X), y)
+            max_iter=2, random_state=NoiseSeed(1)).fit(form(X), y)
         assert keys.setdefault(latest[0], model.privacy_.event) == model.privacy_.event
     assert len(keys) > 12

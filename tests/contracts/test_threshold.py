@@ -14,6 +14,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, random_permutation
 from dpsk._privacy.plans import ThresholdRounds
+from dpsk.testing import NoiseSeed
 from tests.registry import (
     every_loss,
     make_loss,
@@ -232,7 +233,7 @@ def test_public_rows_are_held_to_the_rules_of_training_rows(spoil, message):
 
 
 def test_other_public_rows_give_other_noise_under_one_seed():
-    model = DPLogisticRegression(solver="stgd", solver_options=PUBLIC, random_state=3)
+    model = DPLogisticRegression(solver="stgd", solver_options=PUBLIC, random_state=NoiseSeed(3))
     X, y = training_rows(model)
     # The features are all zero, so coefficients are noise, or 0 where the hold-out answered.
     fits = [model.fit(X * 0, y, public_X=scale * X * 0 + shift, public_y=y).coef_.ravel()

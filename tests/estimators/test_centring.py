@@ -7,6 +7,7 @@ from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor
 from dpsk._privacy.accountant import delta
 from dpsk._privacy.events import Gaussian, tally
 from dpsk._stages.centring import mean_budget
+from dpsk.testing import NoiseSeed
 from tests.registry import documented_solvers
 
 HIDDEN = {"hidden_layer_sizes": (20,)}
@@ -105,10 +106,10 @@ def test_one_long_row_moves_the_mean_by_no_more_than_its_bound():
 @every_network
 def test_the_same_noise_under_one_seed_and_other_noise_with_another_mean(cls):
     X, y = rows(400)
-    fits = [build(cls, precondition=True, random_state=3).fit(X, y) for _ in range(2)]
+    fits = [build(cls, precondition=True, random_state=NoiseSeed(3)).fit(X, y) for _ in range(2)]
     np.testing.assert_array_equal(fits[0].center_, fits[1].center_)
     for one, other in zip(fits[0].coefs_, fits[1].coefs_, strict=True):
         np.testing.assert_array_equal(one, other)
-    noise = [build(cls, precondition=True, random_state=seed).fit(X, y).center_
+    noise = [build(cls, precondition=True, random_state=NoiseSeed(seed)).fit(X, y).center_
              for seed in (3, 4)]
     assert np.all(noise[0] != noise[1])

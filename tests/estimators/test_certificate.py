@@ -13,6 +13,7 @@ import dpsk
 from dpsk import Certificate
 from dpsk._objective.requirements import BOUNDED_CURVATURE
 from dpsk._privacy.events import tally
+from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import (
     ALL_SOLVERS,
@@ -194,10 +195,14 @@ def test_classes_are_said_to_be_taken_from_y_unless_declared(cls):
 
 @every_estimator
 def test_a_seed_is_recorded_and_said_to_void_the_guarantee_if_known(cls):
-    fresh, seeded = _certificate(cls), _certificate(cls, random_state=5)
-    assert not fresh.reproducible and "operating-system" in fresh.noise_source
-    assert seeded.reproducible and "void" in str(seeded)
+    seeded = _certificate(cls, random_state=NoiseSeed(5))
+    assert seeded.reproducible and seeded.noise_source.startswith("NoiseSeed: ")
+    assert "not private for anyone who knows the seed" in str(seeded)
     assert "5" not in seeded.noise_source.replace("SHA256", "")
+    for random_state in (None, 5, np.int64(5)):
+        fresh = _certificate(cls, random_state=random_state)
+        assert not fresh.reproducible and "operating-system" in fresh.noise_source
+        assert "NoiseSeed" not in str(fresh)
 
 
 @every_fit

@@ -8,6 +8,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 
 from dpsk import DPLogisticRegression, DPPoissonRegressor
+from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
     ESTIMATORS,
@@ -147,9 +148,9 @@ def test_without_whitening_the_prediction_is_linear_in_the_rows(cls, solver):
 def test_targets_beyond_the_bounds_count_as_the_bounds(cls, solver):
     X, signal = _linear_rows()
     far = np.where(signal > 0.4, 1e12, np.where(signal < -0.2, -1e12, signal))
-    model = build(cls, solver, random_state=0)
+    model = build(cls, solver, random_state=NoiseSeed(0))
     near = np.clip(far, *model.target_bounds)
-    a, b = (build(cls, solver, random_state=0).fit(X, y) for y in (far, near))
+    a, b = (build(cls, solver, random_state=NoiseSeed(0)).fit(X, y) for y in (far, near))
     np.testing.assert_array_equal(coefficients(a), coefficients(b))
 
 

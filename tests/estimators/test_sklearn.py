@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
+from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import (
     coefficients,
@@ -158,7 +159,7 @@ def test_extreme_rows_leave_finite_coefficients_under_the_largest_bound(cls, sol
 
 @every_fit
 def test_storage_order_makes_no_difference_under_a_seed(cls, solver):
-    model = build(cls, solver, random_state=0)
+    model = build(cls, solver, random_state=NoiseSeed(0))
     X, y = training_rows(model)
     rows = [X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2],
             np.hstack([X, X])[:, :X.shape[1]]]
@@ -169,7 +170,7 @@ def test_storage_order_makes_no_difference_under_a_seed(cls, solver):
 
 @every_fit
 def test_lists_frames_and_integers_are_read_as_numbers(cls, solver):
-    model = build(cls, solver, random_state=0)
+    model = build(cls, solver, random_state=NoiseSeed(0))
     X, y = training_rows(model)
     X = np.rint(10 * X)
     coef = coefficients(model.fit(X, y))

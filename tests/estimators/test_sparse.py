@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
+from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
     every_linear_estimator,
@@ -28,7 +29,7 @@ def _rows(cls, n=300, d=30, dtype=np.float64):
 
 def _fit(cls, solver, X, y, **params):
     params = {"precondition": False, "batch_size": 60, "max_iter": 12, **params}
-    return build(cls, solver, random_state=5, **params).fit(X, y)
+    return build(cls, solver, random_state=NoiseSeed(5), **params).fit(X, y)
 
 
 def _agree(solver, a, b):
@@ -59,8 +60,9 @@ def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
 def test_sparse_and_dense_agree_with_weights(cls, solver):
     X, y = _rows(cls)
     weights = np.random.default_rng(1).random(len(y))
-    fits = [build(cls, solver, random_state=5, precondition=False, batch_size=60, max_iter=12)
-            .fit(rows, y, sample_weight=weights) for rows in (X, sp.csr_matrix(X))]
+    params = dict(random_state=NoiseSeed(5), precondition=False, batch_size=60, max_iter=12)
+    fits = [build(cls, solver, **params).fit(rows, y, sample_weight=weights)
+            for rows in (X, sp.csr_matrix(X))]
     _agree(solver, *fits)
 
 
@@ -147,7 +149,7 @@ def test_rows_are_never_whitened_by_default_if_sparse_and_density_is_not_looked_
 @every_linear_estimator
 def test_an_empty_matrix_is_a_table_of_zeros(cls):
     _, y = training_rows(cls())
-    a, b = (cls(random_state=1, precondition=False).fit(rows, y)
+    a, b = (cls(random_state=NoiseSeed(1), precondition=False).fit(rows, y)
             for rows in (sp.csr_matrix((80, 4)), np.zeros((80, 4))))
     np.testing.assert_array_equal(a.coef_, b.coef_)
 
@@ -176,7 +178,8 @@ def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
     if solver == "sufficient_statistics":
         pytest.skip("holds a matrix of d x d by its nature")
     # A seed makes the fit hash the rows as well.
-    share = _peak_share(build(cls, solver, random_state=0, max_iter=3), 400_000, 40_000, 2.5e-4)
+    model = build(cls, solver, random_state=NoiseSeed(0), max_iter=3)
+    share = _peak_share(model, 400_000, 40_000, 2.5e-4)
     print(f"{cls.__name__} {solver}: peak {share:.2f} of the matrix")
     # Disjoint parts of the rows are copies.
     assert share < (1.6 if "stgd" in solver else 1.0)

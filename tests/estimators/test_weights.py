@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
+from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build, ranks_pairs
 from tests.registry import (
     ESTIMATORS,
@@ -26,7 +27,7 @@ CLASSIFIER_FITS = [pytest.param(cls, solver, id=f"{name}-{solver}")
 def test_weights_of_one_are_no_weights_under_a_seed(cls, solver, params, dtype):
     # The sum of weights is not public as the count of rows is: moments tell them apart.
     intercept = solver != "sufficient_statistics"
-    model = build(cls, solver, random_state=3, fit_intercept=intercept, **params)
+    model = build(cls, solver, random_state=NoiseSeed(3), fit_intercept=intercept, **params)
     X, y = training_rows(model)
     X = X.astype(dtype)
     coef = coefficients(model.fit(X, y))
@@ -38,7 +39,7 @@ def test_weights_of_one_are_no_weights_under_a_seed(cls, solver, params, dtype):
 
 @every_fit
 def test_other_weights_draw_other_noise_under_a_seed(cls, solver):
-    model = build(cls, solver, random_state=3)
+    model = build(cls, solver, random_state=NoiseSeed(3))
     X, y = training_rows(model)
     weights = np.ones(len(y))
     first = coefficients(model.fit(X, y, sample_weight=weights))

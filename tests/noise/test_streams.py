@@ -9,11 +9,12 @@ from scipy import sparse
 
 from dpsk._data.content import content_digest
 from dpsk._privacy.noise.streams import EntropyStream, KeyedStream, open_stream
+from dpsk.testing import NoiseSeed
 from tests.registry import coefficients, every_fit, is_linear, make_estimator, training_rows
 
 
 def _words(seed, *context):
-    return tuple(open_stream(seed, lambda: context).words(4).tolist())
+    return tuple(open_stream(NoiseSeed(seed), lambda: context).words(4).tolist())
 
 
 def test_the_same_seed_and_context_repeat():
@@ -23,7 +24,7 @@ def test_the_same_seed_and_context_repeat():
 def test_seeds_and_contexts_give_different_streams():
     streams = [_words(0, b"ab", b"c"), _words(1, b"ab", b"c"), _words(0, b"a", b"bc"),
                _words(0, b"abc"), _words(0, b"ab", b"c", b""), _words(0), _words(10),
-               _words(1, b"0ab", b"c")]
+               _words(1, b"0ab", b"c"), _words(2**64), _words(2**64 + 1), _words(2**640)]
     assert len(set(streams)) == len(streams)
 
 
@@ -79,8 +80,8 @@ def test_a_process_and_its_child_of_the_same_number_draw_other_words():
 def test_a_stream_says_whether_it_can_be_repeated():
     assert isinstance(open_stream(None, list), EntropyStream)
     assert not open_stream(None, list).reproducible
-    keyed = open_stream(0, list)
-    assert keyed.reproducible and "void" in keyed.description
+    keyed = open_stream(NoiseSeed(0), list)
+    assert keyed.reproducible and "not private" in keyed.description
 
 
 def test_content_digest_sees_content_and_not_storage():
@@ -121,8 +122,8 @@ def test_content_digest_sees_no_container():
 
 
 @every_fit
-def test_an_int_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, solver):
-    model = make_estimator(cls, solver, random_state=0)
+def test_a_seed_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, solver):
+    model = make_estimator(cls, solver, random_state=NoiseSeed(0))
     X, y = training_rows(model)
     coef = coefficients(model.fit(X, y))
     np.testing.assert_array_equal(coefficients(model.fit(X, y)), coef)
@@ -131,9 +132,9 @@ def test_an_int_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, so
     # Networks see rows in single precision, whatever they come in.
     moved[0] *= 1 + (1e-12 if is_linear(cls) else 1e-6)
     def build(**params):
-        return make_estimator(cls, solver, **{"random_state": 0, **params})
+        return make_estimator(cls, solver, **{"random_state": NoiseSeed(0), **params})
 
-    others = [build(random_state=1).fit(X, y), build(epsilon=1 + 1e-9).fit(X, y),
+    others = [build(random_state=NoiseSeed(1)).fit(X, y), build(epsilon=1 + 1e-9).fit(X, y),
               build(alpha=model.alpha + 1e-12).fit(X, y), build().fit(moved, y),
               *([build().fit(X.astype(np.float32), y)] if is_linear(cls) else []),
               build().fit(X, y, sample_weight=np.r_[1 + 1e-12, np.ones(len(X) - 1)])]
@@ -143,7 +144,7 @@ def test_an_int_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, so
 
 
 @every_fit
-@pytest.mark.parametrize("random_state", [None, 0])
+@pytest.mark.parametrize("random_state", [None, 0, NoiseSeed(0)])
 def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_state):
     model = make_estimator(cls, solver, random_state=random_state)
     before = set(vars(model))

@@ -11,6 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpsk._privacy.noise.seeds import NOT_PRIVATE
+
 try:
     import ssl
 except ImportError:
@@ -56,8 +58,8 @@ class KeyedStream:
     """
 
     reproducible = True
-    description = ("Philox stream keyed by HMAC-SHA256 of the integer random_state over method, "
-                   "hyper-parameters and data; void if the integer is known or guessable")
+    description = ("NoiseSeed: Philox stream keyed by HMAC-SHA256 of the seed over method, "
+                   f"hyper-parameters and data; {NOT_PRIVATE}")
 
     def __init__(self, key):
         self._bits = np.random.Philox(key=int.from_bytes(key[:16], "little"))
@@ -67,26 +69,25 @@ class KeyedStream:
         return self._bits.random_raw(count)
 
 
-def open_stream(random_state, context):
+def open_stream(seed, context):
     """Open the stream of one fit.
 
     Parameters
     ----------
-    random_state : None or int
-        None for operating-system entropy; an int for a repeatable stream.
+    seed : None or NoiseSeed
+        None for operating-system entropy; a seed for a repeatable stream.
     context : callable, returns an iterable of bytes
         What the fit is about (method, hyper-parameters, content of the rows). Hashed into
-        the key, so that one int in two folds or two candidates gives unrelated streams.
-        Called only when `random_state` is an int.
+        the key, so that one seed in two folds or two candidates gives unrelated streams.
+        Called only where there is a seed.
 
     Returns
     -------
     stream : EntropyStream or KeyedStream
     """
-    if random_state is None:
+    if seed is None:
         return EntropyStream()
-    seed = str(int(random_state)).encode()
-    digest = hmac.new(seed, digestmod=hashlib.sha256)
+    digest = hmac.new(str(seed.seed).encode(), digestmod=hashlib.sha256)
     for part in context():
         # Each part goes in under its length, so that no two contexts run together.
         digest.update(len(part).to_bytes(8, "little"))
