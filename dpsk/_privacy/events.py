@@ -282,7 +282,7 @@ def event_from_dict(data):
     _require(isinstance(data, dict), "event", data, "a dictionary")
     kwargs = dict(data)
     kind = kwargs.pop("kind", None)
-    _require(isinstance(kind, str) and kind in _EVENTS, "kind", kind,
+    _require(isinstance(kind, str) and kind in _EVENTS, "kind of event", kind,
              f"one of {', '.join(_EVENTS)}")
     names = [f.name for f in fields(_EVENTS[kind])]
     _require(set(kwargs) == set(names), f"fields of {kind}", sorted(map(str, kwargs)),
