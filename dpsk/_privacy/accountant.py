@@ -1,21 +1,21 @@
 """From what is released to (epsilon, delta): the only place that multiplies by counts.
 
-Gaussian releases are merged first and have a closed form; equal bounded releases have the
-optimal composition theorem; everything else goes through the privacy-loss distribution.
-Every answer is an upper bound.
+Releases of a kind are merged first, and some kinds then have a closed form; everything else
+goes through the privacy-loss distribution. What a kind is known by, its events say. Every answer
+is an upper bound.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dpsk._privacy import dominated, gdp, pure
 from dpsk._privacy.bracket import smallest_passing
-from dpsk._privacy.events import Dominated, Gaussian, Pure, SampledGaussian, tally
+from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, pure_epsilon
+from dpsk._privacy.events import ELEMENTARY, Gaussian, tally
 from dpsk._privacy.pld.composition import loss_bound
 
 __all__ = ["Account", "Releases", "account", "delta", "epsilon", "merge"]
 
-_CLOSED_FORM_ROUNDING = 1 + 1e-11
+_LEAST = math.ulp(0.0)
 # (tail mass of one evaluation, smallest delta it serves); tried in turn
 _TAILS = ((1e-15, 1e-13), (1e-40, 1e-38), (1e-120, 1e-118), (1e-290, 0.0))
 
@@ -49,31 +49,26 @@ class Releases:
 
     Attributes
     ----------
-    mu : float
-        All Gaussian releases together are mu-GDP.
-    sampled : tuple of (SampledGaussian, int)
-        Sampling rates strictly between 0 and 1.
-    bounded : tuple of (Pure, int)
-        Losses strictly above 0.
-    dominated : tuple of (Dominated, int)
-        Slopes strictly above 0.
+    parts : tuple of (Event, int)
+        Simplified elementary releases and how often each is made, merged within a kind.
     """
 
-    mu: float
-    sampled: tuple
-    bounded: tuple
-    dominated: tuple = ()
+    parts: tuple
 
     @property
     def pure_epsilon(self):
         """Loss that is never exceeded; infinite with Gaussian noise."""
-        endless = self.mu > 0 or self.sampled or self.dominated
-        return math.inf if endless else pure.basic_epsilon(self.bounded)
+        return pure_epsilon(self.parts)
 
     @property
     def is_gaussian(self):
         """Whether nothing but full-batch Gaussian noise is released."""
-        return not (self.sampled or self.bounded or self.dominated)
+        return all(isinstance(event, Gaussian) for event, _ in self.parts)
+
+    @property
+    def mu(self):
+        """All full-batch Gaussian releases together are mu-GDP."""
+        return sum(event.mu for event, _ in self.parts if isinstance(event, Gaussian))
 
 
 def merge(event):
@@ -89,32 +84,12 @@ def merge(event):
     Releases
         With one Gaussian for all full-batch releases.
     """
-    parts = {Gaussian: [], SampledGaussian: [], Pure: [], Dominated: []}
+    kinds = {kind: [] for kind in ELEMENTARY}
     for part, count in tally(event).items():
-        simple = _SIMPLEST[type(part)](part)
+        simple = part.simplified()
         if simple is not None:
-            parts[type(simple)].append((simple, count))
-    mu = math.hypot(*(part.mu * math.sqrt(count) for part, count in parts[Gaussian]))
-    return Releases(mu, *(tuple(parts[kind]) for kind in (SampledGaussian, Pure, Dominated)))
-
-
-def _simplest_sampled(event):
-    if event.sampling_rate == 1:
-        return Gaussian(2 / event.noise_multiplier)
-    return event if event.sampling_rate > 0 else None
-
-
-def _simplest_bounded(event):
-    return event if event.epsilon > 0 else None
-
-
-_SIMPLEST = {
-    Gaussian: lambda event: event,
-    SampledGaussian: _simplest_sampled,
-    Pure: _simplest_bounded,
-    Dominated: lambda event: event if event.slope > 0 else _simplest_bounded(
-        Pure(event.offset)),
-}
+            kinds.setdefault(type(simple), []).append((simple, count))
+    return Releases(tuple(part for kind, counts in kinds.items() for part in kind.merged(counts)))
 
 
 def account(event, epsilon):
@@ -136,7 +111,12 @@ def account(event, epsilon):
     ValueError
         If `epsilon` is negative or not finite.
     """
-    return account_merged(merge(event), epsilon)
+    releases = merge(event)
+    result = account_merged(releases, epsilon)
+    if result.delta == 0 and releases.pure_epsilon > result.epsilon:
+        # Below the smallest double, but not pure.
+        return replace(result, delta=_LEAST)
+    return result
 
 
 def account_merged(releases, epsilon, coarsen=1.0):
@@ -144,17 +124,13 @@ def account_merged(releases, epsilon, coarsen=1.0):
     epsilon = float(epsilon)
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon={epsilon!r}: must be a finite number >= 0.")
-    if releases.is_gaussian:
-        bound = min(1.0, gdp.delta(releases.mu, epsilon) * _CLOSED_FORM_ROUNDING)
-        return Account(epsilon, bound, "closed form")
-    if _counts(releases) == releases.dominated and sum(n for _, n in releases.dominated) == 1:
-        (event, _), = releases.dominated
-        bound = dominated.delta(event.offset, event.slope, epsilon)
-        return Account(epsilon, bound, "closed form")
-    if _counts(releases) == releases.bounded and len(releases.bounded) == 1:
-        (event, count), = releases.bounded
-        bound = pure.optimal_delta(event.epsilon, count, epsilon)
-        return Account(epsilon, bound, "optimal composition")
+    if not releases.parts:
+        return Account(epsilon, 0.0, "closed form")
+    if len(releases.parts) == 1:
+        (event, count), = releases.parts
+        exact = event.closed_form(count, epsilon)
+        if exact is not None:
+            return Account(epsilon, *exact)
     if releases.pure_epsilon <= epsilon:
         return Account(epsilon, 0.0, "optimal composition")
     return _account_loss(releases, epsilon, coarsen)
@@ -162,16 +138,11 @@ def account_merged(releases, epsilon, coarsen=1.0):
 
 def _account_loss(releases, epsilon, coarsen):
     for tail, smallest in _TAILS:
-        bound = loss_bound(_counts(releases), epsilon, tail=tail, coarsen=coarsen)
+        bound = loss_bound(releases.parts, epsilon, tail=tail, coarsen=coarsen)
         if bound.delta >= smallest:
             break
     share = bound.fft / bound.delta if bound.delta > 0 else 0.0
     return Account(epsilon, bound.delta, "loss distribution", share, bound.step)
-
-
-def _counts(releases):
-    gaussian = ((Gaussian(releases.mu), 1),) if releases.mu > 0 else ()
-    return (*gaussian, *releases.sampled, *releases.bounded, *releases.dominated)
 
 
 def delta(event, epsilon):
@@ -187,7 +158,8 @@ def delta(event, epsilon):
     Returns
     -------
     float
-        In [0, 1]; 0 if nothing is released.
+        In [0, 1]; 0 exactly if the loss never exceeds `epsilon`, as when nothing is released.
+        A positive delta below the smallest double is returned as that.
 
     Raises
     ------
@@ -241,7 +213,7 @@ def epsilon(event, delta):
         return 0.0
     if releases.is_gaussian:
         # twice the margin, so that evaluating delta there stays below despite rounding
-        return gdp.epsilon(releases.mu, delta / _CLOSED_FORM_ROUNDING**2)
+        return gaussian_epsilon(releases.mu, delta / ROUNDING**2)
     return _solve_epsilon(releases, delta)
 
 
@@ -253,7 +225,7 @@ def _solve_epsilon(releases, delta):
         return 0.0
     most = releases.pure_epsilon
     guess, slope = min(most, 1.0), -5.0
-    if len(_counts(releases)) > 1 or releases.sampled:
+    if len(releases.parts) > 1 or releases.parts[0][0].closed_form(1, guess) is None:
         guess, slope = smallest_passing(lambda e: excess(e, 8.0), guess, slope=slope,
                                         rtol=1e-3, low=1e-9, high=1e9)
     result, _ = smallest_passing(excess, guess, slope=slope, rtol=1e-6, low=1e-9, high=1e9)

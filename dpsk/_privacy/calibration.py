@@ -5,9 +5,10 @@ import math
 import operator
 from functools import lru_cache
 
-from dpsk._privacy import accountant, gdp
+from dpsk._privacy import accountant
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.bracket import smallest_passing
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 
 __all__ = ["calibrate", "noise_scale"]
@@ -67,12 +68,12 @@ def calibrate(make_event, epsilon, delta):
 def _calibrate(make_event, epsilon, delta):
     releases = accountant.merge(make_event(1.0))
     _check_solvable(make_event, releases, delta)
-    if releases.sampled or releases.dominated or (releases.bounded and delta > 0):
-        scale, spent = _search(make_event, epsilon, delta)
-    elif delta == 0:
+    if delta == 0:
         scale, spent = _solve(lambda r: r.pure_epsilon, epsilon, make_event), None
+    elif releases.is_gaussian:
+        scale, spent = _solve(lambda r: r.mu, gaussian_mu(epsilon, delta), make_event), None
     else:
-        scale, spent = _solve(lambda r: r.mu, gdp.mu(epsilon, delta), make_event), None
+        scale, spent = _search(make_event, epsilon, delta)
     if not math.isfinite(scale):
         raise ValueError(
             f"epsilon={epsilon!r}, delta={delta!r}: no noise is enough, as the releases whose "
@@ -85,22 +86,27 @@ _cached = lru_cache(maxsize=256)(_calibrate)
 
 
 def _check_solvable(make_event, releases, delta):
-    if releases.mu == 0 and releases.is_gaussian:
+    if not releases.parts:
         raise ValueError("make_event: the event releases nothing, so any scale is private; "
                          "release something or skip the calibration.")
     if delta == 0 and math.isinf(releases.pure_epsilon):
         raise ValueError("delta=0.0: Gaussian noise needs delta > 0; use 1/n**2 for n rows, "
                          "or a mechanism with Laplace or gamma noise.")
-    seen = -math.expm1(sum(count * math.log1p(-event.sampling_rate)
-                           for event, count in releases.sampled))
-    full_batch = accountant.merge(make_event(0.5))
-    fixed = full_batch.mu == releases.mu and full_batch.bounded == releases.bounded
-    if releases.sampled and delta >= seen and fixed:
-        rate = max(event.sampling_rate for event, _ in releases.sampled)
+    sampled = [(event, count) for event, count in releases.parts
+               if event.inclusion_probability < 1]
+    seen = -math.expm1(sum(count * math.log1p(-event.inclusion_probability)
+                           for event, count in sampled))
+    fixed = _always_read(accountant.merge(make_event(0.5))) == _always_read(releases)
+    if sampled and delta >= seen and fixed:
+        rate = max(event.inclusion_probability for event, _ in sampled)
         raise ValueError(
             f"delta={delta!r}: at least {seen!r}, the probability that a row is ever sampled, "
             f"so no noise at all would satisfy it; use a delta far below the sampling rate "
             f"{rate!r}, such as 1/n**2 for n rows.")
+
+
+def _always_read(releases):
+    return [part for part in releases.parts if part[0].inclusion_probability == 1]
 
 
 def _solve(cost, target, make_event):
@@ -124,7 +130,7 @@ def _search(make_event, epsilon, delta):
             spent[scale] = bound
         return accountant.log_ratio(bound, delta)
 
-    guess = _normal_guess(make_event, gdp.mu(epsilon, delta))
+    guess = _normal_guess(make_event, gaussian_mu(epsilon, delta))
     rough, slope = smallest_passing(lambda z: excess(z, _COARSE), guess, slope=-10.0,
                                     rtol=1e-3, low=_LEAST_SCALE, high=_LARGEST_SCALE)
     if not math.isfinite(rough):
@@ -139,20 +145,12 @@ def _normal_guess(make_event, mu):
     low, high = math.log(1e-2), math.log(1e9)
     for _ in range(12):
         middle = (low + high) / 2
-        if _variance(accountant.merge(make_event(math.exp(middle)))) > mu * mu:
+        parts = accountant.merge(make_event(math.exp(middle))).parts
+        if sum(count * event.loss_variance for event, count in parts) > mu * mu:
             low = middle
         else:
             high = middle
     return math.exp(high)
-
-
-def _variance(releases):
-    sampled = sum(count * (2 * event.sampling_rate) ** 2
-                  * math.sinh(min(600.0, event.noise_multiplier**-2))
-                  for event, count in releases.sampled)
-    bounded = sum(count * event.epsilon**2 for event, count in releases.bounded)
-    dominated = sum(count * event.slope**2 for event, count in releases.dominated)
-    return releases.mu**2 + sampled + bounded + dominated
 
 
 def _verified(make_event, scale, epsilon, delta, spent):

@@ -6,6 +6,7 @@ import math
 import platform
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 import scipy
@@ -144,20 +145,60 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, data):
-        """Rebuild a certificate from what `to_dict` returned."""
-        values = {key: value for key, value in data.items() if key != "accounting"}
-        values.update(
-            event=event_from_dict(data["event"]),
-            enforced=tuple(Enforced(**bound) for bound in data["enforced"]),
-            public=tuple(data["public"]),
-            released=tuple(data["released"]),
-            versions=tuple(data["versions"].items()),
-        )
-        return cls(**values)
+        """Rebuild a certificate from what `to_dict` returned, and verify it.
+
+        Parameters
+        ----------
+        data : dict
+
+        Returns
+        -------
+        certificate : Certificate
+
+        Raises
+        ------
+        ValueError
+            If `data` has other keys, or values that do not follow from its events.
+        """
+        _same_keys("certificate", data, [*(f.name for f in fields(cls)), "accounting"])
+        values = {key: _tupled(value) for key, value in data.items() if key != "accounting"}
+        values["event"] = event_from_dict(data["event"])
+        values["enforced"] = _rebuilt_bounds(data["enforced"])
+        _require(isinstance(data["versions"], dict), "versions", data["versions"], "a dictionary")
+        values["versions"] = tuple(data["versions"].items())
+        certificate = cls(**values).verify()
+        _check_accounting(data["accounting"], asdict(certificate.accounting))
+        return certificate
+
+    def verify(self):
+        """Return this certificate if what it states follows from its events.
+
+        The events stand for what was released; the noise multiplier and the bounds that were
+        enforced are those of the fit, and only their types can be checked here.
+
+        Returns
+        -------
+        certificate : Certificate
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If a field has the wrong type or range, or if `delta` at `epsilon` is below what
+            follows from the events.
+        """
+        for name, (holds, rule) in _RULES.items():
+            value = getattr(self, name)
+            _require(holds(value), name, value, rule)
+        follows = self.accounting.delta
+        if not follows <= self.delta * _OTHER_MACHINES:
+            raise ValueError(f"delta={self.delta!r} at epsilon={self.epsilon!r}: the events give "
+                             f"delta={follows!r} there; use the certificate that the fit made.")
+        return self
 
     @classmethod
     def from_json(cls, text):
-        """Rebuild a certificate from the text that `to_json` returned."""
+        """Rebuild a certificate from the text that `to_json` returned; see `from_dict`."""
         return cls.from_dict(json.loads(text))
 
     def __str__(self):
@@ -203,6 +244,82 @@ _ARITHMETIC = {
     "grid": "grid: sums and noise are exact multiples of a power of two",
     "snapped": "snapped: steps in float64; the result and its noise on a grid",
 }
+
+
+#: What another machine's elementary functions may change.
+_OTHER_MACHINES = 1 + 1e-9
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_text(value):
+    return isinstance(value, str)
+
+
+def _all_of(cls):
+    return lambda value: isinstance(value, tuple) and all(isinstance(v, cls) for v in value)
+
+
+def _are_versions(value):
+    return _all_of(tuple)(value) and all(len(pair) == 2 and _all_of(str)(pair) for pair in value)
+
+
+#: What can be said of each field by itself.
+_RULES = {
+    "epsilon": (lambda v: _is_number(v) and v > 0, "a finite number > 0"),
+    "delta": (lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)"),
+    "event": (lambda v: isinstance(v, Event), "an Event"),
+    "noise_multiplier": (lambda v: _is_number(v) and v > 0, "a finite number > 0"),
+    "estimator": (_is_text, "a string"),
+    "solver": (_is_text, "a string"),
+    "enforced": (_all_of(Enforced), "a tuple of Enforced"),
+    "public": (_all_of(str), "strings"),
+    "released": (_all_of(str), "strings"),
+    "noise_source": (_is_text, "a string"),
+    "reproducible": (lambda v: isinstance(v, bool), "True or False"),
+    "arithmetic": (lambda v: _is_text(v) and v in _ARITHMETIC, f"one of {list(_ARITHMETIC)}"),
+    "relation": (lambda v: v == _RELATION, repr(_RELATION)),
+    "versions": (_are_versions, "pairs of strings"),
+}
+
+
+def _rebuilt_bounds(bounds):
+    _require(isinstance(bounds, list), "enforced", bounds, "a list")
+    names = [f.name for f in fields(Enforced)]
+    for bound in bounds:
+        _same_keys("enforced", bound, names)
+        ok = all(isinstance(bound[name], str) for name in names if name != "value")
+        ends = bound["value"] if isinstance(bound["value"], list) else [bound["value"]]
+        _require(ok and all(isinstance(end, Real) for end in ends), "enforced", bound,
+                 "numbers, or lists of numbers, described by strings")
+    return tuple(Enforced(**bound) for bound in bounds)
+
+
+def _check_accounting(stated, follows):
+    _same_keys("accounting", stated, follows)
+    for name, value in follows.items():
+        same = stated[name] == value
+        if isinstance(value, float) and _is_number(stated[name]) and name != "epsilon":
+            # Another machine or version of the accountant may take another grid.
+            same = math.isclose(stated[name], value, rel_tol=1e-2)
+        _require(same, f"accounting[{name!r}]", stated[name],
+                 f"{value!r}, which follows from the events")
+
+
+def _same_keys(name, data, keys):
+    _require(isinstance(data, dict) and set(data) == set(keys), f"keys of {name}",
+             sorted(map(str, data)) if isinstance(data, dict) else data, ", ".join(keys))
+
+
+def _tupled(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _require(ok, name, value, rule):
+    if not ok:
+        raise ValueError(f"{name}={value!r}: must be {rule}.")
 
 
 def library_versions(**own):

@@ -2,15 +2,21 @@
 
 An event says how much one release can tell about one row, under the replace-one
 relation and with ``n`` public. Events are never redefined: a better bound for a
-release is a new event. Only the accountant turns events into (epsilon, delta).
+release is a new event. An elementary one owns all that its kind is known by: what it simplifies
+to, its loss, its closed forms; `Elementary` says what the accountant asks. Only the accountant
+turns several into (epsilon, delta).
 """
 
 import math
+import sys
 from collections import Counter
 from dataclasses import dataclass, fields
 
-__all__ = ["Composed", "Dominated", "Event", "Gaussian", "Pure", "Repeated", "SampledGaussian",
-           "event_from_dict", "tally"]
+from dpsk._privacy.closed_forms import ROUNDING, dominated_delta, gaussian_delta, pure_delta
+from dpsk._privacy.pld.distributions import NormalMixture, RayleighBound, TwoPoint
+
+__all__ = ["ELEMENTARY", "Composed", "Dominated", "Elementary", "Event", "Gaussian", "Pure",
+           "Repeated", "SampledGaussian", "event_from_dict", "tally"]
 
 
 class Event:
@@ -22,8 +28,42 @@ class Event:
         return {"kind": type(self).__name__, **values}
 
 
+class Elementary(Event):
+    """One release of one kind; a new kind is one subclass in this module.
+
+    What is defined here holds for any release with a loss law.
+    """
+
+    #: Loss that is never exceeded.
+    pure_epsilon = math.inf
+    #: Chance that the release reads a given row at all.
+    inclusion_probability = 1.0
+
+    def simplified(self):
+        """Return the plainest event of the same loss; None if nothing is released."""
+        return self
+
+    @classmethod
+    def merged(cls, counts):
+        """Return simplified (event, count) pairs of this kind that stand for `counts`."""
+        return tuple(counts)
+
+    def closed_form(self, count, epsilon):
+        """Return an upper bound on the delta of `count` of these, and its name, or None."""
+        return None
+
+    def loss_law(self):
+        """Return the law of the privacy loss of a simplified event; see `pld.distributions`."""
+        raise NotImplementedError(f"{type(self).__name__}.loss_law")
+
+    @property
+    def loss_variance(self):
+        """float : about the variance of the loss; the first guess of a search, no more."""
+        raise NotImplementedError(f"{type(self).__name__}.loss_variance")
+
+
 @dataclass(frozen=True)
-class Gaussian(Event):
+class Gaussian(Elementary):
     """A release that is mu-GDP: no easier to tell apart than N(0, 1) from N(mu, 1)."""
 
     mu: float
@@ -31,9 +71,34 @@ class Gaussian(Event):
     def __post_init__(self):
         _require(_finite(self.mu) and self.mu >= 0, "mu", self.mu, "a finite number >= 0")
 
+    @property
+    def pure_epsilon(self):
+        """float : infinite, unless nothing is released."""
+        return math.inf if self.mu > 0 else 0.0
+
+    @classmethod
+    def merged(cls, counts):
+        """One for all: squares of mu add."""
+        mu = math.hypot(*(event.mu * math.sqrt(count) for event, count in counts))
+        return ((cls(min(mu, sys.float_info.max)), 1),) if mu > 0 else ()
+
+    def closed_form(self, count, epsilon):
+        """The exact delta, rounded up."""
+        bound = gaussian_delta(self.mu * math.sqrt(count), epsilon) * ROUNDING
+        return min(1.0, bound), "closed form"
+
+    def loss_law(self):
+        """N(0, 1) against N(mu, 1), in the units of `NormalMixture`."""
+        return NormalMixture(1.0, 2 / self.mu)
+
+    @property
+    def loss_variance(self):
+        """float : the variance."""
+        return self.mu**2
+
 
 @dataclass(frozen=True)
-class SampledGaussian(Event):
+class SampledGaussian(Elementary):
     """The noisy sum of a Poisson sample.
 
     Every row enters independently with probability `sampling_rate`; the clipped sum
@@ -50,9 +115,35 @@ class SampledGaussian(Event):
         _require(_finite(self.noise_multiplier) and self.noise_multiplier > 0,
                  "noise_multiplier", self.noise_multiplier, "a finite number > 0")
 
+    @property
+    def inclusion_probability(self):
+        """float : the sampling rate."""
+        return self.sampling_rate
+
+    @property
+    def pure_epsilon(self):
+        """float : infinite, unless nothing is ever sampled."""
+        return math.inf if self.sampling_rate > 0 else 0.0
+
+    def simplified(self):
+        """Return a Gaussian if every row is sampled, None if none is."""
+        if self.sampling_rate == 1:
+            return Gaussian(2 / self.noise_multiplier)
+        return self if self.sampling_rate > 0 else None
+
+    def loss_law(self):
+        """The pair of the class."""
+        return NormalMixture(self.sampling_rate, self.noise_multiplier)
+
+    @property
+    def loss_variance(self):
+        """float : that of the likelihood ratio."""
+        return ((2 * self.sampling_rate) ** 2
+                * math.sinh(min(600.0, self.noise_multiplier**-2)))
+
 
 @dataclass(frozen=True)
-class Pure(Event):
+class Pure(Elementary):
     """A release whose privacy loss never exceeds `epsilon`.
 
     Covers a Laplace vector (l1 sensitivity over scale) and the density
@@ -65,9 +156,31 @@ class Pure(Event):
         _require(_finite(self.epsilon) and self.epsilon >= 0,
                  "epsilon", self.epsilon, "a finite number >= 0")
 
+    @property
+    def pure_epsilon(self):
+        """float : epsilon."""
+        return self.epsilon
+
+    def simplified(self):
+        """Return None if the loss is 0."""
+        return self if self.epsilon > 0 else None
+
+    def closed_form(self, count, epsilon):
+        """Optimal composition."""
+        return pure_delta(self.epsilon, count, epsilon), "optimal composition"
+
+    def loss_law(self):
+        """Randomised response, the worst of its loss."""
+        return TwoPoint(self.epsilon)
+
+    @property
+    def loss_variance(self):
+        """float : the mean square of the loss."""
+        return self.epsilon**2
+
 
 @dataclass(frozen=True)
-class Dominated(Event):
+class Dominated(Elementary):
     """A release whose privacy loss is at most ``offset + slope Rho``, in both directions.
 
     `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
@@ -82,6 +195,30 @@ class Dominated(Event):
         for name in ("offset", "slope"):
             value = getattr(self, name)
             _require(_finite(value) and value >= 0, name, value, "a finite number >= 0")
+
+    @property
+    def pure_epsilon(self):
+        """float : the offset if nothing is added to it, else infinite."""
+        return math.inf if self.slope > 0 else self.offset
+
+    def simplified(self):
+        """Return a Pure release if nothing is added to the offset."""
+        return self if self.slope > 0 else Pure(self.offset).simplified()
+
+    def closed_form(self, count, epsilon):
+        """The exact mean for one release; none for several."""
+        if count > 1:
+            return None
+        return dominated_delta(self.offset, self.slope, epsilon), "closed form"
+
+    def loss_law(self):
+        """The bound on the loss, taken for the loss."""
+        return RayleighBound(self.offset, self.slope)
+
+    @property
+    def loss_variance(self):
+        """float : without the offset, twice the variance."""
+        return self.slope**2
 
 
 @dataclass(frozen=True)
@@ -108,8 +245,9 @@ class Composed(Event):
         _require(ok, "events", self.events, "a tuple of Event")
 
 
-_ELEMENTARY = (Gaussian, SampledGaussian, Pure, Dominated)
-_EVENTS = {cls.__name__: cls for cls in (*_ELEMENTARY, Repeated, Composed)}
+#: The kinds of elementary events, in the order in which the accountant takes them.
+ELEMENTARY = tuple(Elementary.__subclasses__())
+_EVENTS = {cls.__name__: cls for cls in (*ELEMENTARY, Repeated, Composed)}
 
 
 def tally(event):
@@ -125,7 +263,7 @@ def _tally(event, times, counts):
     elif isinstance(event, Composed):
         for part in event.events:
             _tally(part, times, counts)
-    elif isinstance(event, _ELEMENTARY):
+    elif isinstance(event, Elementary):
         if times:
             counts[event] += times
     else:
@@ -134,14 +272,27 @@ def _tally(event, times, counts):
 
 
 def event_from_dict(data):
-    """Rebuild an event from the dictionary its `to_dict` made."""
+    """Rebuild an event from the dictionary its `to_dict` made.
+
+    Raises
+    ------
+    ValueError
+        If it has another kind, other fields, or values out of range.
+    """
+    _require(isinstance(data, dict), "event", data, "a dictionary")
     kwargs = dict(data)
-    cls = _EVENTS[kwargs.pop("kind")]
+    kind = kwargs.pop("kind", None)
+    _require(isinstance(kind, str) and kind in _EVENTS, "kind of event", kind,
+             f"one of {', '.join(_EVENTS)}")
+    names = [f.name for f in fields(_EVENTS[kind])]
+    _require(set(kwargs) == set(names), f"fields of {kind}", sorted(map(str, kwargs)),
+             ", ".join(names))
     if "event" in kwargs:
         kwargs["event"] = event_from_dict(kwargs["event"])
     if "events" in kwargs:
+        _require(isinstance(kwargs["events"], list), "events", kwargs["events"], "a list")
         kwargs["events"] = tuple(event_from_dict(e) for e in kwargs["events"])
-    return cls(**kwargs)
+    return _EVENTS[kind](**kwargs)
 
 
 def _plain(value):
@@ -153,7 +304,8 @@ def _plain(value):
 
 
 def _finite(value):
-    return isinstance(value, (int, float)) and math.isfinite(value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and math.isfinite(value)
 
 
 def _require(ok, name, value, rule):

@@ -1,15 +1,18 @@
 """No two fits share a stream, unless seed, data and parameters are all the same."""
 
+import hashlib
+import secrets
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
 from dpsk._data.content import content_digest
 from dpsk._privacy.noise.streams import EntropyStream, KeyedStream, open_stream
 from dpsk.testing import NoiseSeed
+from tests.noise.levels import LEVEL, binomial_fits
 from tests.registry import coefficients, every_fit, is_linear, make_estimator, training_rows
 
 
@@ -34,6 +37,60 @@ def test_a_keyed_stream_goes_on_and_does_not_repeat():
     assert len(np.unique(np.concatenate([first, second]))) == 2000
     np.testing.assert_array_equal(KeyedStream(b"k" * 16).words(2000),
                                   np.concatenate([first, second]))
+
+
+_KEY = bytes(range(7, 23))
+
+
+def _flipped(key, bit):
+    return (int.from_bytes(key, "little") ^ 1 << bit).to_bytes(len(key), "little")
+
+
+def test_every_bit_of_the_key_matters():
+    """A stream keyed by fewer bits repeats itself for some pair."""
+    keys = [_KEY, *(_flipped(_KEY, bit) for bit in range(128))]
+    keys += [_flipped(_flipped(_KEY, bit), (bit + 64) % 128) for bit in range(64)]
+    assert len({tuple(KeyedStream(key).words(2).tolist()) for key in keys}) == len(keys)
+
+
+def test_words_of_keys_that_differ_in_one_bit_are_unrelated():
+    """Words differ in half of their bits; correct ones are rejected below twice `LEVEL`."""
+    key, count = secrets.token_bytes(16), 512
+    words = KeyedStream(key).words(count)
+    differing = np.array([_distance(words, KeyedStream(_flipped(key, bit)).words(count))
+                          for bit in range(128)])
+    trials = 64 * count
+    assert binomial_fits(int(differing.sum()), 128 * trials, 0.5)
+    extreme = stats.binom(trials, 0.5).isf(LEVEL / 2 / 128)
+    assert np.abs(differing - trials / 2).max() <= extreme - trials / 2
+
+
+def _distance(words, others):
+    return int(np.unpackbits((words ^ others).view(np.uint8)).sum())
+
+
+def test_a_seed_gives_the_first_128_bits_of_its_hash_as_key():
+    # HMAC by its definition: a longer or shorter key, or a digest cut, gives other words.
+    context, seed = (b"method", b"rows"), 2**70 + 12345
+    message = b"".join(len(part).to_bytes(8, "little") + part for part in context)
+    padded = str(seed).encode().ljust(64, b"\0")
+    inner = hashlib.sha256(bytes(c ^ 0x36 for c in padded) + message).digest()
+    digest = hashlib.sha256(bytes(c ^ 0x5C for c in padded) + inner).digest()
+    expected = np.random.Philox(key=int.from_bytes(digest[:16], "little")).random_raw(4)
+    assert _words(seed, *context) == tuple(expected.tolist())
+
+
+def test_every_bit_of_the_seed_matters():
+    seed = 0x1234_5678_9ABC_DEF0_1234_5678_9ABC_DEF0
+    seeds = [seed, -seed, *(seed ^ 1 << bit for bit in range(200))]
+    assert len({_words(value, b"rows") for value in seeds}) == len(seeds)
+    assert _words(np.int64(5), b"rows") == _words(5, b"rows")
+
+
+def test_every_bit_of_the_context_matters():
+    context = hashlib.sha256(b"rows").digest()
+    contexts = [context, *(_flipped(context, bit) for bit in range(256))]
+    assert len({_words(3, b"method", part) for part in contexts}) == len(contexts)
 
 
 def test_the_entropy_stream_never_repeats_and_never_reads_the_context():

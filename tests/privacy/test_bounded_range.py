@@ -5,8 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import norm
 
-from dpsk._privacy import gdp
-from dpsk._privacy.bounded_range import bounded_range_epsilon, bounded_range_mu
+from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu, gaussian_delta
 
 ranges = pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 0.999, 1.0, 1.001, 3.0, 20.0, 60.0])
 
@@ -73,4 +72,4 @@ def test_no_exponential_mechanism_exceeds_the_price(epsilon):
 def test_the_price_is_below_that_of_pure_epsilon():
     # Randomised response at the same range would be mu-GDP only at a larger mu.
     assert bounded_range_mu(1.0) < 2 * ndtri(1 / (1 + np.exp(-1.0)))
-    assert gdp.delta(bounded_range_mu(1.0), 1.0) > 0
+    assert gaussian_delta(bounded_range_mu(1.0), 1.0) > 0

@@ -6,7 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpsk._privacy import accountant, gdp, pure
+from dpsk._privacy import accountant
+from dpsk._privacy.closed_forms import gaussian_delta, pure_delta
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import NormalMixture, TwoPoint
@@ -70,7 +71,7 @@ def test_two_steps_are_an_upper_bound_within_a_fraction(q, z, epsilon):
 @pytest.mark.parametrize("mu, epsilon", [(0.01, 0.02), (0.5, 1.0), (1.0, 8.0), (3.0, 0.0)])
 def test_gaussians_on_the_grid_agree_with_the_closed_form(mu, epsilon):
     parts = ((Gaussian(mu / 2), 1), (Gaussian(mu / math.sqrt(2)), 1), (Gaussian(mu / 4), 4))
-    exact = gdp.delta(mu, epsilon)
+    exact = gaussian_delta(mu, epsilon)
     assert sum(count * event.mu**2 for event, count in parts) == pytest.approx(mu**2)
     bound = loss_bound(parts, epsilon, tail=1e-15).delta
     assert exact * (1 - 1e-9) <= bound <= exact * 1.002
@@ -79,7 +80,7 @@ def test_gaussians_on_the_grid_agree_with_the_closed_form(mu, epsilon):
 @pytest.mark.parametrize("epsilon0, count, epsilon", [(0.1, 100, 3.0), (1.0, 10, 6.0),
                                                       (0.003, 2000, 0.5), (2.0, 1, 1.0)])
 def test_bounded_releases_on_the_grid_agree_with_optimal_composition(epsilon0, count, epsilon):
-    exact = pure.optimal_delta(epsilon0, count, epsilon)
+    exact = pure_delta(epsilon0, count, epsilon)
     bound = loss_bound(((Pure(epsilon0), count),), epsilon, tail=1e-15).delta
     assert exact * (1 - 1e-9) <= bound <= exact * 1.01
 
@@ -87,7 +88,7 @@ def test_bounded_releases_on_the_grid_agree_with_optimal_composition(epsilon0, c
 def test_many_steps_agree_with_the_normal_limit():
     # at q -> 1 the pair is Gaussian: a million steps, from above and close
     steps, z = 10**6, 1500.0
-    exact = gdp.delta(2 / z * math.sqrt(steps), 4.0)
+    exact = gaussian_delta(2 / z * math.sqrt(steps), 4.0)
     bound = loss_bound(((Gaussian(2 / z), steps),), 4.0, tail=1e-15)
     assert exact * (1 - 1e-9) <= bound.delta <= exact * 1.002
     assert bound.fft <= 1e-3 * bound.delta

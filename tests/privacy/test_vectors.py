@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsk._privacy import accountant, gdp, sensitivity
+from dpsk._privacy import accountant, sensitivity
 from dpsk._privacy.calibration import calibrate, noise_scale
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian
 
 _PATH = Path(__file__).with_name("calibration_vectors.json")
@@ -18,7 +19,7 @@ def full_batch_gaussian(inputs):
     n, steps = inputs["n"], inputs["T"]
     total = noise_scale(inputs["epsilon"], inputs["delta"], steps=steps, n_samples=n,
                         sensitivity=inputs["clip_norm"])
-    return {"mu": gdp.mu(inputs["epsilon"], inputs["delta"]), "noise_std_on_mean": total / n,
+    return {"mu": gaussian_mu(inputs["epsilon"], inputs["delta"]), "noise_std_on_mean": total / n,
             "noise_multiplier_sum_over_clip": total / inputs["clip_norm"]}
 
 

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
-from dpsk._privacy.pld.distributions import loss_law
 from dpsk._privacy.pld.tilt import Sketch
 
 __all__ = ["LossBound", "loss_bound"]
@@ -76,7 +75,7 @@ def loss_bound(counts, epsilon, *, tail, coarsen=1.0):
     -------
     LossBound
     """
-    laws = [(loss_law(event), count) for event, count in counts]
+    laws = [(event.loss_law(), count) for event, count in counts]
     releases = sum(count for _, count in counts)
     try:
         with np.errstate(all="ignore"):

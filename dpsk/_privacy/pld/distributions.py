@@ -24,9 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from dpsk._privacy.events import Dominated, Gaussian, Pure, SampledGaussian
-
-__all__ = ["LossGrid", "NormalMixture", "RayleighBound", "TwoPoint", "loss_law"]
+__all__ = ["LossGrid", "NormalMixture", "RayleighBound", "TwoPoint"]
 
 # Gauss-Legendre rules (widest cell in noise units, nodes); beyond: differences of ndtr
 _RULES = ((0.02, np.polynomial.legendre.leggauss(4)),
@@ -281,16 +279,3 @@ class RayleighBound:
             rise += weight * half * r * np.exp(-0.5 * r**2) * -np.expm1(-above)
         rise = np.minimum(rise / -math.expm1(-step), mass)
         return np.where(2 * half <= widest, rise, mass)
-
-
-_LAWS = {
-    Gaussian: lambda event: NormalMixture(1.0, 2 / event.mu),
-    SampledGaussian: lambda event: NormalMixture(event.sampling_rate, event.noise_multiplier),
-    Pure: lambda event: TwoPoint(event.epsilon),
-    Dominated: lambda event: RayleighBound(event.offset, event.slope),
-}
-
-
-def loss_law(event):
-    """Return the law of the privacy loss of an elementary event."""
-    return _LAWS[type(event)](event)

@@ -5,7 +5,7 @@ import math
 import mpmath
 import pytest
 
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 
 def exact_delta(mu, epsilon):
@@ -21,32 +21,32 @@ def test_delta_matches_high_precision(mu, ratio):
     for epsilon in (ratio * mu, ratio * mu + mu * mu / 2):
         expected = exact_delta(mu, epsilon)
         if expected > 1e-300:
-            assert abs(gdp.delta(mu, epsilon) / expected - 1) < 2e-12
+            assert abs(gaussian_delta(mu, epsilon) / expected - 1) < 2e-12
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.05, 1.0, 20.0, 300.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.01, 0.9])
 def test_mu_is_the_largest_private_one(epsilon, delta):
-    mu = gdp.mu(epsilon, delta)
+    mu = gaussian_mu(epsilon, delta)
     assert exact_delta(mu, epsilon) <= delta * (1 + 1e-11)
     assert exact_delta(mu * (1 + 1e-10), epsilon) > delta
-    assert gdp.epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
+    assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.05, 1.0, 40.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01])
 def test_epsilon_is_on_the_private_side(mu, delta):
-    epsilon = gdp.epsilon(mu, delta)
-    assert gdp.delta(mu, epsilon) <= delta * (1 + 1e-12)
+    epsilon = gaussian_epsilon(mu, delta)
+    assert gaussian_delta(mu, epsilon) <= delta * (1 + 1e-12)
     if epsilon > 0:
         assert exact_delta(mu, epsilon * (1 - 1e-9)) > delta
 
 
 def test_limits():
-    assert gdp.delta(0.0, 1.0) == 0.0
-    assert gdp.delta(1e200, 1.0) == 1.0
-    assert gdp.delta(1.0, 1e200) == 0.0
-    assert gdp.epsilon(0.0, 0.0) == 0.0
-    assert gdp.epsilon(1.0, 0.0) == math.inf
-    assert gdp.epsilon(1e200, 1e-5) == math.inf
-    assert gdp.epsilon(0.1, 0.5) == 0.0
+    assert gaussian_delta(0.0, 1.0) == 0.0
+    assert gaussian_delta(1e200, 1.0) == 1.0
+    assert gaussian_delta(1.0, 1e200) == 0.0
+    assert gaussian_epsilon(0.0, 0.0) == 0.0
+    assert gaussian_epsilon(1.0, 0.0) == math.inf
+    assert gaussian_epsilon(1e200, 1e-5) == math.inf
+    assert gaussian_epsilon(0.1, 0.5) == 0.0

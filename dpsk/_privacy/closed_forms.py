@@ -1,0 +1,322 @@
+r"""Closed forms: what releases of known law cost.
+
+**Gaussian.** A release that is :math:`\mu`-GDP satisfies, exactly and tightly,
+
+.. math:: \delta(\varepsilon) = \Phi(a) - e^{\varepsilon} \Phi(b), \qquad
+          a = -\varepsilon/\mu + \mu/2, \quad b = -\varepsilon/\mu - \mu/2 .
+
+Since :math:`e^{\varepsilon} \varphi(b) = \varphi(a)`, both terms share the factor
+:math:`\varphi(a)` and the difference is one of Mills ratios: nothing overflows, and the
+logarithm stays exact far below the smallest double (Balle and Wang 2018, Theorem 8; Dong, Roth
+and Su 2022, Corollary 1).
+
+**Pure.** Of T releases with loss at most :math:`\varepsilon_0`, the tightest bound that knows
+nothing else is that of randomised response (Kairouz, Oh and Viswanath 2015, Theorem 3.3):
+
+.. math:: \delta(\varepsilon) = \sum_k \binom{T}{k}
+          \frac{[e^{(T-k)\varepsilon_0} - e^{\varepsilon + k \varepsilon_0}]_+}
+               {(1 + e^{\varepsilon_0})^T} .
+
+**Bounded range.** The exponential mechanism at :math:`\varepsilon_0`, and equally the largest of
+scores with Gumbel noise, has a loss in an interval :math:`[t - \varepsilon_0, t]` whose place t
+depends on the pair of data sets (Durfee and Rogers 2019; Dong, Durfee and Rogers 2020). The worst
+loss takes the two ends only: an event has probability :math:`a` on one data set and :math:`b` on
+the other, with :math:`\mathrm{logit}\, b = \mathrm{logit}\, a - \varepsilon_0`. Its trade-off
+curve has one vertex, so it lies above that of N(0, 1) against N(mu, 1) exactly if :math:`\mu \ge
+\Phi^{-1}(a) - \Phi^{-1}(b) = h(x) - h(x - \varepsilon_0)` with :math:`x = \mathrm{logit}\, a` and
+:math:`h = \Phi^{-1} \circ \mathrm{expit}`.
+
+The right side is largest at :math:`x = \varepsilon_0 / 2`. As `h` is odd, it suffices that
+:math:`h'` falls in :math:`|x|`. With :math:`y = h(x) > 0`, :math:`h' = \Phi (1 - \Phi) /
+\varphi` falls exactly if :math:`G(y) = y \Phi (1 - \Phi) + \varphi (1 - 2 \Phi) < 0`. Now
+:math:`G' = \Phi (1 - \Phi) - 2 \varphi^2` and :math:`G'' = \varphi (1 - 2 \Phi + 4 y
+\varphi)`, whose bracket is 0 at 0, rises up to :math:`y = 1 / \sqrt 2` and falls to -1 beyond.
+So :math:`G'` rises from :math:`1/4 - 1/\pi < 0`, then falls to its limit 0: it is negative,
+then positive. Hence `G` falls from 0, then rises to its limit 0, and is negative.
+
+**Dominated.** With the loss at most :math:`U = K + c \rho`, rho a Rayleigh variable of density
+:math:`\rho e^{-\rho^2/2}` under the data set that the loss is taken of, :math:`\delta(\varepsilon)
+\le E (1 - e^{\varepsilon - U})_+`. By parts, with :math:`r = (\varepsilon - K)/c \ge 0`,
+
+.. math:: E (1 - e^{\varepsilon - U})_+ = c \int_r^\infty e^{c (r - \rho) - \rho^2/2} d\rho
+          = c \sqrt{2\pi}\, e^{c r + c^2/2}\, \Phi(-(r + c)) .
+
+**Rounding.** `ROUNDING` covers the special functions, and stands in every bound to the private
+side; a sum of many terms has one more factor, which grows with them. The Gaussian delta comes as
+it is, since it is solved for as well: its event multiplies.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtri
+
+__all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "dominated_delta",
+           "gaussian_delta", "gaussian_epsilon", "gaussian_log_delta", "gaussian_mu",
+           "pure_delta", "pure_epsilon"]
+
+#: Covers the rounding of the special functions.
+ROUNDING = 1 + 1e-11
+_SUM_ROUNDING = 1 + 1e-10
+
+_SQRT2 = math.sqrt(2.0)
+_SQRT_HALF_PI = math.sqrt(math.pi / 2)
+_LOG_SQRT_2PI = math.log(2 * math.pi) / 2
+_SMALL_MU = 0.01
+_UNDERFLOW = -40.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
+_NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
+
+
+def gaussian_log_delta(mu, epsilon):
+    r"""Natural logarithm of the smallest delta of a mu-GDP release.
+
+    Parameters
+    ----------
+    mu : float
+        Separation of the two unit normals, >= 0.
+    epsilon : float
+        Privacy loss, >= 0.
+
+    Returns
+    -------
+    float
+        :math:`\log(\Phi(a) - e^\varepsilon \Phi(b))`; ``-inf`` at ``mu = 0``. The relative
+        error of delta is below 1e-11; where delta is below the smallest double, an upper
+        bound.
+    """
+    if mu == 0:
+        return -math.inf
+    ratio = epsilon / mu
+    a, b = mu / 2 - ratio, -mu / 2 - ratio
+    if math.isinf(a) and a > 0:
+        return 0.0
+    if a < _UNDERFLOW:
+        return -a * a / 2 - math.log(2)
+    if mu < _SMALL_MU:
+        # a difference of nearby Mills ratios R, as the integral of -R' = 1 - x R > 0
+        x = -a + mu * _NODES
+        drop = mu * float(_WEIGHTS @ (1 - x * _SQRT_HALF_PI * erfcx(x / _SQRT2)))
+        return -a * a / 2 - _LOG_SQRT_2PI + math.log(drop)
+    if a <= 0:
+        gap = float(erfcx(-a / _SQRT2)) - float(erfcx(-b / _SQRT2))
+        return -a * a / 2 + math.log(gap / 2)
+    value = math.exp(log_ndtr(a)) - math.exp(epsilon + float(log_ndtr(b)))
+    return math.log(value)
+
+
+def gaussian_delta(mu, epsilon):
+    """Smallest delta at `epsilon` of a release that is mu-GDP.
+
+    Parameters
+    ----------
+    mu : float
+        Separation of the two unit normals, >= 0.
+    epsilon : float
+        Privacy loss, >= 0.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    return min(1.0, math.exp(gaussian_log_delta(mu, epsilon)))
+
+
+def gaussian_epsilon(mu, delta):
+    """Smallest epsilon at `delta` of a release that is mu-GDP, rounded up.
+
+    Parameters
+    ----------
+    mu : float
+        Separation of the two unit normals, >= 0.
+    delta : float
+        In [0, 1].
+
+    Returns
+    -------
+    float
+        Relative excess at most about 1e-12; ``inf`` for ``delta = 0`` unless ``mu = 0``.
+    """
+    if mu == 0 or delta >= 1:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+    target = math.log(delta)
+    if gaussian_log_delta(mu, 0.0) <= target:
+        return 0.0
+    # the normal tail is below exp(-x^2/2), so this end satisfies delta
+    high = mu * mu / 2 + mu * math.sqrt(-2 * target)
+    if math.isinf(high):
+        return high
+    root = brentq(lambda e: gaussian_log_delta(mu, e) - target, 0.0, high, xtol=1e-13 * mu,
+                  rtol=1e-13)
+    return _pushed(root, lambda e: gaussian_log_delta(mu, e) <= target, 1e-13 * max(root, mu))
+
+
+def gaussian_mu(epsilon, delta):
+    """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, >= 0.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        Relative shortfall at most about 1e-12.
+    """
+    target = math.log(delta)
+    tail = math.sqrt(-2 * target)
+    # both are private: by the normal tail, and by delta(epsilon) <= delta(0)
+    low = max(2 * epsilon / (math.sqrt(tail**2 + 2 * epsilon) + tail),
+              math.sqrt(2 * math.pi) * delta * (1 - 1e-12))
+    high = 2 * low
+    while gaussian_log_delta(high, epsilon) <= target:
+        low, high = high, 2 * high
+    root = low * math.exp(brentq(lambda s: gaussian_log_delta(low * math.exp(s), epsilon) - target,
+                                 0.0, math.log(high / low), xtol=1e-14, rtol=1e-13))
+    return _pushed(root, lambda m: gaussian_log_delta(m, epsilon) <= target, -1e-13 * root)
+
+
+def _pushed(root, passes, step):
+    value = root
+    while not passes(value):
+        value = root + step
+        step *= 2
+    return value
+
+
+def pure_epsilon(counts):
+    """Sum of the losses, a bound with delta = 0.
+
+    Parameters
+    ----------
+    counts : iterable of (Event, int)
+        Elementary releases and how often each is made.
+
+    Returns
+    -------
+    float
+        ``sum(count * pure_epsilon)``; infinite if that of one kind is.
+    """
+    return math.fsum(event.pure_epsilon * count for event, count in counts)
+
+
+def pure_delta(epsilon0, count, epsilon):
+    """Upper bound on delta for `count` releases of loss at most `epsilon0`.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Loss of one release, >= 0.
+    count : int
+        Number of releases, >= 0.
+    epsilon : float
+        Privacy loss of the whole, >= 0.
+
+    Returns
+    -------
+    float
+        The formula of the module, times a factor that covers rounding.
+    """
+    if count * epsilon0 <= epsilon:
+        return 0.0
+    flips = np.arange(count + 1)
+    losses = (count - 2 * flips) * epsilon0
+    above = losses > epsilon
+    total = _binomial(count, epsilon0)[above] @ -np.expm1(epsilon - losses[above])
+    return min(1.0, float(total) * (_SUM_ROUNDING + 2.0**-49 * count))
+
+
+def _binomial(count, epsilon0):
+    # P(k flips), flip probability 1/(1 + e^epsilon0); log-ratios summed away from the
+    # mode keep the relative error of every term at rounding level, then the sum is one
+    k = np.arange(count)
+    ratios = np.log((count - k) / (k + 1.0)) - epsilon0
+    mode = int(np.searchsorted(-ratios, 0.0))
+    logs = np.concatenate([-np.cumsum(ratios[:mode][::-1])[::-1], [0.0],
+                           np.cumsum(ratios[mode:])])
+    masses = np.exp(logs)
+    return masses / masses.sum()
+
+
+def bounded_range_mu(epsilon):
+    r"""Return the mu of one choice, :math:`2 \Phi^{-1}(1 / (1 + e^{-\varepsilon_0 / 2}))`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Width of the range of the loss, > 0.
+
+    Returns
+    -------
+    float
+        About 0.627 of `epsilon` where that is small; rounded up.
+
+    Examples
+    --------
+    >>> round(bounded_range_mu(0.1), 5)
+    0.06266
+    """
+    if epsilon < 1.0:
+        # Near one half the inverse distribution function would lose digits.
+        half = math.sqrt(2.0) * erfinv(math.tanh(0.25 * epsilon))
+    elif epsilon < 1000.0:
+        half = -ndtri(expit(-0.5 * epsilon))
+    else:
+        # The Chernoff bound on the normal tail, where the tail itself underflows.
+        half = math.sqrt(epsilon)
+    return 2.0 * float(half) * ROUNDING
+
+
+def bounded_range_epsilon(mu):
+    r"""Return the width of the range of a choice that is mu-GDP.
+
+    Parameters
+    ----------
+    mu : float
+        > 0.
+
+    Returns
+    -------
+    float
+        :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`.
+    """
+    return 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
+
+
+def dominated_delta(offset, slope, epsilon):
+    """Upper bound on delta for one release of loss at most ``offset + slope Rho``.
+
+    Parameters
+    ----------
+    offset : float
+        K, >= 0.
+    slope : float
+        c, > 0.
+    epsilon : float
+        Privacy loss, >= 0.
+
+    Returns
+    -------
+    float
+        The formula of the module, times a factor that covers rounding.
+    """
+    from_edge = (epsilon - offset) / slope
+    start = max(from_edge, 0.0)
+    above = slope * _mills(start + slope) * math.exp(-0.5 * start**2)
+    if from_edge < 0:
+        # Every loss exceeds epsilon: 1 - e^(epsilon - K) E e^(-c Rho).
+        gap = epsilon - offset
+        above = -math.expm1(gap) + math.exp(gap) * above
+    return min(1.0, above * ROUNDING)
+
+
+def _mills(x):
+    """``sqrt(2 pi) e^(x^2/2) Phi(-x)``."""
+    return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))

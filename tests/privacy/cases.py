@@ -1,0 +1,27 @@
+"""Examples of every elementary event, for tests of what holds for all of them."""
+
+import pytest
+
+from dpsk._privacy.events import ELEMENTARY, Dominated, Gaussian, Pure, SampledGaussian
+
+__all__ = ["EXAMPLES", "NOTHING", "every_example", "every_kind"]
+
+#: A few simplified events of each kind; a new kind needs an entry.
+EXAMPLES = {
+    Gaussian: (Gaussian(0.02), Gaussian(0.4), Gaussian(3.0)),
+    SampledGaussian: (SampledGaussian(0.01, 1.0), SampledGaussian(0.3, 4.0)),
+    Pure: (Pure(0.01), Pure(0.4), Pure(2.0)),
+    Dominated: (Dominated(0.0, 0.3), Dominated(0.1, 0.2), Dominated(1.0, 2.0)),
+}
+
+#: Events of each kind by which nothing is released.
+NOTHING = {
+    Gaussian: (Gaussian(0.0),),
+    SampledGaussian: (SampledGaussian(0.0, 1.0), SampledGaussian(0.0, 1e-3)),
+    Pure: (Pure(0.0),),
+    Dominated: (Dominated(0.0, 0.0),),
+}
+
+every_kind = pytest.mark.parametrize("kind", ELEMENTARY, ids=lambda kind: kind.__name__)
+every_example = pytest.mark.parametrize(
+    "event", [event for events in EXAMPLES.values() for event in events], ids=repr)
