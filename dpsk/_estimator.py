@@ -94,9 +94,9 @@ class DPEstimator(BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), finishing=(),
-               enforced, public, released):
-        """Run the private part of the fit on validated rows; set `n_iter_` and `privacy_`.
+    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), enforced,
+               public, released):
+        """Run the private part of the fit; set `n_iter_`, `privacy_` and what stages show.
 
         Parameters
         ----------
@@ -108,26 +108,27 @@ class DPEstimator(BaseEstimator):
         weights : ndarray of shape (n,) or None
         holdout : (X, y) or None
             Public rows, if the solver wants some.
-        stages : sequence of Whitening, Centring or Counting
-            Releases that come first; what they released stays on them.
-        finishing : sequence of Tempering
-            Releases that come last, those of them that apply.
+        stages : sequence of Stage
         enforced : list of Enforced
         public, released : list of str
 
         Returns
         -------
-        theta : ndarray of float64, like the problem's start
+        theta, rest : ndarray of float64
+            The model's parameters, and what a saddle loss adds.
         """
         _warn_of_weak_delta(problem.delta, problem.n_samples)
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
                              Rows(X, y, weights, problem.weight_bound,
                                   holdout=None if holdout is None else Rows(*holdout)),
-                             stages, finishing, random_state=self.random_state,
+                             stages, random_state=self.random_state,
                              verbose=self.verbose, enforced=enforced, public=public,
                              released=released)
         self.n_iter_, self.privacy_ = fitted.n_iter, fitted.certificate
-        return fitted.theta
+        for stage in stages:
+            if stage.attribute is not None:
+                setattr(self, stage.attribute, stage.value)
+        return fitted.theta, fitted.rest
 
     def _method(self):
         """Return what names this method and its parameters in keys and certificates."""

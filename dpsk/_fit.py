@@ -10,6 +10,7 @@ from dpsk._data.content import content_digest
 from dpsk._objective.requirements import check_requirements
 from dpsk._oracle import Context, Releases
 from dpsk._parameters import plain
+from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate, Enforced, library_versions
 from dpsk._privacy.ledger import Ledger
@@ -44,15 +45,27 @@ class Method:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a private fit returns: parameters, planned number of steps, certificate."""
+    """What a private fit returns.
+
+    Attributes
+    ----------
+    theta : ndarray of float64
+        The model's parameters, for rows as they came.
+    rest : ndarray of float64
+        What a saddle loss adds: its extra numbers, then the dual ones.
+    n_iter : int
+        The planned number of steps.
+    certificate : Certificate
+    """
 
     theta: np.ndarray
+    rest: np.ndarray
     n_iter: int
     certificate: Certificate
 
 
-def fit_private(method, problem, name, given, rows, stages, finishing, *, random_state, verbose,
-                enforced, public, released):
+def fit_private(method, problem, name, given, rows, stages, *, random_state, verbose, enforced,
+                public, released):
     """Run the private part of a fit on validated rows.
 
     Parameters
@@ -64,10 +77,9 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
     given : Solver
         As the caller set it up.
     rows : Rows
-    stages : sequence of Whitening, Centring or Counting
-        Releases that come first; what they released stays on them.
-    finishing : sequence of Tempering
-        Releases that come last, those of them that apply.
+    stages : sequence of Stage
+        Releases before and after the solver's, those that apply; what they released stays on
+        them.
     random_state : None, int or NoiseSeed
         Each of the last two keys the public draws, the last the noise as well.
     verbose : int
@@ -88,12 +100,18 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
     given = given.drawn(problem, partial(random_index, apart))
     solver = given.configured(problem)
     declared = solver.plan(problem)
-    first = tuple(stage.event(problem) for stage in stages)
-    finishing = [stage for stage in finishing if stage.applies(problem, given, solver)]
-    last = tuple(stage.event(problem) for stage in finishing)
-    plan = Framed(first, declared, last) if first or last else declared
+    stages = [stage for stage in stages if stage.applies(problem, given, solver)]
+    first = [stage for stage in stages if not stage.comes_last]
+    last = [stage for stage in stages if stage.comes_last]
+    plan = declared
+    if stages:
+        plan = Framed(tuple(stage.event(problem) for stage in first), declared,
+                      tuple(stage.event(problem) for stage in last))
     noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
     event = plan(noise_multiplier)
+    if accountant.delta(event, problem.epsilon) > problem.delta:
+        # No cache and no search is trusted with this.
+        raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
     # The key holds the event: the same noise under two multipliers would give away the sums.
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, problem, solver, rows, event))
@@ -102,7 +120,7 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
     releases = Releases(stream, Ledger(event))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
-        for stage in stages:
+        for stage in first:
             problem, rows = stage.release(problem, rows, releases)
             # Steps may be fitted to what was released; the plan does not depend on it.
             solver = given.configured(problem)
@@ -110,20 +128,24 @@ def fit_private(method, problem, name, given, rows, stages, finishing, *, random
                                             noise_multiplier, releases))
         start = problem.start(partial(standard_normal, apart))
         result = solver.minimize(oracle, problem.penalty, start)
-        theta = result.theta
-        for stage in finishing:
+        theta, rest = result.theta, np.empty(0)
+        for stage in last:
             theta = stage.release(problem, oracle, theta)
+        if problem.loss.minimax:
+            theta, rest = np.split(theta, [problem.model.dimension])
+        for stage in reversed(first):
+            theta = stage.undo(problem.model, theta)
     certificate = Certificate(
             epsilon=problem.epsilon, delta=problem.delta, event=event,
             noise_multiplier=noise_multiplier, estimator=method.name, solver=name,
             enforced=(*enforced, *_gradient_bounds(method, solver), *solver.stated(),
-                      *(stage.stated(problem) for stage in finishing)),
+                      *(line for stage in stages for line in stage.stated(problem))),
             public=(*public, *solver.public_facts(problem)),
-            released=(*released, *(stage.attribute for stage in finishing)),
+            released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
             noise_source=stream.description,
             reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
-    return Fitted(theta, result.n_iter, certificate)
+    return Fitted(theta, rest, result.n_iter, certificate)
 
 
 def _gradient_bounds(method, solver):

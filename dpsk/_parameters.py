@@ -77,10 +77,12 @@ def check_flag(name, value, others=""):
     return bool(value)
 
 
-def check_auto_flag(name, value):
-    """Return "auto", or `value` as a bool, or raise a ValueError."""
-    is_auto = isinstance(value, str) and value == "auto"
-    return value if is_auto else check_flag(name, value, "'auto', ")
+def check_auto_flag(name, value, names=()):
+    """Return "auto", one of `names`, or `value` as a bool, or raise a ValueError."""
+    known = ("auto", *names)
+    if isinstance(value, str) and value in known:
+        return value
+    return check_flag(name, value, "".join(f"{text!r}, " for text in known))
 
 
 def check_verbose(name, value):

@@ -5,4 +5,9 @@ from dpsk._stages.counting import Counting
 from dpsk._stages.tempering import Tempering
 from dpsk._stages.whitening import Whitening
 
-__all__ = ["Centring", "Counting", "Tempering", "Whitening"]
+#: What maps the rows of a linear model, by the name that `precondition` takes.
+ROW_STAGES = {
+    "whitening": Whitening,
+}
+
+__all__ = ["ROW_STAGES", "Centring", "Counting", "Tempering", "Whitening"]

@@ -9,6 +9,7 @@ from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
+from dpsk._stages.base import Stage
 
 __all__ = ["Centring", "center_norm", "centring_pays", "mean_budget", "shrunk"]
 
@@ -18,7 +19,7 @@ _SHARE = 0.03
 _MOST_NOISE = 0.5
 
 
-class Centring:
+class Centring(Stage):
     """Release a noisy mean of rows and subtract it from them, for a network.
 
     Parameters
@@ -26,16 +27,12 @@ class Centring:
     n_features : int
     data_norm : float or None
         The bound on rows; None: as if features had size 1, for the mean only.
-
-    Attributes
-    ----------
-    center : ndarray of float32, shape (n_features,)
-        Once released.
     """
+
+    attribute = "center_"
 
     def __init__(self, n_features, data_norm):
         self._rows = LinearModel(n_features, None, False, center_norm(n_features, data_norm))
-        self.center = None
 
     @classmethod
     def wanted(cls, precondition, problem, data_norm):
@@ -54,18 +51,21 @@ class Centring:
         """Return what the release costs."""
         return Gaussian(mean_budget(problem))
 
-    def stated(self):
-        """Return what the certificate states of the mean, an Enforced."""
-        return Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
-                        "features as it enters the noisy mean; longer rows are scaled down")
+    def stated(self, problem):
+        return [Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
+                         "features as it enters the noisy mean; longer rows are scaled down")]
 
     def release(self, problem, rows, releases):
         """Return the problem of rows that are bounded already, and the centred rows."""
         mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, releases)
-        self.center = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
+        self.value = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
         model = problem.model
-        rows = rows.mapped(CentredRows(model, self.center))
+        rows = rows.mapped(CentredRows(model, self.value))
         return replace(problem, model=replace(model, data_norm=None)), rows
+
+    def undo(self, model, theta):
+        return model.shifted(theta, self.value)
+
 
 
 @dataclass(frozen=True, eq=False)

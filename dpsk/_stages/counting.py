@@ -7,6 +7,7 @@ import numpy as np
 from dpsk._oracle.statistics import noisy_counts
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
+from dpsk._stages.base import Stage
 
 __all__ = ["Counting", "count_budget", "shares"]
 
@@ -16,7 +17,7 @@ _SHARE = 0.01
 _LEAST = 0.01
 
 
-class Counting:
+class Counting(Stage):
     """Release noisy counts of groups of rows, and give the loss their shares.
 
     Parameters
@@ -27,15 +28,15 @@ class Counting:
     make_loss : callable
         From a tuple of shares, one a group, to the loss.
 
-    Attributes
-    ----------
-    shares : tuple of float
-        Once released.
+    attribute : str
+        The fitted attribute that shows the shares.
+    shown : callable
+        From the tuple of shares to the value of that attribute.
     """
 
-    def __init__(self, groups, n_groups, make_loss):
+    def __init__(self, groups, n_groups, make_loss, attribute, shown):
         self._groups, self._n_groups, self._make_loss = groups, n_groups, make_loss
-        self.shares = None
+        self.attribute, self._shown = attribute, shown
 
     def event(self, problem):
         """Return what the release costs."""
@@ -44,8 +45,9 @@ class Counting:
     def release(self, problem, rows, releases):
         """Return the problem with the loss of the noisy shares, and the rows."""
         counts = noisy_counts(self._groups, self._n_groups, self.event(problem).mu, releases)
-        self.shares = shares(counts, problem.n_samples)
-        return replace(problem, loss=self._make_loss(self.shares)), rows
+        found = shares(counts, problem.n_samples)
+        self.value = self._shown(found)
+        return replace(problem, loss=self._make_loss(found)), rows
 
 
 def count_budget(problem):

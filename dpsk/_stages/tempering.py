@@ -12,6 +12,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
+from dpsk._stages.base import Stage
 
 __all__ = ["Tempering", "best_factor", "slope_clip", "tempering_multiplier", "tempering_pays",
            "tempering_plan", "tempers"]
@@ -26,26 +27,20 @@ _SHARE = 0.02
 _CLIP_SHARE = 0.3
 
 
-class Tempering:
+class Tempering(Stage):
     """Release noisy slopes along the ray through what was fitted, and rescale it.
 
     Parameters
     ----------
     wanted : bool or None
         None: on whitened rows, where the clip, left at its default, makes scores too large.
-
-    Attributes
-    ----------
-    temperature : float or None
-        What the parameters were divided by, once it was found.
     """
 
-    #: What it adds to what a fit releases.
     attribute = "temperature_"
+    comes_last = True
 
     def __init__(self, wanted):
         self._wanted = wanted
-        self.temperature = None
 
     def applies(self, problem, given, solver):
         """Return whether scores are rescaled, from public facts.
@@ -75,10 +70,9 @@ class Tempering:
         return tempering_plan()(tempering_multiplier(problem))
 
     def stated(self, problem):
-        """Return what the certificate states of the slopes, an Enforced."""
-        return Enforced("slope_clip", slope_clip(problem), "default",
-                        "derivative of one row's loss in the factor of the parameters, over "
-                        "their norm times that of the longest row; larger ones are cut")
+        return [Enforced("slope_clip", slope_clip(problem), "default",
+                         "derivative of one row's loss in the factor of the parameters, over "
+                         "their norm times that of the longest row; larger ones are cut")]
 
     def release(self, problem, oracle, theta):
         """Return `theta` times the factor that suits it best."""
@@ -89,7 +83,7 @@ class Tempering:
             ray = oracle.along(theta, tempering_plan(), slope_clip(problem),
                                tempering_multiplier(problem))
             factor = best_factor(ray, problem.penalty, theta)
-        self.temperature = 1.0 / factor
+        self.value = 1.0 / factor
         return factor * theta
 
 

@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsk._models import Preconditioner
+from dpsk._models import LinearModel, Preconditioner
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
+from dpsk._stages.base import RowStage
 
 __all__ = ["MOST_COLUMNS", "Whitening", "inverse_root", "moment_budget", "thresholded",
-           "whitening_floor", "whitening_pays"]
+           "whitening_floor"]
 
 #: A covariance is kept where it stands this many standard deviations of noise above zero.
 _DEVIATIONS = 3.0
@@ -27,23 +28,32 @@ _LEAST_FLOOR = 0.0026
 MOST_COLUMNS = 2000
 
 
-class Whitening:
+class Whitening(RowStage):
     """Release a noisy second moment and map the rows by its inverse root.
 
-    Parameters
-    ----------
-    model : LinearModel
-        Of the rows as they are.
-
-    Attributes
-    ----------
-    matrix : ndarray of float64, shape (p, p)
-        The preconditioner, once released.
+    The constant becomes a coordinate of the whitened rows, which have norm 1.
     """
 
-    def __init__(self, model):
-        self._model = model
-        self.matrix = None
+    attribute = "preconditioner_"
+    words = "; then rows are mapped by the released preconditioner to norm at most 1"
+
+    @classmethod
+    def pays(cls, problem, is_sparse):
+        """Return whether whitening is on by default, from public facts.
+
+        Not where a penalty speaks of the coefficients of the rows as they are, not where the
+        matrix would cost more than the fit, and not where its noise outweighs it.
+        """
+        penalty, columns = problem.penalty, problem.model.shape[0]
+        penalised = penalty.smoothness > 0 or not penalty.is_smooth
+        if is_sparse or penalised or columns > MOST_COLUMNS + 1 or problem.delta == 0:
+            return False
+        return columns < problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+
+    def prepared(self, problem):
+        columns = self._model.shape[0]
+        model = LinearModel(columns, self._model.n_outputs, False, 1.0)
+        return replace(problem, model=model, geometry=Geometry(columns))
 
     def event(self, problem):
         """Return what the release costs."""
@@ -60,9 +70,13 @@ class Whitening:
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
         keeps_length = problem.loss.keeps_length
         # The usual row that keeps its length then has about norm 1.
-        self.matrix = matrix / np.sqrt(directions) if keeps_length else matrix
-        rows = rows.mapped(Preconditioner(model, self.matrix, keeps_length))
+        self._matrix = matrix / np.sqrt(directions) if keeps_length else matrix
+        self.value = self._matrix.astype(self._dtype)
+        rows = rows.mapped(Preconditioner(model, self._matrix, keeps_length))
         return replace(problem, geometry=Geometry(directions, max(1.0, left))), rows
+
+    def undo(self, model, theta):
+        return self._matrix @ theta
 
 
 def moment_budget(problem):
@@ -78,19 +92,6 @@ def whitening_floor(noise_std, entries, loss, data_norm):
     """
     least = 2.0 * noise_std if loss.keeps_length else _LEAST_FLOOR * data_norm**2
     return max(least, _NOISE_FLOOR * noise_std * np.sqrt(entries))
-
-
-def whitening_pays(problem, is_sparse):
-    """Return whether whitening is on by default, from public facts.
-
-    Not where a penalty speaks of the coefficients of the rows as they are, not where the
-    matrix would cost more than the fit, and not where its noise outweighs it.
-    """
-    penalty, columns = problem.penalty, problem.model.shape[0]
-    penalised = penalty.smoothness > 0 or not penalty.is_smooth
-    if is_sparse or penalised or columns > MOST_COLUMNS + 1 or problem.delta == 0:
-        return False
-    return columns < problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
 
 
 def thresholded(moment, noise_std, fit_intercept):

@@ -1,6 +1,7 @@
 """What the linear estimators share: from rows and parameters to a Problem, and back."""
 
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -20,11 +21,10 @@ from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._objective.requirements import BOUNDED_CURVATURE
-from dpsk._parameters import check_real, choice
+from dpsk._parameters import check_auto_flag, check_real, choice
 from dpsk._privacy.certificate import Enforced
-from dpsk._problem import Geometry, Problem
-from dpsk._stages import Whitening
-from dpsk._stages.whitening import whitening_pays
+from dpsk._problem import Problem
+from dpsk._stages import ROW_STAGES, Whitening
 
 __all__ = ["LinearEstimator"]
 
@@ -37,7 +37,9 @@ class LinearEstimator(DPEstimator):
 
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
-    _constraints: ClassVar[dict] = {**DPEstimator._constraints, "penalty": choice(*PENALTIES)}
+    _constraints: ClassVar[dict] = {
+        **DPEstimator._constraints, "penalty": choice(*PENALTIES),
+        "precondition": partial(check_auto_flag, names=ROW_STAGES)}
 
     def _check_combination(self):
         super()._check_combination()
@@ -106,32 +108,26 @@ class LinearEstimator(DPEstimator):
             enforced = [*enforced, Enforced(
                 "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
                 else "derived", "greater weights, times those of classes, are lowered to it")]
-        whitened = self._whitens(X, facts, solver)
-        # The constant becomes a coordinate of the whitened rows, which have norm 1.
-        model = LinearModel(rows.shape[0], n_outputs, False, 1.0) if whitened else rows
-        free_rows = int(model.fit_intercept and not solver.penalizes_intercept) + loss.n_extra
-        problem = replace(facts, model=model, penalty=self._penalty(free_rows),
-                          geometry=Geometry(rows.shape[0]) if whitened else None)
-        whitening = [Whitening(rows)] if whitened else []
-        theta = self._solve(
+        stage = self._row_stage(X, facts, solver)
+        problem = facts if stage is None else stage.prepared(facts)
+        free = problem.model.fit_intercept and not solver.penalizes_intercept
+        problem = replace(problem, penalty=self._penalty(int(free) + loss.n_extra))
+        self.preconditioner_ = None
+        theta, rest = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,
-            stages=[*whitening, *stages],
-            enforced=[*self._row_bounds(whitened), *enforced],
+            stages=[*([] if stage is None else [stage]), *stages, *self._last_stages()],
+            enforced=[*self._row_bounds("" if stage is None else stage.words), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
-            released=["coef_", "intercept_", *(["preconditioner_"] if whitened else []),
-                      *released])
-        rest = np.empty(0)
-        if loss.minimax:
-            theta, rest = theta[:model.dimension], theta[model.dimension:]
-        self.preconditioner_ = None
-        if whitened:
-            theta = whitening[0].matrix @ theta
-            self.preconditioner_ = whitening[0].matrix.astype(X.dtype)
+            released=["coef_", "intercept_", *released])
         theta = theta.astype(X.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()], rest
         return theta[:-1], theta[-1], rest
+
+    def _last_stages(self):
+        """Return the stages that follow the solver."""
+        return []
 
     def _auto_solver(self, problem):
         """Return the name of the solver that "auto" stands for."""
@@ -141,34 +137,35 @@ class LinearEstimator(DPEstimator):
         return PENALTIES[self.penalty](alpha=float(self.alpha), l1_ratio=float(self.l1_ratio),
                                        radius=self.radius, free_rows=free_rows)
 
-    def _whitens(self, X, problem, solver):
-        """Decide from public facts whether rows are whitened."""
-        if self.precondition == "auto":
-            return solver.whitens and whitening_pays(problem, sparse.issparse(X))
-        if not self.precondition:
-            return False
+    def _row_stage(self, X, problem, solver):
+        """Return what maps the rows in this fit, decided from public facts, or None."""
+        wanted, is_sparse = self.precondition, sparse.issparse(X)
+        if not wanted:
+            return None
+        stage = ROW_STAGES.get(wanted, Whitening)
+        if wanted == "auto":
+            pays = solver.whitens and stage.pays(problem, is_sparse)
+            return stage(problem.model, X.dtype) if pays else None
         if not solver.whitens:
-            raise ValueError("precondition=True: a solver that releases moments or moves inside a "
-                             "set has no use for it; leave precondition='auto', or use "
+            raise ValueError(f"precondition={wanted!r}: a solver that releases moments or moves "
+                             "inside a set has no use for it; leave precondition='auto', or use "
                              "solver='gd'.")
-        if sparse.issparse(X):
-            raise ValueError("precondition=True: a preconditioner makes rows dense; pass a dense "
-                             "X, or leave precondition='auto'.")
+        if is_sparse and not stage.takes_sparse:
+            raise ValueError(f"precondition={wanted!r}: a preconditioner makes rows dense; pass "
+                             "a dense X, or leave precondition='auto'.")
         if problem.delta == 0:
-            raise ValueError("precondition=True: the second moment gets Gaussian noise, which "
-                             "needs delta > 0; leave precondition='auto'.")
-        return True
+            raise ValueError(f"precondition={wanted!r}: what it releases gets Gaussian noise, "
+                             "which needs delta > 0; leave precondition='auto'.")
+        return stage(problem.model, X.dtype)
 
     def _row_model(self, n_features, n_outputs, fit_intercept):
         bound = None if self.data_norm_inf is None else float(self.data_norm_inf)
         return LinearModel(n_features, n_outputs, fit_intercept, float(self.data_norm), bound)
 
-    def _row_bounds(self, whitened):
+    def _row_bounds(self, more_words):
         """Yield what is enforced on every row of features."""
         more = ", then a constant 1 is appended" if self.fit_intercept else ""
-        if whitened:
-            more += "; then rows are mapped by the released preconditioner to norm at most 1"
-        yield from self._norm_bounds(more)
+        yield from self._norm_bounds(more + more_words)
         if self.data_norm_inf is not None:
             yield Enforced("data_norm_inf", float(self.data_norm_inf), "declared",
                            "entries of a scaled row of features; larger ones are clipped, in "

@@ -78,11 +78,8 @@ class DPLogisticRegression(LinearClassifier):
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
-    def _solve(self, problem, name, X, y, **settings):
-        tempering = Tempering(None if self.temperature == "auto" else bool(self.temperature))
-        theta = super()._solve(problem, name, X, y, finishing=[tempering], **settings)
-        self.temperature_ = tempering.temperature
-        return theta
+    def _last_stages(self):
+        return [Tempering(None if self.temperature == "auto" else bool(self.temperature))]
 
     def _binary_loss(self):
         return Logistic()

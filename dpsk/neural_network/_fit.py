@@ -60,19 +60,16 @@ class NetworkFit(DPEstimator):
                           epsilon=epsilon, delta=delta, weight_bound=weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         centring = Centring.wanted(self.precondition, problem, self.data_norm)
-        theta = self._solve(
+        self.center_ = None
+        theta, rest = self._solve(
             problem, name, X, y, weights=weights, stages=[*centring, *stages],
-            enforced=[*self._norm_bounds(), *enforced, *(stage.stated() for stage in centring)],
+            enforced=[*self._norm_bounds(), *enforced],
             public=["all parameters, and the network's random weights at the start",
                     "number of rows and of features, feature names, dtype and container",
                     *public],
-            released=["coefs_", "intercepts_", *(["center_"] if centring else []), *released])
-        self.center_ = None
-        if centring:
-            self.center_ = centring[0].center
-            theta = model.shifted(theta, self.center_)
+            released=["coefs_", "intercepts_", *released])
         self.coefs_, self.intercepts_ = model.unpacked(theta)
-        return theta[model.dimension:]
+        return rest
 
     def _raw_of_network(self, X, dtype, rows=lambda part: part):
         """Return raw predictions, shape (n,) or (n, n_outputs), of validated rows.

@@ -161,7 +161,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         loss, ratio = self._binary_loss(), self.positive_ratio
         if not loss.minimax:
             loss = self._ranking_logistic(*X.shape)
-        counting = Counting(codes, 2, lambda shares: self._auc_loss(shares[1]))
+        counting = Counting(codes, 2, lambda shares: self._auc_loss(shares[1]), "positive_ratio_",
+                            lambda shares: float(shares[1]))
         counts = loss.minimax and ratio is None
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
         if self._layer_sizes():
@@ -170,16 +171,14 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                    free_weights=sample_weight is not None, stages=[counting] if counts else [],
                    public=[labels_fact(classes, self.classes),
                            *self._weight_facts(sample_weight)],
-                   released=[*(["offset_"] if loss.minimax else []),
-                             *(["positive_ratio_"] if counts else [])])
+                   released=["offset_"] if loss.minimax else [])
         # What an earlier fit released is not what this certificate is of.
         for name in other:
             vars(self).pop(name, None)
         self.classes_ = classes
         self.offset_ = float(self._mean_unit() * rest[:2].mean()) if loss.minimax else 0.0
-        self.positive_ratio_ = None
-        if loss.minimax:
-            self.positive_ratio_ = float(counting.shares[1] if counts else ratio)
+        if not counts:
+            self.positive_ratio_ = None if ratio is None else float(ratio)
         return self
 
     @quietly

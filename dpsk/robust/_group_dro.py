@@ -141,18 +141,19 @@ class DPGroupDROClassifier(LinearScorer):
         weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
         labels, members, fact = self._encode_groups(groups, classes, codes)
         shares = public_shares(self.group_shares, labels)
-        counting = Counting(members, len(labels), self._group_loss)
+        counting = Counting(members, len(labels), self._group_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
             X, np.column_stack([codes, members]),
             self._group_loss(shares or _even(len(labels))), None, weights=weights,
             weight_bound=bound, free_weights=sample_weight is not None,
             stages=[counting] if shares is None else [],
             public=[labels_fact(classes, self.classes), fact, *self._weight_facts(sample_weight)],
-            released=["group_weights_", *(["group_shares_"] if shares is None else [])])
+            released=["group_weights_"])
         self.classes_, self.groups_ = classes, labels
         self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
         self.group_weights_ = rest
-        self.group_shares_ = np.array(shares or counting.shares)
+        if shares is not None:
+            self.group_shares_ = np.array(shares)
         return self
 
     def _group_loss(self, shares):

@@ -1,0 +1,86 @@
+"""What a stage is: a release beside the solver's own, and all that goes with it."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+__all__ = ["RowStage", "Stage"]
+
+
+class Stage(ABC):
+    """One vertical slice of a fit: when it applies, what it declares, releases and undoes.
+
+    A stage is made for one fit and dropped with it; `value` is what it leaves on the estimator.
+
+    Attributes
+    ----------
+    attribute : str or None
+        The fitted attribute that it sets. None: what it released shows in others.
+    comes_last : bool
+        Whether it follows the solver.
+    value : object
+        What the attribute holds; None before the release.
+    """
+
+    attribute: ClassVar[str | None] = None
+    comes_last: ClassVar[bool] = False
+    value = None
+
+    def applies(self, problem, given, solver):
+        """Return whether it is released in this fit, from public facts.
+
+        Parameters
+        ----------
+        problem : Problem
+        given, solver : Solver
+            As the caller set it up, and configured.
+        """
+        return True
+
+    @abstractmethod
+    def event(self, problem):
+        """Return what the release costs, an Event."""
+
+    def stated(self, problem):
+        """Return what the certificate states that it enforces, a list of Enforced."""
+        return []
+
+    @abstractmethod
+    def release(self, problem, *given):
+        """Release, and return what changes.
+
+        Before the solver: from ``(problem, rows, releases)`` to the problem and the rows that
+        the solver's oracle gets. After it: from ``(problem, oracle, theta)`` to theta.
+        """
+
+    def undo(self, model, theta):
+        """Return the parameters for rows as they came, from those for the rows it handed on."""
+        return theta
+
+
+class RowStage(Stage):
+    """A stage that maps the rows of a linear model, on its own row.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Of the rows as they are.
+    dtype : dtype
+        Of the fitted attribute.
+    """
+
+    #: What the certificate says of a row's norm beside its bound.
+    words: ClassVar[str] = ""
+    #: Whether it takes rows of a sparse matrix.
+    takes_sparse: ClassVar[bool] = False
+
+    def __init__(self, model, dtype):
+        self._model, self._dtype = model, dtype
+
+    @classmethod
+    @abstractmethod
+    def pays(cls, problem, is_sparse):
+        """Return whether it is on by default, from public facts."""
+
+    @abstractmethod
+    def prepared(self, problem):
+        """Return the problem of mapped rows as far as it is known before the release."""
