@@ -74,7 +74,8 @@ def discreetly(what, function, *args, **kwargs):
     Raises
     ------
     TypeError, AttributeError, OverflowError, ValueError
-        As `function` raised them, with a text free of data; ValueError for any other.
+        As `function` raised them, with a text free of data; ValueError for any other error, and
+        where the text is withheld.
     """
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
@@ -107,8 +108,9 @@ def _public_form(what, error):
     for head, end in _HEADS.items():
         if text.startswith(head):
             return kind, head + end.format(what=what)
-    return kind, (f"{what} could not be read ({type(error).__name__}); the details are withheld, "
-                  "as they may quote data. It must be an array of finite numbers, or of labels.")
+    return ValueError, (
+        f"{what} could not be read ({type(error).__name__}); the details are withheld, as they "
+        "may quote data. It must be an array of finite numbers, or of labels.")
 
 
 def without_warnings(function, *args, **kwargs):

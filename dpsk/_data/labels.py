@@ -43,7 +43,8 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
     declared = np.asarray(classes)
     # Not only once one of them occurs in a row.
     fractions = [label for label in np.ravel(declared).tolist()
-                 if isinstance(label, (float, np.floating)) and label != np.rint(label)]
+                 if isinstance(label, (float, np.floating))
+                 and not float(label).is_integer()]
     if fractions:
         raise ValueError(f"{parameter}={declared.tolist()!r}: labels are words or whole numbers, "
                          "as others stand for regression targets; number the classes, such as "

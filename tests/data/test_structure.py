@@ -26,8 +26,6 @@ def test_broken_matrices_are_refused_and_crash_nothing(part):
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (4, 6), (5, 1)])
 def test_whole_matrices_pass_and_stay_as_they_are(form, kind, shape):
     X = np.arange(float(np.prod(shape))).reshape(shape)
-    if form == "dia" and not X.size:
-        pytest.skip("SciPy converts no empty rows")
     rows = getattr(sp, f"{form}_{kind}")(X)
     check_structure("X", rows)
     np.testing.assert_array_equal(rows.toarray(), X)
@@ -56,7 +54,7 @@ def test_each_kind_of_damage_is_refused_in_words_that_name_the_argument(break_it
     if form == "bsr":
         X = X.tobsr((2, 2))
     break_it(X)
-    with pytest.raises(ValueError, match="^public_X could not be read: .*build it anew") as caught:
+    with pytest.raises(ValueError, match=r"public_X could not be read: .*build it") as caught:
         check_structure("public_X", X)
     assert "sesame" not in str(caught.value) and caught.value.__context__ is None
 
