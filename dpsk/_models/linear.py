@@ -174,7 +174,7 @@ class LinearModel:
         if scale is not None:
             curvatures *= scale
         if sparse.issparse(X):
-            out[:p, :p] += (X.T @ sparse.diags_array(curvatures) @ X).toarray()
+            out[:p, :p] += (X.T @ sparse.diags(curvatures) @ X).toarray()
         else:
             out[:p, :p] += X.T @ (X * curvatures[:, None])
 
