@@ -6,6 +6,7 @@ A new estimator, solver, loss or penalty is picked up here and meets every contr
 import inspect
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -135,10 +136,11 @@ def solver_problems(name):
     return [problem for problem in problems if is_met(name, problem)]
 
 
+@cache
 def documented_solvers(cls):
     """Return the names that an estimator's docstring offers for `solver`."""
     (offer,) = re.findall(r"^solver : \{(.*?)\}", inspect.getdoc(cls), re.MULTILINE | re.DOTALL)
-    return set(re.findall(r'"(\w+)"', offer)) - {"auto"}
+    return frozenset(re.findall(r'"(\w+)"', offer)) - {"auto"}
 
 
 def make_estimator(cls, solver, **params):
@@ -207,6 +209,7 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
     return X, np.clip(signal, low, high)
 
 
+@cache
 def pair_marks(cls, solver):
     """Return the marks of a pair: every run tries a part of them, `make audit` all.
 

@@ -5,7 +5,10 @@ from dataclasses import replace
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["configured_saddle"]
+__all__ = ["configured_differences", "configured_saddle"]
+
+#: Of n mu / sqrt(dimension): below it linear scores take shorter and fewer steps by differences.
+_QUIET = 80.0
 
 
 def configured_saddle(solver, problem):
@@ -33,11 +36,30 @@ def configured_saddle(solver, problem):
         max_iter=solver.max_iter or own["max_iter"])
 
 
+def configured_differences(solver, problem, work):
+    """Return `solver`, whose rounds take the work of `work` steps, with every None filled.
+
+    A quarter of the first step of `configured_saddle`, because the noise of a base stays in all
+    of its period, and its steps over `work` as rounds. For linear scores, with
+    ``k = min(1, n mu / (80 sqrt(parameters)))``, ``k**2`` times that step and ``k`` times those
+    rounds, at least 4: where rows are few, a direction of noise would be followed for long.
+    """
+    filled = configured_saddle(solver, problem)
+    k = min(1.0, _signal(problem) / _QUIET) if problem.model.is_linear else 1.0
+    return replace(
+        filled, max_iter=solver.max_iter or max(4, int(k * (filled.max_iter // work))),
+        learning_rate=solver.learning_rate or k**2 * filled.learning_rate / 4.0)
+
+
+def _signal(problem):
+    """Return n mu over the square root of the number of parameters."""
+    mu = gaussian_mu(problem.epsilon, problem.delta)
+    return problem.n_samples * mu / math.sqrt(problem.model.dimension)
+
+
 def _network_defaults(problem):
     """Return the loss's defaults for networks, with gain and max_iter of public numbers."""
-    mu = gaussian_mu(problem.epsilon, problem.delta)
-    signal = problem.n_samples * mu / math.sqrt(problem.model.dimension)
-    k = min(3.0, max(0.5, math.sqrt(signal / 25.0)))
+    k = min(3.0, max(0.5, math.sqrt(_signal(problem) / 25.0)))
     # Longer steps would overshoot, whatever the noise.
     gain = min(2.0 * k, 2.5 / problem.loss.mean_weight)
     return {**problem.loss.network_defaults, "gain": gain, "max_iter": round(300 * k)}

@@ -72,6 +72,19 @@ def test_configured_keeps_what_was_given(name):
         solver.clip_norm = 3.0
 
 
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_steps_by_differences_shorten_where_rows_are_few_and_nowhere_else(loss):
+    solver = SADDLE_SOLVERS["privatediff"]()
+    few, more, many, most = (solver.configured(problem_of(loss, n_samples=n))
+                             for n in (100, 300, 10_000, 10**7))
+    assert few.learning_rate < more.learning_rate < many.learning_rate == most.learning_rate
+    assert few.max_iter <= more.max_iter <= many.max_iter == most.max_iter
+    first = SADDLE_SOLVERS["sgda"]().configured(problem_of(loss, n_samples=100))
+    assert many.learning_rate == first.learning_rate / 4 and many.max_iter == first.max_iter // 5
+    networks = [solver.configured(problem_of(loss, "mlp", n)) for n in (2, 100)]
+    assert len({network.learning_rate for network in networks}) == 1
+
+
 @every_saddle_solver
 def test_nothing_that_is_released_first_changes_the_plan_or_the_clips(name):
     """Shares that were counted and moments that whiten come after noise is calibrated."""
@@ -120,7 +133,8 @@ def run(name, problem, **params):
     oracle = solver.oracle.open(problem, plan, solver.clip_bounds, Rows(X, targets), 2.0,
                                 stream, ledger)
     start = problem.start(lambda shape: standard_normal(stream, shape))
-    point = solver.minimize(oracle, problem.penalty, start).theta
+    with np.errstate(all="ignore"):  # as in a fit: single precision may raise a flag for nothing
+        point = solver.minimize(oracle, problem.penalty, start).theta
     assert np.all(np.isfinite(point))
     assert len(point) == len(start) + problem.loss.dual_set.size
     # Nothing is left: one answer more is refused.

@@ -111,12 +111,16 @@ def _blobs():
 
 @every_fit
 def test_classifiers_separate_blobs_of_two_hundred_rows_all_the_same(cls, solver):
-    """What the poor_score tag leaves out of scikit-learn's checks, over repeated fits."""
+    """What the poor_score tag leaves out of scikit-learn's checks, over repeated fits.
+
+    A sixth of the fits of "privatediff", the worst, are not above 0.83, so more than half of 31
+    are not with probability 1e-5.
+    """
     if not is_classifier(cls()):
         pytest.skip("a regressor")
     X, y = _blobs()
     scores = [build(cls, solver, random_state=NoiseSeed(seed)).fit(X, y).score(X, y)
-              for seed in range(15)]
+              for seed in range(31)]
     print(f"{cls.__name__} {solver}: {np.percentile(scores, [0, 10, 50])}")
     # With so few rows the curvature of a row takes much of the budget of a noisy objective.
     assert np.median(scores) > (0.5 if solver == "objective_perturbation" else 0.83)

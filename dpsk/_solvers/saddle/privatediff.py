@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dpsk._defaults.saddle import configured_saddle
+from dpsk._defaults.saddle import configured_differences
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import SaddleDifferenceOracle
 from dpsk._parameters import check_integer, check_real
@@ -35,8 +35,8 @@ class PrivateDiff(Solver):
     Parameters
     ----------
     max_iter : int or None
-        Rounds R. None: the steps of `configured_saddle` over ``4 inner_steps + 1``. See
-        there for the next four too; the first step is a quarter of what is said there.
+        Rounds R. None: the steps of `configured_saddle` over ``4 inner_steps + 1``, and fewer
+        where rows are few: see `configured_differences`, as for the next four.
     learning_rate : float or None
     clip_norm : float or None
     batch_size : int or None
@@ -81,13 +81,11 @@ class PrivateDiff(Solver):
                           remedy="an int >= 1") for name in ("period", "inner_steps"))
         ratio = check_real("solver_options: difference_ratio", self.difference_ratio, low=1e-3,
                            high=1e3, remedy="a number in [0.001, 1000]")
-        solver = configured_saddle(self, problem)
-        # Every round adds releases, and the noise of a base stays in all of its period.
-        rounds = self.max_iter or max(4, solver.max_iter // (4 * inner_steps + 1))
-        return replace(solver, max_iter=rounds, slopes=_checked_slopes(self.slopes),
-                       period=period, inner_steps=inner_steps, difference_ratio=ratio,
-                       dual_clip_norm=float(solver.dual_clip_norm),
-                       learning_rate=self.learning_rate or solver.learning_rate / 4.0)
+        # Every round adds releases.
+        solver = configured_differences(self, problem, work=4 * inner_steps + 1)
+        return replace(solver, slopes=_checked_slopes(self.slopes), period=period,
+                       inner_steps=inner_steps, difference_ratio=ratio,
+                       dual_clip_norm=float(solver.dual_clip_norm))
 
     def drawn(self, problem, draw_index):
         return draw_stop(self, problem, draw_index)
