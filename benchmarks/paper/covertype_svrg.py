@@ -26,7 +26,7 @@ from scipy.special import expit
 
 from dpsk import DPLogisticRegression
 from dpsk._oracle import DifferenceOracle, GradientOracle
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
@@ -199,7 +199,7 @@ def printed(table, alpha, epsilon, rng):
 
 def balanced(n, d, epsilon):
     """Return DP-GD's default number of steps for plain descent, from public numbers."""
-    return int(np.clip(round(5 * SMOOTHNESS * n * gdp.mu(epsilon, DELTA) / (2.8 * d**0.5)),
+    return int(np.clip(round(5 * SMOOTHNESS * n * gaussian_mu(epsilon, DELTA) / (2.8 * d**0.5)),
                        10, 2000))
 
 

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
 from dpsk._objective.losses import Logistic, Loss
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -185,7 +185,7 @@ def tight_std(case, epsilon, steps):
     distance = gradient_descent_sensitivity(
         lipschitz=case.slope, n_samples=len(case.X), step=1 / (case.smoothness + case.ridge),
         n_steps=steps, smoothness=case.smoothness, strong_convexity=case.ridge)
-    return distance / gdp.mu(epsilon, DELTA)
+    return distance / gaussian_mu(epsilon, DELTA)
 
 
 def trajectory(case, steps):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["configured_saddle"]
 
@@ -35,7 +35,7 @@ def configured_saddle(solver, problem):
 
 def _network_defaults(problem):
     """Return the loss's defaults for networks, with gain and max_iter of public numbers."""
-    mu = gdp.mu(problem.epsilon, problem.delta)
+    mu = gaussian_mu(problem.epsilon, problem.delta)
     signal = problem.n_samples * mu / math.sqrt(problem.model.dimension)
     k = min(3.0, max(0.5, math.sqrt(signal / 25.0)))
     # Longer steps would overshoot, whatever the noise.

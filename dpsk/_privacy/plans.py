@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from dpsk._privacy.batches import FullBatch, PoissonBatches
-from dpsk._privacy.bounded_range import bounded_range_mu
+from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated
 from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 

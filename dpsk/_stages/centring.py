@@ -6,8 +6,8 @@ import numpy as np
 
 from dpsk._models import LinearModel
 from dpsk._oracle import MeanOracle
-from dpsk._privacy import gdp
 from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 
 __all__ = ["Centring", "center_norm", "centring_pays", "mean_budget", "shrunk"]
@@ -71,7 +71,7 @@ class Centring:
 
 def mean_budget(problem):
     """Return the mu that the mean of the rows may cost."""
-    return float(np.sqrt(_SHARE)) * gdp.mu(problem.epsilon, problem.delta)
+    return float(np.sqrt(_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
 
 
 def center_norm(n_features, data_norm):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpsk._oracle import CountOracle
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 
 __all__ = ["Counting", "count_budget", "shares"]
@@ -50,7 +50,7 @@ class Counting:
 
 def count_budget(problem):
     """Return the mu that counts of groups may cost."""
-    return float(np.sqrt(_SHARE)) * gdp.mu(problem.epsilon, problem.delta)
+    return float(np.sqrt(_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
 
 
 def shares(counts, n_samples):

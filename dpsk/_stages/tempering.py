@@ -7,9 +7,9 @@ them, undoes most of that and leaves every decision as it was.
 
 import numpy as np
 
-from dpsk._privacy import gdp
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 
@@ -122,7 +122,7 @@ def tempering_plan():
 
 def tempering_multiplier(problem):
     """Return the noise multiplier with which all slopes cost their share of the budget."""
-    mu = np.sqrt(_SHARE) * gdp.mu(problem.epsilon, problem.delta)
+    mu = np.sqrt(_SHARE) * gaussian_mu(problem.epsilon, problem.delta)
     return float(2.0 * np.sqrt(len(_LOGS)) / mu)
 
 

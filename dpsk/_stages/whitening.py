@@ -6,7 +6,7 @@ import numpy as np
 
 from dpsk._models import Preconditioner
 from dpsk._oracle import MomentOracle, thresholded, whitening
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 
 __all__ = ["MOST_COLUMNS", "Whitening", "moment_budget", "whitening_floor", "whitening_pays"]
@@ -61,7 +61,7 @@ class Whitening:
 
 def moment_budget(problem):
     """Return the mu that the second moment may cost."""
-    return float(np.sqrt(_SHARE)) * gdp.mu(problem.epsilon, problem.delta)
+    return float(np.sqrt(_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
 
 
 def whitening_floor(noise_std, entries, loss, data_norm):
@@ -84,4 +84,4 @@ def whitening_pays(problem, is_sparse):
     penalised = penalty.smoothness > 0 or not penalty.is_smooth
     if is_sparse or penalised or columns > MOST_COLUMNS + 1 or problem.delta == 0:
         return False
-    return columns < problem.n_samples * gdp.mu(problem.epsilon, problem.delta)
+    return columns < problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)

@@ -11,7 +11,7 @@ from dpsk._models.mlp import ACTIVATIONS
 from dpsk._objective.losses import Logistic, RankingLogistic
 from dpsk._objective.saddle import AUCSquare
 from dpsk._parameters import check_choice, check_real
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
@@ -296,7 +296,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         epsilon, delta = self._budget(n_samples)
         if delta == 0 or self._layer_sizes():
             return Logistic()
-        signal = n_samples * gdp.mu(epsilon, delta) / (n_features + 1)
+        signal = n_samples * gaussian_mu(epsilon, delta) / (n_features + 1)
         return RankingLogistic(0.3 * float(np.clip(np.sqrt(signal / 50.0), 1.0, 2.0)))
 
     def _binary_loss(self):

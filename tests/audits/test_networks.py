@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor, _fit
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.registry import coefficients
 
@@ -39,7 +39,7 @@ def rows(sign):
 def test_fits_stay_under_the_claim_and_weak_noise_exceeds_it(solver, share, holds, noise_times):
     """Full batches are exactly mu-GDP. A sound fit fails with probability below 2e-7."""
     noise_times(share)
-    runs, mu = 800, gdp.mu(EPSILON, DELTA)
+    runs, mu = 800, gaussian_mu(EPSILON, DELTA)
     # The mean of one of the data sets.
     threshold = STEP * STEPS * CLIP / N
     hits = []

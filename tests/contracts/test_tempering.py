@@ -11,8 +11,8 @@ from dpsk import DPLogisticRegression, _fit
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel, ScaleModel
 from dpsk._oracle import GradientOracle, GridSums, RowSums
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, tally
-from dpsk._privacy.gdp import mu
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
 from dpsk._stages.tempering import best_factor, slope_clip, tempering_plan
@@ -154,7 +154,7 @@ def test_slopes_take_a_fiftieth_of_the_budget(ledgers):
     fits = [DPLogisticRegression(delta=1e-3, temperature=temperature, precondition=False).fit(X, y)
             for temperature in (True, False)]
     (slope, count), = (item for item in tally(ledgers[0].plan).items() if item[1] == 4)
-    assert count * slope.mu**2 == pytest.approx(0.02 * mu(1.0, 1e-3)**2)
+    assert count * slope.mu**2 == pytest.approx(0.02 * gaussian_mu(1.0, 1e-3)**2)
     ratio = fits[0].privacy_.noise_multiplier / fits[1].privacy_.noise_multiplier
     assert ratio == pytest.approx(0.98**-0.5, rel=1e-4)
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 from dpsk import DPPoissonRegressor
 from dpsk._models.linear import HEADROOM
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian, tally
 from dpsk._stages.whitening import moment_budget
 from tests.estimators.pairs import build
@@ -110,7 +110,7 @@ def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon,
     assert 0.98 * delta < certificate.delta_at(epsilon) <= delta
     counts = tally(certificate.event)
     gaussian = [event for event in counts if isinstance(event, Gaussian)]
-    mu = gdp.mu(epsilon, delta)
+    mu = gaussian_mu(epsilon, delta)
     budget = moment_budget(SimpleNamespace(epsilon=epsilon, delta=delta))
     assert 0.1 * mu**2 < budget**2 < 0.5 * mu**2
     assert any(event.mu == pytest.approx(budget, rel=1e-9) for event in gaussian)

@@ -7,8 +7,8 @@ import numpy as np
 
 from dpsk._models.linear import HEADROOM
 from dpsk._oracle import GradientOracle
-from dpsk._privacy import gdp
 from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver
@@ -95,7 +95,7 @@ class AcceleratedMirrorDescent(Solver):
 
 def _balanced_steps(problem, geometry, smoothness, clip_norm):
     """Return the T at which the bias ``8 beta B / T^2`` balances the noise."""
-    signal = problem.n_samples * gdp.mu(problem.epsilon, problem.delta)
+    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
     spread = clip_norm * geometry.width
     gain = geometry.step_gain * smoothness * np.sqrt(geometry.divergence)
     wanted = np.sqrt(gain * signal / spread)

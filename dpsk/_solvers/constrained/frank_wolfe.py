@@ -8,8 +8,7 @@ import numpy as np
 
 from dpsk._models.linear import HEADROOM
 from dpsk._oracle import SelectionOracle
-from dpsk._privacy import gdp
-from dpsk._privacy.bounded_range import bounded_range_epsilon
+from dpsk._privacy.closed_forms import bounded_range_epsilon, gaussian_mu
 from dpsk._privacy.plans import Selections
 from dpsk._solvers.base import Result, Solver
 
@@ -83,7 +82,7 @@ def _pure_is_cheaper(problem, steps):
     """Whether few choices at a share of epsilon each allow less noise than Gaussian ones."""
     if problem.delta == 0:
         return True
-    mu = gdp.mu(problem.epsilon, problem.delta)
+    mu = gaussian_mu(problem.epsilon, problem.delta)
     return problem.epsilon / steps >= bounded_range_epsilon(mu / math.sqrt(steps))
 
 
@@ -96,7 +95,7 @@ def _balanced_steps(problem, clip_norm):
     spread = clip_norm * np.log(2.0 * problem.model.dimension) / problem.n_samples
     ratio = curvature * problem.penalty.radius / spread
     if problem.delta > 0:
-        wanted = (0.7 * ratio * gdp.mu(problem.epsilon, problem.delta)) ** (2.0 / 3.0)
+        wanted = (0.7 * ratio * gaussian_mu(problem.epsilon, problem.delta)) ** (2.0 / 3.0)
     else:
         wanted = np.sqrt(ratio * problem.epsilon)
     return int(np.clip(round(float(wanted)), _FEWEST_STEPS, _MOST_STEPS))

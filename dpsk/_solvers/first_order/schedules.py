@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from dpsk._privacy import gdp
+from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["ITERATE", "check_schedule", "scheduled_steps"]
 
@@ -60,7 +60,7 @@ def scheduled_steps(schedule, problem, clip_norm, step, pl_constant):
     """
     smoothness, risk = 1.0 / step, problem.risk_at_zero
     # What the budget allows over what the noise of one gradient costs.
-    signal = problem.n_samples * gdp.mu(problem.epsilon, problem.delta) / (
+    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta) / (
         clip_norm * math.sqrt(problem.model.dimension))
     if schedule == "convex":
         steps = 5.0 / problem.model.radius * smoothness * signal / math.sqrt(8.0)
