@@ -50,6 +50,7 @@ def test_what_a_certificate_wrote_it_reads(event, epsilon):
     whole = certificate(Repeated(event, 2), epsilon)
     if whole.delta < 1:
         assert whole.verify() is whole
+        assert whole.delta_at(1e6) > 0 or event.pure_epsilon < math.inf
         assert Certificate.from_json(whole.to_json()) == whole
     else:
         with pytest.raises(ValueError, match=r"^delta=1\.0"):
@@ -91,6 +92,7 @@ def test_pure_epsilon_is_a_claim_of_delta_zero():
     (("event", "events", 0, "event", "noise_multiplier"), 1.4, "delta"),
     (("event", "events", 0, "count"), 101, "delta"),
     (("event", "events", 0, "count"), 100.0, "count"),
+    (("event", "events", 0, "count"), 10**400, "delta"),
     (("event", "events", 0, "event", "kind"), "Gaussian", "fields of Gaussian"),
     (("event", "events", 1, "kind"), "Noise", "kind"),
     (("event", "events", 1, "mu"), "0.1", "mu"),

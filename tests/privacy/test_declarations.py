@@ -147,7 +147,7 @@ def test_a_noisy_sum_costs_what_its_worst_pair_shows(z, epsilon):
     assert nine == pytest.approx(accountant.delta(NoisySums(ALL, 9)(z), epsilon), rel=1e-3)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", [0.2, 2.0])
 @pytest.mark.parametrize("rate, z", [(0.05, 0.7), (0.3, 2.0), (0.9, 1.0)])
 def test_a_sampled_sum_costs_what_its_worst_pair_shows(rate, z, epsilon):
     x, step = line(1 + 12 * z)
@@ -304,7 +304,7 @@ def test_no_term_of_its_pure_price_can_be_dropped(name, terms):
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_dominated_release_costs_the_mean_of_its_bound(offset, slope, count):
     """By quadrature over one Rayleigh variable, or over two."""
-    rho = np.linspace(0, 12, 200_001 if count == 1 else 2001)
+    rho = np.linspace(0, 12, 20_001 if count == 1 else 1201)
     weights = rho * np.exp(-rho**2 / 2) * (rho[1] - rho[0])
     loss = offset + slope * rho
     if count == 2:
