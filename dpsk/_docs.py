@@ -114,10 +114,14 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 privacy_ : Certificate
     The guarantee, and everything it rests on.
 |raises
+    Raises
+    ------
     ValueError
         For a parameter out of range, a solver whose needs are not met, or rows that are not
         finite; always before any noise is drawn.
 |raises_classes
+    Raises
+    ------
     ValueError
         For a parameter out of range, a solver whose needs are not met, labels outside
         `classes`, a single class when classes are inferred, more than two where two are all

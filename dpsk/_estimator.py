@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dpsk._data.source import Rows
+from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice
 from dpsk._privacy.certificate import Enforced
@@ -53,6 +54,18 @@ class DPEstimator(BaseEstimator):
 
     def _check_combination(self):
         """Raise a ValueError where parameters that are right by themselves do not go together."""
+
+    def _weight_dtype(self, X):
+        """Return the dtype of weights beside validated rows."""
+        return X.dtype
+
+    def _check_weights(self, sample_weight, X):
+        """Return sample weights as an array, or None."""
+        return check_weights(sample_weight, X, self._weight_dtype(X))
+
+    def _weight_facts(self, sample_weight):
+        """Return what is taken as public about the weights."""
+        return [] if sample_weight is None else ["that some sample weight is not zero"]
 
     def _norm_bounds(self, more=""):
         """Return what is enforced on the norm of every row, if anything is; `more` follows."""

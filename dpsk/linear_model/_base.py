@@ -9,7 +9,6 @@ from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpsk._data.errors import discreetly
-from dpsk._data.weights import check_weights
 from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
@@ -73,14 +72,6 @@ class LinearEstimator(DPEstimator):
                               dtype=like.dtype, accept_sparse="csr", reset=False,
                               **self._target_checks)
         return _without_duplicates(X), y
-
-    def _check_weights(self, sample_weight, X):
-        """Return sample weights as an array of the rows' dtype, or None."""
-        return check_weights(sample_weight, X, X.dtype)
-
-    def _weight_facts(self, sample_weight):
-        """Return what is taken as public about the weights."""
-        return [] if sample_weight is None else ["that some sample weight is not zero"]
 
     def _fit_linear(self, X, y, loss, n_outputs, **settings):
         """Return the coefficients and the intercept of `_fit_with_rest`."""

@@ -5,8 +5,6 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.labels import labels_fact
-from dpsk._data.weights import class_weighted
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic, RankingLogistic
 from dpsk._objective.saddle import AUCSquare
@@ -79,8 +77,6 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises_classes)s
 
     Notes
@@ -153,10 +149,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         self : object
         """
         self._check_params()
-        X, y = self._check_rows(X, y)
-        weights = self._check_weights(sample_weight, X)
-        classes, codes = self._encode_two(y)
-        weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
+        X, classes, codes, settings = self._labelled(X, y, sample_weight)
         loss, ratio = self._binary_loss(), self.positive_ratio
         if not loss.minimax:
             loss = self._ranking_logistic(*X.shape)
@@ -165,10 +158,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
         if self._layer_sizes():
             fit, other = self._fit_network, ("coef_", "intercept_")
-        rest = fit(X, codes.astype(np.int8), loss, weights=weights, weight_bound=bound,
-                   free_weights=sample_weight is not None, stages=[counting] if counts else [],
-                   public=[labels_fact(classes, self.classes),
-                           *self._weight_facts(sample_weight)],
+        rest = fit(X, codes.astype(np.int8), loss, stages=[counting] if counts else [], **settings,
                    released=[*(["offset_"] if loss.minimax else []),
                              *(["positive_ratio_"] if counts else [])])
         # What an earlier fit released is not what this certificate is of.
