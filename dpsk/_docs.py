@@ -52,7 +52,7 @@ precondition|network : {"auto", True, False}
     them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
     length of a row of features of size 1. "auto": where its noise is small beside that.
 hidden_layer_sizes : int or sequence of int
-    Numbers of units of the hidden layers; ``()`` for none.
+    Numbers of units of the hidden layers; ``()`` for none of them.
 activation : {"relu", "tanh"}
     Of the hidden layers.
 max_iter, learning_rate, batch_size, clip_norm : number or None

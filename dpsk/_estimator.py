@@ -28,7 +28,6 @@ class DPEstimator(BaseEstimator):
 
     #: The solvers by name.
     _solvers: ClassVar[dict] = SOLVERS
-
     #: The `data_norm` that stands where the user gives none.
     _default_norm: ClassVar[float | None] = 1.0
     #: What each parameter must be, by name.
@@ -46,9 +45,10 @@ class DPEstimator(BaseEstimator):
 
     def _check_params(self):
         """Check every parameter, then all of them together, before any row is looked at."""
-        for name, value in self.get_params(deep=False).items():
-            if name in self._constraints:
-                self._constraints[name](name, value)
+        # Also what a subclass with a signature of its own leaves out of it.
+        for name, check in self._constraints.items():
+            if hasattr(self, name):
+                check(name, getattr(self, name))
         check_choice("solver", self.solver, ["auto", *self._solvers])
         self._check_combination()
 
@@ -85,9 +85,10 @@ class DPEstimator(BaseEstimator):
         """Return the solver with this estimator's parameters, None where not given."""
         cls = self._solvers[name]
         # Grids made with NumPy hold its scalars, which events and plans do not take.
+        given = {key: getattr(self, key)
+                 for key in ("max_iter", "learning_rate", "batch_size", "clip_norm")}
         given = {key: value.item() if isinstance(value, np.generic) else value
-                 for key, value in self.get_params(deep=False).items()
-                 if key in ("max_iter", "learning_rate", "clip_norm", "batch_size")}
+                 for key, value in given.items()}
         for key in cls.ignores:
             if given.pop(key) is not None:
                 raise ValueError(f"{key}={getattr(self, key)!r}: solver={name!r} has no use for "

@@ -45,9 +45,9 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Public share of the second class, for ``loss="auc"``. None: a hundredth of the budget
         goes to a noisy count.
     %(hidden_layer_sizes)s
-        None make a linear score.
+        The score is then linear.
     %(activation)s %(alpha)s
-        On the coefficients, or on the weights of a network.
+        It is on the coefficients, or on the weights of a network.
     %(penalty)s
         Sets are for linear scores.
     %(l1_ratio)s %(radius)s
