@@ -52,7 +52,7 @@ precondition|network : {"auto", True, False}
     them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
     length of a row of features of size 1. "auto": where its noise is small beside that.
 hidden_layer_sizes : int or sequence of int
-    Numbers of units of the hidden layers; ``()`` for none.
+    Numbers of units of the hidden layers; ``()`` for none of them.
 activation : {"relu", "tanh"}
     Of the hidden layers.
 max_iter, learning_rate, batch_size, clip_norm : number or None
@@ -114,10 +114,14 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 privacy_ : Certificate
     The guarantee, and everything it rests on.
 |raises
+    Raises
+    ------
     ValueError
         For a parameter out of range, a solver whose needs are not met, or rows that are not
         finite; always before any noise is drawn.
 |raises_classes
+    Raises
+    ------
     ValueError
         For a parameter out of range, a solver whose needs are not met, labels outside
         `classes`, a single class when classes are inferred, more than two where two are all

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dpsk._data.source import Rows
+from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice
 from dpsk._privacy.certificate import Enforced
@@ -28,7 +29,6 @@ class DPEstimator(BaseEstimator):
 
     #: The solvers by name.
     _solvers: ClassVar[dict] = SOLVERS
-
     #: The `data_norm` that stands where the user gives none.
     _default_norm: ClassVar[float | None] = 1.0
     #: What each parameter must be, by name.
@@ -51,14 +51,27 @@ class DPEstimator(BaseEstimator):
 
     def _check_params(self):
         """Check every parameter, then all of them together, before any row is looked at."""
-        for name, value in self.get_params(deep=False).items():
-            if name in self._constraints:
-                self._constraints[name](name, value)
+        # Also what a subclass with a signature of its own leaves out of it.
+        for name, check in self._constraints.items():
+            if hasattr(self, name):
+                check(name, getattr(self, name))
         check_choice("solver", self.solver, ["auto", *self._solvers])
         self._check_combination()
 
     def _check_combination(self):
         """Raise a ValueError where parameters that are right by themselves do not go together."""
+
+    def _weight_dtype(self, X):
+        """Return the dtype of weights beside validated rows."""
+        return X.dtype
+
+    def _check_weights(self, sample_weight, X):
+        """Return sample weights as an array, or None."""
+        return check_weights(sample_weight, X, self._weight_dtype(X))
+
+    def _weight_facts(self, sample_weight):
+        """Return what is taken as public about the weights."""
+        return [] if sample_weight is None else ["that some sample weight is not zero"]
 
     def _norm_bounds(self, more=""):
         """Return what is enforced on the norm of every row, if anything is; `more` follows."""
@@ -78,9 +91,10 @@ class DPEstimator(BaseEstimator):
         """Return the solver with this estimator's parameters, None where not given."""
         cls = self._solvers[name]
         # Grids made with NumPy hold its scalars, which events and plans do not take.
+        given = {key: getattr(self, key)
+                 for key in ("max_iter", "learning_rate", "batch_size", "clip_norm")}
         given = {key: value.item() if isinstance(value, np.generic) else value
-                 for key, value in self.get_params(deep=False).items()
-                 if key in ("max_iter", "learning_rate", "clip_norm", "batch_size")}
+                 for key, value in given.items()}
         for key in cls.ignores:
             if given.pop(key) is not None:
                 raise ValueError(f"{key}={getattr(self, key)!r}: solver={name!r} has no use for "

@@ -15,7 +15,6 @@ from dpsk._data.validation import (
     check_public_rows,
     check_rows,
 )
-from dpsk._data.weights import check_weights
 from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, Preconditioner
@@ -67,14 +66,6 @@ class LinearEstimator(DPEstimator):
         """Validate public rows and targets as the training rows, in the dtype of `like`."""
         return check_public_rows(self, X, y, dtype=like.dtype, accept_sparse="csr",
                                  **self._target_checks)
-
-    def _check_weights(self, sample_weight, X):
-        """Return sample weights as an array of the rows' dtype, or None."""
-        return check_weights(sample_weight, X, X.dtype)
-
-    def _weight_facts(self, sample_weight):
-        """Return what is taken as public about the weights."""
-        return [] if sample_weight is None else ["that some sample weight is not zero"]
 
     def _fit_linear(self, X, y, loss, n_outputs, **settings):
         """Return the coefficients and the intercept of `_fit_with_rest`."""

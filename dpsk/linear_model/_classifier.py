@@ -5,8 +5,7 @@ from abc import abstractmethod
 import numpy as np
 
 from dpsk._data.errors import quietly
-from dpsk._data.labels import encode_labels, labels_fact
-from dpsk._data.weights import class_weighted
+from dpsk._data.labels import encode_labels
 from dpsk._docs import documented
 from dpsk._objective.requirements import SCALAR_PREDICTION
 from dpsk.linear_model._scorer import LinearScorer
@@ -17,6 +16,8 @@ __all__ = ["LinearClassifier"]
 @documented
 class LinearClassifier(LinearScorer):
     """Base of classifiers whose loss is one of two classes, and of several where there is one."""
+
+    _takes_several = True
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -53,11 +54,8 @@ class LinearClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        X, y = self._check_rows(X, y)
-        weights = self._check_weights(sample_weight, X)
+        X, classes, codes, settings = self._labelled(X, y, sample_weight)
         holdout = self._check_public_rows(public_X, public_y, X)
-        classes, codes = encode_labels(y, self.classes, type(self).__name__)
-        weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
         if len(classes) == 2:
             loss, n_outputs = self._binary_loss(), None
             targets = self._binary_targets(codes)
@@ -69,11 +67,8 @@ class LinearClassifier(LinearScorer):
         del codes
         if holdout is not None:
             holdout = holdout[0], self._public_targets(holdout[1], classes, X.dtype)
-        coef, intercept = self._fit_linear(
-            X, targets, loss, n_outputs, weights=weights, weight_bound=bound,
-            free_weights=sample_weight is not None, holdout=holdout,
-            public=[labels_fact(classes, self.classes),
-                    *self._weight_facts(sample_weight)])
+        coef, intercept = self._fit_linear(X, targets, loss, n_outputs, holdout=holdout,
+                                           **settings)
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef.T)
         self.intercept_ = np.atleast_1d(intercept)

@@ -37,8 +37,6 @@ class DPHuberRegressor(LinearRegressor):
     %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises)s
 
     Notes

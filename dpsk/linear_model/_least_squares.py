@@ -47,8 +47,6 @@ class DPLinearRegression(LeastSquares):
     %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises)s
 
     Notes
@@ -103,8 +101,6 @@ class DPRidge(LeastSquares):
     %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises)s
 
     Notes

@@ -1,8 +1,7 @@
 """Logistic regression with differential privacy."""
 
-from dpsk._data.errors import quietly
 from dpsk._docs import documented
-from dpsk._models.scores import log_probabilities, probabilities
+from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._stages import Tempering
 from dpsk.linear_model._classifier import LinearClassifier
@@ -11,7 +10,7 @@ __all__ = ["DPLogisticRegression"]
 
 
 @documented
-class DPLogisticRegression(LinearClassifier):
+class DPLogisticRegression(Probabilities, LinearClassifier):
     r"""Logistic regression trained with differential privacy.
 
     Minimises, under noise,
@@ -44,8 +43,6 @@ class DPLogisticRegression(LinearClassifier):
         What scores were divided by, released. None where no share of the budget went to it.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises_classes)s
 
     Notes
@@ -89,31 +86,3 @@ class DPLogisticRegression(LinearClassifier):
 
     def _several_loss(self, n_classes):
         return Multinomial()
-
-    @quietly
-    def predict_proba(self, X):
-        """Return class probabilities of samples, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
-        """
-        return probabilities(self.decision_function(X))
-
-    @quietly
-    def predict_log_proba(self, X):
-        """Return the logarithm of the class probabilities of samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n, n_classes)
-        """
-        return log_probabilities(self.decision_function(X))

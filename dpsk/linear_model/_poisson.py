@@ -40,8 +40,6 @@ class DPPoissonRegressor(LinearRegressor):
     %(preconditioner_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises)s
 
     Notes

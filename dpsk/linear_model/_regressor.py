@@ -3,39 +3,24 @@
 from abc import abstractmethod
 from typing import ClassVar
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
-from dpsk._data.errors import discreetly, quietly
-from dpsk._data.targets import check_target_bounds
+from dpsk._data.errors import quietly
 from dpsk._docs import documented
-from dpsk._privacy.certificate import Enforced
+from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]
 
 
 @documented
-class LinearRegressor(RegressorMixin, LinearEstimator):
+class LinearRegressor(BoundedRegressor, LinearEstimator):
     """Base of regressors on targets clipped to public bounds.
 
     Targets are mapped to a fixed interval before the fit and coefficients mapped back, so that
     losses and defaults do not depend on the unit of the target.
     """
 
-    _target_checks: ClassVar[dict] = {"y_numeric": True}
-    #: The bounds that stand where the user gives none.
-    _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
     _keeps_length = True
-    _constraints: ClassVar[dict] = {
-        **LinearEstimator._constraints,
-        "target_bounds": lambda name, value: check_target_bounds(value, (-1.0, 1.0))}
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # 200 rows of ten features allow no more at epsilon=1.
-        tags.regressor_tags.poor_score = True
-        return tags
+    _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **BOUNDED_TARGETS}
 
     @abstractmethod
     def _loss(self):
@@ -56,18 +41,17 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self : object
         """
         self._check_params()
-        loss = self._loss()
-        low, high = map(float, self.target_bounds)
+        low, high = self._bounds()
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
-        y = self._targets("y", y, low, high, X.dtype)
+        y = self._targets("y", y, X.dtype)
         holdout = self._check_public_rows(public_X, public_y, X)
         if holdout is not None:
-            holdout = holdout[0], self._targets("public_y", holdout[1], low, high, X.dtype)
+            holdout = holdout[0], self._targets("public_y", holdout[1], X.dtype)
         coef, intercept = self._fit_linear(
-            X, y, loss, None, weights=weights, holdout=holdout,
+            X, y, self._loss(), None, weights=weights, holdout=holdout,
             free_weights=weights is not None,
-            enforced=[self._target_bound(low, high)], public=self._weight_facts(sample_weight))
+            enforced=[self._target_bound()], public=self._weight_facts(sample_weight))
         self.coef_, intercept, offset = self._unmapped(coef, intercept, low, high)
         # After a preconditioner's normalisation the offset must be added apart.
         apart = self.preconditioner_ is not None
@@ -75,10 +59,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self.offset_ = offset if apart else 0.0
         return self
 
-    def _targets(self, what, y, low, high, dtype):
+    def _targets(self, what, y, dtype):
         """Return targets clipped to the bounds, and mapped."""
-        y = np.clip(discreetly(what, np.asarray, y, np.float64), low, high)
-        return self._mapped(y, low, high).astype(dtype, copy=False)
+        return self._mapped(self._clipped(what, y), *self._bounds()).astype(dtype, copy=False)
 
     def _mapped(self, y, low, high):
         """Return targets mapped from the bounds to [-1, 1]."""
@@ -102,9 +85,3 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         targets : ndarray of shape (n,)
         """
         return self._predict_raw(X) + self.offset_
-
-    def _target_bound(self, low, high):
-        default = (low, high) == self._default_bounds
-        return Enforced("target_bounds", [low, high],
-                        "default, not declared" if default else "declared",
-                        "targets outside are clipped")

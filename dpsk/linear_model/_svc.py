@@ -38,8 +38,6 @@ class DPLinearSVC(LinearClassifier):
     %(coef__classes)s %(intercept__classes)s %(preconditioner_)s %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises_classes)s
 
     Notes

@@ -39,6 +39,9 @@ class NetworkEstimator(NetworkFit):
         self._fit_network(X, y, loss, n_outputs, **settings)
         self.n_layers_, self.n_outputs_ = len(self.coefs_) + 1, n_outputs or 1
 
+    def _weight_dtype(self, X):
+        return np.float64
+
     def _auto_solver(self, problem):
         return "sgd"
 

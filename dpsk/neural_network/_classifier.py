@@ -1,15 +1,10 @@
 """Classification by a multilayer perceptron with differential privacy."""
 
-from typing import ClassVar
-
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from dpsk._data.errors import quietly
-from dpsk._data.labels import encode_labels, labels_fact
-from dpsk._data.weights import check_weights, class_weighted
 from dpsk._docs import documented
-from dpsk._models.scores import best_class, log_probabilities, probabilities
+from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk.neural_network._base import NetworkEstimator
 
@@ -17,7 +12,7 @@ __all__ = ["DPMLPClassifier"]
 
 
 @documented
-class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
+class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     r"""Multilayer perceptron classifier trained with differential privacy.
 
     Minimises, under noise,
@@ -42,8 +37,6 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
     %(classes_)s %(n_layers_)s %(n_outputs_)s %(out_activation_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises_classes)s
 
     Notes
@@ -76,20 +69,12 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
     8.0
     """
 
-    _target_checks: ClassVar[dict] = {}
-
     def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(128,), activation="relu",
                  alpha=0.0, solver="auto", precondition="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
                  class_weight=None, classes=None, solver_options=None, random_state=None,
                  verbose=0):
         self._store(locals())
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # A few hundred rows at epsilon=1 do not train thousands of weights.
-        tags.classifier_tags.poor_score = True
-        return tags
 
     @quietly
     def fit(self, X, y, sample_weight=None):
@@ -104,72 +89,10 @@ class DPMLPClassifier(ClassifierMixin, NetworkEstimator):
         self : object
         """
         self._check_params()
-        X, y = self._check_rows(X, y)
-        weights = check_weights(sample_weight, X, np.float64)
-        classes, codes = encode_labels(y, self.classes, type(self).__name__)
-        weights, bound = class_weighted(weights, self.class_weight, classes, codes, np.float64)
+        X, classes, codes, settings = self._labelled(X, y, sample_weight)
         several = len(classes) > 2
-        given = [] if sample_weight is None else ["that some sample weight is not zero"]
-        self._fit_layers(
-            X, codes.astype(np.min_scalar_type(-len(classes))),
-            Multinomial() if several else Logistic(), len(classes) if several else None,
-            weights=weights, weight_bound=bound if sample_weight is None else np.inf,
-            public=[labels_fact(classes, self.classes), *given])
+        self._fit_layers(X, codes.astype(np.min_scalar_type(-len(classes))),
+                         Multinomial() if several else Logistic(),
+                         len(classes) if several else None, **settings)
         self.classes_, self.out_activation_ = classes, "softmax" if several else "logistic"
         return self
-
-    def decision_function(self, X):
-        """Return raw predictions of samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
-        """
-        return self._predict_raw(X)
-
-    def predict(self, X):
-        """Return the most probable class of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
-        # First, as it says so where nothing was fitted.
-        codes = best_class(self.decision_function(X))
-        return self.classes_[codes]
-
-    @quietly
-    def predict_proba(self, X):
-        """Return class probabilities of samples, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
-        """
-        return probabilities(self.decision_function(X))
-
-    @quietly
-    def predict_log_proba(self, X):
-        """Return the logarithm of the class probabilities of samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n, n_classes)
-        """
-        return log_probabilities(self.decision_function(X))

@@ -34,7 +34,7 @@ class NetworkFit(DPEstimator):
         return MLP(n_features, hidden, n_outputs, self.activation)
 
     def _fit_network(self, X, y, loss, n_outputs=None, *, weights=None, weight_bound=1.0,
-                     stages=(), enforced=(), public=(), released=()):
+                     free_weights=False, stages=(), enforced=(), public=(), released=()):
         """Set `coefs_`, `intercepts_` and `center_`; return what follows the layers in theta.
 
         Parameters
@@ -46,7 +46,8 @@ class NetworkFit(DPEstimator):
         n_outputs : int or None
         weights : ndarray of shape (n,) or None
         weight_bound : float
-            inf where nothing bounds the weights.
+        free_weights : bool
+            Whether weights may exceed the bound.
         stages : sequence of Counting
         enforced : list of Enforced
         public, released : list of str
@@ -57,7 +58,8 @@ class NetworkFit(DPEstimator):
         model = self._network(n_features, self._layer_sizes(), n_outputs)
         problem = Problem(n_samples=n_samples, model=model, loss=loss,
                           penalty=self._penalty(model.n_biases + loss.n_extra),
-                          epsilon=epsilon, delta=delta, weight_bound=weight_bound)
+                          epsilon=epsilon, delta=delta,
+                          weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         centring = Centring.wanted(self.precondition, problem, self.data_norm)
         self.center_ = None

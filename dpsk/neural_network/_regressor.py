@@ -3,24 +3,19 @@
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
-from dpsk._data.errors import discreetly, quietly
-from dpsk._data.targets import check_target_bounds
-from dpsk._data.weights import check_weights
+from dpsk._data.errors import quietly
 from dpsk._docs import documented
+from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Huber, Squared
 from dpsk._parameters import choice
-from dpsk._privacy.certificate import Enforced
 from dpsk.neural_network._base import NetworkEstimator
 
 __all__ = ["DPMLPRegressor"]
 
-_DEFAULT_BOUNDS = (-1.0, 1.0)
-
 
 @documented
-class DPMLPRegressor(RegressorMixin, NetworkEstimator):
+class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     r"""Multilayer perceptron regressor trained with differential privacy.
 
     Minimises, under noise,
@@ -53,8 +48,6 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
     %(n_layers_)s %(n_outputs_)s %(out_activation_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises)s
 
     Notes
@@ -80,10 +73,8 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
     True
     """
 
-    _target_checks: ClassVar[dict] = {"y_numeric": True}
-    _constraints: ClassVar[dict] = {
-        **NetworkEstimator._constraints, "loss": choice("squared_error", "huber"),
-        "target_bounds": lambda name, value: check_target_bounds(value, _DEFAULT_BOUNDS)}
+    _constraints: ClassVar[dict] = {**NetworkEstimator._constraints, **BOUNDED_TARGETS,
+                                    "loss": choice("squared_error", "huber")}
 
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
                  hidden_layer_sizes=(128,), activation="relu", loss="squared_error",
@@ -91,12 +82,6 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # A few hundred rows at epsilon=1 do not train thousands of weights.
-        tags.regressor_tags.poor_score = True
-        return tags
 
     @quietly
     def fit(self, X, y, sample_weight=None):
@@ -111,19 +96,14 @@ class DPMLPRegressor(RegressorMixin, NetworkEstimator):
         self : object
         """
         self._check_params()
-        loss = self._loss()
-        low, high = map(float, self.target_bounds)
         X, y = self._check_rows(X, y)
-        weights = check_weights(sample_weight, X, np.float64)
+        weights = self._check_weights(sample_weight, X)
+        low, high = self._bounds()
         offset, scale = 0.5 * (low + high), 0.5 * (high - low)
-        y = (np.clip(discreetly("y", np.asarray, y, np.float64), low, high) - offset) / scale
-        given = [] if sample_weight is None else ["that some sample weight is not zero"]
-        origin = "default, not declared" if (low, high) == _DEFAULT_BOUNDS else "declared"
-        self._fit_layers(
-            X, y.astype(np.float32), loss, None, weights=weights,
-            weight_bound=1.0 if sample_weight is None else np.inf, public=given,
-            enforced=[Enforced("target_bounds", [low, high], origin,
-                               "targets outside are clipped")])
+        y = (self._clipped("y", y) - offset) / scale
+        self._fit_layers(X, y.astype(np.float32), self._loss(), None, weights=weights,
+                         free_weights=weights is not None, enforced=[self._target_bound()],
+                         public=self._weight_facts(sample_weight))
         self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"
         return self
 

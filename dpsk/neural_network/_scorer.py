@@ -36,13 +36,12 @@ class NetworkScorer(NetworkFit, LinearEstimator):
             raise ValueError(f"data_norm_inf={self.data_norm_inf!r}: a bound for linear scores; "
                              "leave data_norm_inf=None, or use hidden_layer_sizes=().")
 
-    def _fit_network(self, X, codes, loss, *, weight_bound=1.0, free_weights=False, **settings):
+    def _fit_network(self, X, codes, loss, **settings):
         """Set the layers and `center_`; return the rest of the solution."""
         if not isinstance(X, np.ndarray):
             raise ValueError("hidden_layer_sizes: a network takes dense rows and no sparse ones; "
                              "pass a dense X, or use hidden_layer_sizes=().")
-        rest = super()._fit_network(self._bounded(X), codes, loss, **settings,
-                                    weight_bound=np.inf if free_weights else weight_bound)
+        rest = super()._fit_network(self._bounded(X), codes, loss, **settings)
         self.preconditioner_ = None
         return rest
 

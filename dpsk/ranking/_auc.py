@@ -6,8 +6,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._data.labels import labels_fact
-from dpsk._data.weights import class_weighted
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic, RankingLogistic
 from dpsk._objective.saddle import AUCSquare
@@ -48,9 +46,9 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Public share of the second class, for ``loss="auc"``. None: a hundredth of the budget
         goes to a noisy count.
     %(hidden_layer_sizes)s
-        None make a linear score.
+        The score is then linear.
     %(activation)s %(alpha)s
-        On the coefficients, or on the weights of a network.
+        It is on the coefficients, or on the weights of a network.
     %(penalty)s
         Sets are for linear scores.
     %(l1_ratio)s %(radius)s
@@ -80,8 +78,6 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises_classes)s
 
     Notes
@@ -154,10 +150,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         self : object
         """
         self._check_params()
-        X, y = self._check_rows(X, y)
-        weights = self._check_weights(sample_weight, X)
-        classes, codes = self._encode_two(y)
-        weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
+        X, classes, codes, settings = self._labelled(X, y, sample_weight)
         loss, ratio = self._binary_loss(), self.positive_ratio
         if not loss.minimax:
             loss = self._ranking_logistic(*X.shape)
@@ -167,10 +160,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
         if self._layer_sizes():
             fit, other = self._fit_network, ("coef_", "intercept_")
-        rest = fit(X, codes.astype(np.int8), loss, weights=weights, weight_bound=bound,
-                   free_weights=sample_weight is not None, stages=[counting] if counts else [],
-                   public=[labels_fact(classes, self.classes),
-                           *self._weight_facts(sample_weight)],
+        rest = fit(X, codes.astype(np.int8), loss, stages=[counting] if counts else [], **settings,
                    released=["offset_"] if loss.minimax else [])
         # What an earlier fit released is not what this certificate is of.
         for name in other:

@@ -6,7 +6,6 @@ import numpy as np
 
 from dpsk._data.errors import quietly
 from dpsk._data.labels import labels_fact
-from dpsk._data.weights import class_weighted
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
@@ -66,8 +65,6 @@ class DPGroupDROClassifier(LinearScorer):
     %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
     %(raises_classes)s
 
     Notes
@@ -135,19 +132,15 @@ class DPGroupDROClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        X, y = self._check_rows(X, y)
-        weights = self._check_weights(sample_weight, X)
-        classes, codes = self._encode_two(y)
-        weights, bound = class_weighted(weights, self.class_weight, classes, codes, X.dtype)
+        X, classes, codes, settings = self._labelled(X, y, sample_weight)
         labels, members, fact = self._encode_groups(groups, classes, codes)
         shares = public_shares(self.group_shares, labels)
         counting = Counting(members, len(labels), self._group_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
             X, np.column_stack([codes, members]),
-            self._group_loss(shares or _even(len(labels))), None, weights=weights,
-            weight_bound=bound, free_weights=sample_weight is not None,
+            self._group_loss(shares or _even(len(labels))), None,
             stages=[counting] if shares is None else [],
-            public=[labels_fact(classes, self.classes), fact, *self._weight_facts(sample_weight)],
+            **{**settings, "public": [*settings["public"], fact]},
             released=["group_weights_"])
         self.classes_, self.groups_ = classes, labels
         self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)

@@ -208,6 +208,11 @@ def test_a_subclass_may_have_a_signature_of_its_own(cls):
     model = clone(Narrow(2.0, note="mine", max_iter=3))
     assert model.get_params() == {"epsilon": 2.0, "note": "mine", "max_iter": 3}
     assert model.solver == cls().solver
+    X, y = training_rows(cls())
+    assert model.set_params(max_iter=None).fit(X, y).privacy_.epsilon == 2.0
+    model.delta = 1.5
+    with pytest.raises(ValueError, match=r"delta=1\.5: must be"):
+        model.fit(X, y)
 
 
 @every_fit

@@ -1,0 +1,137 @@
+"""What classifiers share, and what regressors share, whatever trains them."""
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from dpsk._data.errors import discreetly, quietly
+from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.targets import check_target_bounds
+from dpsk._data.weights import class_weighted
+from dpsk._models.scores import best_class, log_probabilities, probabilities
+from dpsk._privacy.certificate import Enforced
+
+__all__ = ["BOUNDED_TARGETS", "BoundedRegressor", "Probabilities", "ScoreClassifier"]
+
+#: The constraint that regressors add.
+BOUNDED_TARGETS = {
+    "target_bounds": lambda name, value: check_target_bounds(value, (-1.0, 1.0))}
+
+
+class ScoreClassifier(ClassifierMixin):
+    """Mixin of classifiers by the scores that `_predict_raw` returns."""
+
+    _target_checks: ClassVar[dict] = {}
+    #: Whether there may be more than two classes.
+    _takes_several: ClassVar[bool] = True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # At epsilon=1 a few hundred rows train no network, and 50 no linear score.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _labelled(self, X, y, sample_weight):
+        """Return validated rows, the classes, the index of every label, and how to fit them."""
+        X, y = self._check_rows(X, y)
+        weights = self._check_weights(sample_weight, X)
+        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        if len(classes) > 2 and not self._takes_several:
+            raise ValueError("Only binary classification is supported. The label set has "
+                             f"{len(classes)} classes; use DPLogisticRegression for more.")
+        weights, bound = class_weighted(weights, self.class_weight, classes, codes,
+                                        self._weight_dtype(X))
+        return X, classes, codes, {
+            "weights": weights, "weight_bound": bound, "free_weights": sample_weight is not None,
+            "public": [labels_fact(classes, self.classes), *self._weight_facts(sample_weight)]}
+
+    def decision_function(self, X):
+        """Return confidence scores of samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Sparse where training rows may be.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+        """
+        return self._predict_raw(X)
+
+    def predict(self, X):
+        """Return the class of highest score of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        # First, as it says so where nothing was fitted.
+        codes = best_class(self.decision_function(X))
+        return self.classes_[codes]
+
+
+class Probabilities:
+    """Mixin of classifiers whose scores are logits."""
+
+    @quietly
+    def predict_proba(self, X):
+        """Return class probabilities of samples, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+        """
+        return probabilities(self.decision_function(X))
+
+    @quietly
+    def predict_log_proba(self, X):
+        """Return the logarithm of the class probabilities of samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n, n_classes)
+        """
+        return log_probabilities(self.decision_function(X))
+
+
+class BoundedRegressor(RegressorMixin):
+    """Mixin of regressors on targets clipped to the public `target_bounds`."""
+
+    _target_checks: ClassVar[dict] = {"y_numeric": True}
+    #: The bounds that stand where the user gives none.
+    _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # 200 rows of ten features allow no more at epsilon=1.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _bounds(self):
+        """Return the two bounds as floats."""
+        low, high = map(float, self.target_bounds)
+        return low, high
+
+    def _clipped(self, what, y):
+        """Return targets within the bounds, in double precision."""
+        return np.clip(discreetly(what, np.asarray, y, np.float64), *self._bounds())
+
+    def _target_bound(self):
+        """Return the bound on targets, for the certificate."""
+        bounds = self._bounds()
+        origin = "default, not declared" if bounds == self._default_bounds else "declared"
+        return Enforced("target_bounds", list(bounds), origin, "targets outside are clipped")
