@@ -14,7 +14,7 @@ import argparse
 import sys
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -24,7 +24,8 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
-from dpsk._objective.losses import Logistic, Loss
+from dpsk._defaults.losses import MEASURED
+from dpsk._objective.losses import Loss
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 from dpsk.testing import NoiseSeed
@@ -56,15 +57,16 @@ class ShiftedLogistic(Loss):
 
     lipschitz = 1.0
     smoothness = 0.25
-    plain_gain = 8.0
     is_likelihood = True
-    most_steps = Logistic.most_steps
 
     def value(self, y, z):
         return np.logaddexp(0.0, 1.0 - (y * z.T).T)
 
     def gradient(self, y, z):
         return -(y * expit(1.0 - (y * z.T)).T).T
+
+
+MEASURED["ShiftedLogistic"] = replace(MEASURED["Logistic"], network_step=1.0)
 
 
 class DPShiftedRegression(DPLogisticRegression):

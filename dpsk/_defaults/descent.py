@@ -5,6 +5,7 @@ Measured on docs/results/defaults.md; see docs/theory/defaults.md for what each 
 
 import numpy as np
 
+from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._problem import full_clip_norm
@@ -22,7 +23,7 @@ def default_clip_norm(problem, clip_norm):
     """
     if clip_norm is not None:
         return min(clip_norm, full_clip_norm(problem))
-    share = _PLAIN_CLIP if problem.geometry is None else problem.loss.clip_share
+    share = _PLAIN_CLIP if problem.geometry is None else loss_defaults(problem.loss).clip_share
     return share * slope_bound(problem) * problem.model.radius / HEADROOM
 
 
@@ -36,11 +37,11 @@ def default_step(problem, clip_norm):
     """
     smoothness = problem.loss.smoothness * problem.usual_weight * problem.model.radius**2
     clipped = clip_norm < full_clip_norm(problem)
-    whitened = problem.geometry is not None
+    whitened, measured = problem.geometry is not None, loss_defaults(problem.loss)
     if whitened:
         smoothness /= problem.geometry.directions
-    if clipped or (whitened and problem.loss.clip_share == 1.0):
-        gain = problem.loss.whitened_gain if whitened else problem.loss.plain_gain
+    if clipped or (whitened and measured.clip_share == 1.0):
+        gain = measured.whitened_gain if whitened else measured.plain_gain
         smoothness /= gain * min(1.0, _wanted_steps(problem) / _FEWEST_STEPS) ** 2
     elif whitened:
         # Without a clip the largest curvature must be met as it is.
@@ -50,7 +51,8 @@ def default_step(problem, clip_norm):
 
 def default_steps(problem):
     """Return the number of full-batch steps, from the noise that they will have."""
-    most = problem.loss.most_steps if problem.geometry is not None else _MOST_PLAIN_STEPS
+    whitened = problem.geometry is not None
+    most = loss_defaults(problem.loss).most_steps if whitened else _MOST_PLAIN_STEPS
     return int(np.clip(round(_wanted_steps(problem)), _FEWEST_STEPS, most))
 
 

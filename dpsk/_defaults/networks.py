@@ -5,6 +5,7 @@ See docs/theory/networks.md for what each number was found on.
 
 import numpy as np
 
+from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["ADAPTIVE_STEP", "MOMENTUM", "network_batch_size", "network_clip_norm",
@@ -48,7 +49,8 @@ def network_step(problem, clip_norm, n_steps):
     ``2 s C T sqrt(d) / (n mu)``, whatever the batch. Beside a strong penalty steps are shorter,
     as longer ones would diverge.
     """
-    step = problem.loss.network_step / clip_norm * min(1.0, _wanted_steps(problem) / n_steps)
+    share = min(1.0, _wanted_steps(problem) / n_steps)
+    step = loss_defaults(problem.loss).network_step / clip_norm * share
     return step / (1.0 + step * problem.penalty.smoothness)
 
 

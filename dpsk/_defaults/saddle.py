@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from dpsk._defaults.losses import saddle_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["configured_differences", "configured_saddle"]
@@ -18,22 +19,22 @@ def configured_saddle(solver, problem):
     ``k = sqrt(r / 25)`` within [1/2, 3], ``300 k`` steps that start at ``2 k`` over the clip
     norm, or at 2.5 over it and over the mean weight of a row where that is less. Noise then
     moves the parameters by about as much at every budget. Linear scores: full batches, as many
-    steps and steps as large as the loss says in its `saddle_defaults`. Clips and dual steps are
+    steps and steps as large as was measured of the loss. Clips and dual steps are
     the loss's. Steps are shorter where a penalty or the dual set's own term is so strong that
     longer ones would diverge.
     """
     linear = problem.model.is_linear
-    own = problem.loss.saddle_defaults if linear else _network_defaults(problem)
+    own = saddle_defaults(problem.loss, True) if linear else _network_defaults(problem)
     n_samples = problem.n_samples
-    clip_norm = solver.clip_norm or own["clip_norm"]
+    clip_norm = solver.clip_norm or own.clip_norm
     return replace(
         solver, clip_norm=float(clip_norm),
         batch_size=min(n_samples, solver.batch_size or (n_samples if linear else 2048)),
-        dual_clip_norm=solver.dual_clip_norm or own["dual_clip_norm"],
-        learning_rate=solver.learning_rate or own["gain"] / (
-            clip_norm + own["gain"] * problem.penalty.smoothness),
-        dual_learning_rate=solver.dual_learning_rate or _dual_step(problem, own["dual_step"]),
-        max_iter=solver.max_iter or own["max_iter"])
+        dual_clip_norm=solver.dual_clip_norm or own.dual_clip_norm,
+        learning_rate=solver.learning_rate or own.gain / (
+            clip_norm + own.gain * problem.penalty.smoothness),
+        dual_learning_rate=solver.dual_learning_rate or _dual_step(problem, own.dual_step),
+        max_iter=solver.max_iter or own.max_iter)
 
 
 def configured_differences(solver, problem, work):
@@ -62,7 +63,7 @@ def _network_defaults(problem):
     k = min(3.0, max(0.5, math.sqrt(_signal(problem) / 25.0)))
     # Longer steps would overshoot, whatever the noise.
     gain = min(2.0 * k, 2.5 / problem.loss.mean_weight)
-    return {**problem.loss.network_defaults, "gain": gain, "max_iter": round(300 * k)}
+    return replace(saddle_defaults(problem.loss, False), gain=gain, max_iter=round(300 * k))
 
 
 def _dual_step(problem, step):

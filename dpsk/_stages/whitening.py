@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.closed_forms import gaussian_mu
@@ -68,7 +69,7 @@ class Whitening(RowStage):
         floor = whitening_floor(noise_std, entries, problem.loss, model.data_norm)
         matrix, directions = inverse_root(moment, floor)
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
-        keeps_length = problem.loss.keeps_length
+        keeps_length = loss_defaults(problem.loss).keeps_length
         # The usual row that keeps its length then has about norm 1.
         self._matrix = matrix / np.sqrt(directions) if keeps_length else matrix
         self.value = self._matrix.astype(self._dtype)
@@ -90,7 +91,7 @@ def whitening_floor(noise_std, entries, loss, data_norm):
     Where rows keep their length a direction of noise alone must not lengthen them; elsewhere
     the floor stops at a share of the squared row bound.
     """
-    least = 2.0 * noise_std if loss.keeps_length else _LEAST_FLOOR * data_norm**2
+    least = 2.0 * noise_std if loss_defaults(loss).keeps_length else _LEAST_FLOOR * data_norm**2
     return max(least, _NOISE_FLOOR * noise_std * np.sqrt(entries))
 
 

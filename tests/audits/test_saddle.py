@@ -4,7 +4,6 @@ And without noise and clips the saddle solvers reach the saddle point.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from dpsk._data.source import Rows
+from dpsk._defaults.losses import LINEAR_SADDLE, SaddleDefaults
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import PENALTIES
@@ -70,9 +70,6 @@ class Coupled(SaddleLoss):
 
     n_extra = 1
     dual_set = Interval(10.0, 1.0)
-    saddle_defaults: ClassVar[dict] = {
-        "max_iter": 1, "clip_norm": 1.0 / N, "dual_clip_norm": 1.0 / N, "gain": 1.0,
-        "dual_step": 1.0, "dual_share": 0.5}
 
     def value(self, y, z, extra, dual):
         return dual[0] * (y + 2.0 * extra[0])
@@ -80,6 +77,13 @@ class Coupled(SaddleLoss):
     def gradients(self, y, z, extra, dual):
         ones = np.ones((len(y), 1))
         return np.zeros(len(y)), 2.0 * dual[0] * ones, (y[:, None] + 2.0 * extra[0])
+
+
+@pytest.fixture(autouse=True)
+def settings_of_the_coupled_loss(monkeypatch):
+    monkeypatch.setitem(LINEAR_SADDLE, "Coupled", SaddleDefaults(
+        clip_norm=1.0 / N, dual_clip_norm=1.0 / N, dual_step=1.0, dual_share=0.5, max_iter=1,
+        gain=1.0))
 
 
 class UnnoisedDual(SaddleDifferenceOracle):

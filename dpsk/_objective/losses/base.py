@@ -17,14 +17,6 @@ class Loss(ABC):
         Whether the loss is convex in the raw prediction, for every target.
     vector_output : bool
         Whether the raw prediction of one row is a vector.
-    clip_share : float
-        Share of `lipschitz` (of 1 where that is infinite) at which gradients are clipped by
-        default: about where the rows that a model fits begin to differ from outliers.
-    plain_gain, whitened_gain : float
-        How much longer than the inverse smoothness a step on clipped rows is by default.
-    keeps_length : bool
-        Whether whitened rows keep their length up to 1, as a regression wants, or are brought
-        to norm 1, as suits a score whose sign matters.
     reversal : float
         Largest distance between the clipped gradients of one row at two predictions, over the
         clip norm: 2 where they can be opposite. A bound on what differences are clipped to.
@@ -34,10 +26,6 @@ class Loss(ABC):
         Whether the size of raw predictions says how sure they are, as in log-likelihoods.
     n_extra : int
         Number of trained numbers beside the model's.
-    network_step : float
-        The default step on networks, times the clip norm.
-    most_steps : int
-        The most steps on whitened rows by default.
     """
 
     lipschitz: float
@@ -47,13 +35,7 @@ class Loss(ABC):
     minimax = False
     is_likelihood = False
     n_extra = 0
-    clip_share = 0.3
-    plain_gain = 2.0
-    whitened_gain = 1.0
-    keeps_length = False
     reversal = 2.0
-    network_step = 1.0
-    most_steps = 40
 
     def at_zero(self, n_outputs):
         """Return the largest loss of the prediction 0, over targets as estimators map them.

@@ -21,11 +21,6 @@ class Huber(Loss):
 
     threshold: float
     smoothness = 1.0
-    # The threshold is a clip already.
-    clip_share = 1.0
-    keeps_length = True
-    whitened_gain = 2.5
-    most_steps = 36
 
     @property
     def lipschitz(self):

@@ -19,13 +19,8 @@ class Logistic(Loss):
     lipschitz = 1.0
     smoothness = 0.25
     is_likelihood = True
-    most_steps = 52
-    # The curvature is at its supremum only where the prediction is undecided.
-    plain_gain = 8.0
     # Given y the derivative has one sign.
     reversal = 1.0
-    # Logits grow to about 10, and beyond that their gradients vanish.
-    network_step = 8.0
 
     def at_zero(self, n_outputs):
         return float(np.log(2.0))
@@ -63,12 +58,8 @@ class Multinomial(Loss):
     lipschitz = float(np.sqrt(2.0))
     smoothness = 0.5
     is_likelihood = True
-    most_steps = 52
-    plain_gain = 8.0
     # Given y every entry has one sign, so no two gradients are at an obtuse angle.
     reversal = float(np.sqrt(2.0))
-    # Logits grow to about 10, and beyond that their gradients vanish.
-    network_step = 8.0
     vector_output = True
 
     def at_zero(self, n_outputs):

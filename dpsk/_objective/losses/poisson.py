@@ -18,7 +18,6 @@ class CappedPoisson(Loss):
 
     lipschitz = 1.0
     smoothness = 2.0
-    keeps_length = True
 
     def value(self, y, z):
         knee = np.log1p(y)

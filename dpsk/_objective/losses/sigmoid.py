@@ -25,8 +25,6 @@ class Sigmoid(Loss):
     lipschitz = 0.25
     smoothness = float(np.sqrt(3.0) / 18.0)
     convex = False
-    # As of the logistic loss, the curvature is far below its supremum on most rows.
-    plain_gain = 8.0
 
     def at_zero(self, n_outputs):
         return 0.5

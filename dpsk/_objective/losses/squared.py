@@ -16,7 +16,6 @@ class Squared(Loss):
 
     lipschitz = float("inf")
     smoothness = 1.0
-    keeps_length = True
 
     def at_zero(self, n_outputs):
         return 0.5

@@ -1,7 +1,6 @@
 """The least-squares surrogate of the area under the ROC curve."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -43,11 +42,6 @@ class AUCSquare(SaddleLoss):
     mean_unit: float = 1.0
 
     n_extra = 2
-    saddle_defaults: ClassVar[dict] = {"max_iter": 40, "clip_norm": 2.0, "dual_clip_norm": 2.0,
-                                       "gain": 32.0, "dual_step": 1.0, "dual_share": 0.1}
-    # Rows that are ranked well fall below this clip; a slow dual keeps the targets apart.
-    network_defaults: ClassVar[dict] = {"clip_norm": 4.0, "dual_clip_norm": 1.0,
-                                        "dual_step": 0.005, "dual_share": 0.02}
 
     @property
     def dual_set(self):

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -78,13 +77,8 @@ class SaddleLoss(ABC):
     n_extra : int
         Number of primal numbers beside the model's.
     dual_set : Interval or Simplex
-    saddle_defaults : dict
-        What the solvers take by default for linear scores: max_iter, clip_norm, dual_clip_norm,
-        gain (the first step times the clip norm), dual_step and dual_share.
     mean_weight : float
         Mean over rows of the factor of a row's loss, as far as it is public.
-    network_defaults : dict
-        clip_norm, dual_clip_norm, dual_step and dual_share for networks.
     """
 
     minimax = True
@@ -94,12 +88,7 @@ class SaddleLoss(ABC):
     smoothness = np.inf
     n_extra = 0
     mean_weight = 1.0
-    #: Whitened rows are brought to norm 1, as suits a score whose order matters.
-    keeps_length = False
-    clip_share = 1.0
     convex = False
-    network_defaults: ClassVar[dict] = {"clip_norm": 1.0, "dual_clip_norm": 1.0,
-                                        "dual_step": 0.1, "dual_share": 0.1}
 
     @abstractmethod
     def value(self, y, z, extra, dual):

@@ -1,7 +1,6 @@
 """The worst group's risk as a saddle problem over weights of groups."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -43,8 +42,6 @@ class GroupRisk(SaddleLoss):
     largest: float
     scale: float = 1.0
 
-    saddle_defaults: ClassVar[dict] = {"max_iter": 100, "clip_norm": 0.7, "dual_clip_norm": 10.0,
-                                       "gain": 25.0, "dual_step": 0.06, "dual_share": 0.05}
 
     @property
     def dual_set(self):

@@ -53,7 +53,7 @@ class GradientDescent(Solver):
         The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
         the penalty's curvature.
 
-    On networks steps, clip and step length follow `network_defaults` instead.
+    On networks steps, clip and step length follow `dpsk._defaults.networks` instead.
 
     References
     ----------

@@ -50,7 +50,7 @@ class RandomRoundDescent(Solver):
     rounds : int or None
         R. None: drawn.
 
-    On networks what is None follows `network_defaults` instead.
+    On networks what is None follows `dpsk._defaults.networks` instead.
 
     References
     ----------

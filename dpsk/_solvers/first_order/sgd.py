@@ -55,7 +55,7 @@ class StochasticGradientDescent(Solver):
         Whether to divide by the root of the mean squared noisy gradient in each coordinate
         (Adam). None: no.
 
-    On networks what is None follows `network_defaults` instead.
+    On networks what is None follows `dpsk._defaults.networks` instead.
 
     References
     ----------

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dpsk._defaults.losses import saddle_defaults
 from dpsk._defaults.saddle import configured_saddle
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import SaddleOracle
@@ -65,10 +66,9 @@ class GradientDescentAscent(Solver):
 
     def configured(self, problem):
         check_saddle(self)
-        linear, loss = problem.model.is_linear, problem.loss
         share = self.dual_share
         if share is None:
-            share = (loss.saddle_defaults if linear else loss.network_defaults)["dual_share"]
+            share = saddle_defaults(problem.loss, problem.model.is_linear).dual_share
         check_real("solver_options: dual_share", share, low=0, high=1, open_low=True,
                    open_high=True, remedy="None, or a number in (0, 1)")
         check_real("solver_options: momentum", self.momentum, low=0, high=1, open_high=True,

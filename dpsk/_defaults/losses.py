@@ -1,0 +1,107 @@
+"""What was measured of each loss: clips, steps and how rows are whitened for it.
+
+See docs/results/defaults.md and docs/results/networks.md; docs/theory/defaults.md says how each
+number was found.
+"""
+
+from dataclasses import dataclass, replace
+
+__all__ = ["LINEAR_SADDLE", "MEASURED", "NETWORK_SADDLE", "LossDefaults", "SaddleDefaults",
+           "loss_defaults", "saddle_defaults"]
+
+
+@dataclass(frozen=True)
+class LossDefaults:
+    """Numbers of a pointwise loss, those of a loss that nothing was measured of by default.
+
+    Attributes
+    ----------
+    clip_share : float
+        Share of the loss's bound on slopes (of 1 where it has none) at which gradients of
+        whitened rows are clipped: about where rows that a model fits begin to differ from
+        outliers.
+    plain_gain, whitened_gain : float
+        How much longer than the inverse smoothness a step on clipped rows is.
+    keeps_length : bool
+        Whether whitened rows keep their length up to 1, as a regression wants, or are brought to
+        norm 1, as suits a score whose sign or order matters.
+    most_steps : int
+        The most steps on whitened rows.
+    network_step : float
+        The step on networks, times the clip norm.
+    """
+
+    clip_share: float = 0.3
+    plain_gain: float = 2.0
+    whitened_gain: float = 1.0
+    keeps_length: bool = False
+    most_steps: int = 40
+    network_step: float = 1.0
+
+
+@dataclass(frozen=True)
+class SaddleDefaults:
+    """Numbers of a saddle loss.
+
+    Attributes
+    ----------
+    clip_norm, dual_clip_norm : float
+    dual_step : float
+    dual_share : float
+        Of ``1/z^2``, for the dual gradient.
+    max_iter : int or None
+    gain : float or None
+        The first step times the clip norm; with `max_iter` None on networks, where they follow
+        from the budget.
+    """
+
+    clip_norm: float = 1.0
+    dual_clip_norm: float = 1.0
+    dual_step: float = 0.1
+    dual_share: float = 0.1
+    max_iter: int | None = None
+    gain: float | None = None
+
+
+# The curvature of logistic losses is at its supremum only where the prediction is undecided;
+# logits grow to about 10, and beyond that their gradients vanish.
+_LOGISTIC = LossDefaults(plain_gain=8.0, most_steps=52, network_step=8.0)
+#: By the name of the loss.
+MEASURED = {
+    "CappedPoisson": LossDefaults(keeps_length=True),
+    # The threshold is a clip already.
+    "Huber": LossDefaults(clip_share=1.0, whitened_gain=2.5, keeps_length=True, most_steps=36),
+    "Logistic": _LOGISTIC,
+    "Multinomial": _LOGISTIC,
+    "RankingLogistic": _LOGISTIC,
+    # As of the logistic loss, the curvature is far below its supremum on most rows.
+    "Sigmoid": LossDefaults(plain_gain=8.0),
+    "Squared": LossDefaults(keeps_length=True),
+}
+#: Of saddle losses, whose clip is what bounds a row.
+_SADDLE = LossDefaults(clip_share=1.0)
+
+LINEAR_SADDLE = {
+    "AUCSquare": SaddleDefaults(clip_norm=2.0, dual_clip_norm=2.0, dual_step=1.0, max_iter=40,
+                                gain=32.0),
+    "GroupRisk": SaddleDefaults(clip_norm=0.7, dual_clip_norm=10.0, dual_step=0.06,
+                                dual_share=0.05, max_iter=100, gain=25.0),
+}
+NETWORK_SADDLE = {
+    # Rows that are ranked well fall below this clip; a slow dual keeps the targets apart.
+    "AUCSquare": SaddleDefaults(clip_norm=4.0, dual_step=0.005, dual_share=0.02),
+}
+
+
+def loss_defaults(loss):
+    """Return the numbers of a loss, a LossDefaults."""
+    found = MEASURED.get(type(loss).__name__, _SADDLE if loss.minimax else LossDefaults())
+    # Order suffers more from a narrow clip than the sign does.
+    share = getattr(loss, "clip_share", None)
+    return found if share is None else replace(found, clip_share=share)
+
+
+def saddle_defaults(loss, is_linear):
+    """Return the numbers of a saddle loss for linear scores or for networks."""
+    table = LINEAR_SADDLE if is_linear else NETWORK_SADDLE
+    return table.get(type(loss).__name__, SaddleDefaults())
