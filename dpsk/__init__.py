@@ -1,21 +1,13 @@
 """scikit-learn estimators that train with differential privacy."""
 
+from dpsk import linear_model, neural_network, ranking, robust
 from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._version import __version__
-from dpsk.linear_model import (
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
-from dpsk.neural_network import DPMLPClassifier, DPMLPRegressor
-from dpsk.ranking import DPAUCMaximizer
-from dpsk.robust import DPGroupDROClassifier
+from dpsk.linear_model import *  # noqa: F403  # each family says what it offers
+from dpsk.neural_network import *  # noqa: F403
+from dpsk.ranking import *  # noqa: F403
+from dpsk.robust import *  # noqa: F403
 
-__all__ = ["Certificate", "DPAUCMaximizer", "DPGroupDROClassifier", "DPHuberRegressor", "DPLasso",
-           "DPLinearRegression", "DPLinearSVC", "DPLogisticRegression", "DPMLPClassifier",
-           "DPMLPRegressor", "DPPoissonRegressor", "DPRidge", "__version__", "noise_scale"]
+__all__ = ["Certificate", "__version__", "noise_scale", *linear_model.__all__,
+           *neural_network.__all__, *ranking.__all__, *robust.__all__]

@@ -26,7 +26,8 @@ class SaddleDifferenceOracle(Oracle):
     Parameters
     ----------
     sums : SaddleSums
-    declared : SaddleKinds
+    declared : NoisyKinds
+        Of dual sums, primal sums and primal differences.
     slopes : (float, float)
         C2 and C3.
     noise_multiplier : float
@@ -48,8 +49,7 @@ class SaddleDifferenceOracle(Oracle):
     def __init__(self, sums, declared, slopes, noise_multiplier, releases):
         self._sums, self._slopes, self._releases = sums, slopes, releases
         self._open = {}
-        for name in ("dual", "base", "difference"):
-            kind = getattr(declared, name)
+        for name, kind in zip(("dual", "base", "difference"), declared.kinds, strict=True):
             multiplier, n_samples = kind.ratio * noise_multiplier, sums.n_samples
             self._open[name] = (
                 kind.batches.release(multiplier), multiplier,

@@ -13,8 +13,9 @@ from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated
 from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 
-__all__ = ["AnchoredSums", "Framed", "JointSums", "LastIterate", "NoisyKind", "NoisySums",
-           "OneRelease", "PerturbedObjective", "SaddleKinds", "Selections", "ThresholdRounds"]
+__all__ = ["COMPARISON", "AnchoredSums", "Framed", "JointSums", "LastIterate", "NoisyKind",
+           "NoisyKinds", "NoisySums", "OneRelease", "PerturbedObjective", "Selections",
+           "ThresholdRounds"]
 
 
 #: The noise of a comparison with a hold-out over that of an answer.
@@ -220,18 +221,15 @@ class NoisyKind:
 
 
 @dataclass(frozen=True)
-class SaddleKinds:
-    """The declaration of dual sums, primal sums and primal differences, on separate batches."""
+class NoisyKinds:
+    """The declaration of noisy sums of several kinds, on separate batches, in this order."""
 
-    dual: NoisyKind
-    base: NoisyKind
-    difference: NoisyKind
+    kinds: tuple
 
     def __call__(self, noise_multiplier):
-        kinds = (self.dual, self.base, self.difference)
         return Composed(tuple(
             Repeated(kind.batches.release(kind.ratio * noise_multiplier), kind.count)
-            for kind in kinds if kind.count))
+            for kind in self.kinds if kind.count))
 
 
 @dataclass(frozen=True)

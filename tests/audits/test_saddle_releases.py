@@ -20,7 +20,7 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import JointSums, NoisyKind, SaddleKinds
+from dpsk._privacy.plans import JointSums, NoisyKind, NoisyKinds
 from dpsk._problem import Problem
 from dpsk._stages import Counting, counting
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
@@ -52,7 +52,7 @@ def joint(sign):
 
 
 def kinds(sign, ask, clips=CLIPS):
-    declared = SaddleKinds(*[NoisyKind(FullBatch(), 1)] * 3)
+    declared = NoisyKinds((NoisyKind(FullBatch(), 1),) * 3)
     oracle = SaddleDifferenceOracle.open(PUBLIC, declared, (*clips, *SLOPES), table(sign), Z,
                                          EntropyStream(), Ledger(declared(Z)))
     return ask(oracle)

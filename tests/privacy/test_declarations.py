@@ -20,10 +20,10 @@ from dpsk._privacy.plans import (
     JointSums,
     LastIterate,
     NoisyKind,
+    NoisyKinds,
     NoisySums,
     OneRelease,
     PerturbedObjective,
-    SaddleKinds,
     Selections,
     ThresholdRounds,
 )
@@ -68,11 +68,11 @@ EXPECTED = {
         (JointSums(ALL, 8, 0.3),
          lambda z: [(Gaussian, (math.hypot(2 * math.sqrt(0.7) / z, 2 * math.sqrt(0.3) / z),), 8)]),
         (JointSums(SOME, 8, 0.3), lambda z: [(SampledGaussian, (0.05, z), 8)])],
-    SaddleKinds: [
-        (SaddleKinds(NoisyKind(SOME, 20), NoisyKind(ALL, 4, 2.0), NoisyKind(FEWER, 15, 0.5)),
+    NoisyKinds: [
+        (NoisyKinds((NoisyKind(SOME, 20), NoisyKind(ALL, 4, 2.0), NoisyKind(FEWER, 15, 0.5))),
          lambda z: [(SampledGaussian, (0.05, z), 20), (Gaussian, (1 / z,), 4),
                     (SampledGaussian, (0.02, 0.5 * z), 15)]),
-        (SaddleKinds(NoisyKind(ALL, 0), NoisyKind(SAMPLED, 4, 3.0), NoisyKind(FEWER, 0)),
+        (NoisyKinds((NoisyKind(ALL, 0), NoisyKind(SAMPLED, 4, 3.0), NoisyKind(FEWER, 0))),
          lambda z: [(SampledGaussian, (0.3, 3 * z), 4)])],
     Framed: [
         (Framed((Gaussian(0.03),), NoisySums(SOME, 30), (Pure(0.01), Gaussian(0.02))),

@@ -50,5 +50,9 @@ class Loss(ABC):
         """Return the loss of every row, shape (n,)."""
 
     @abstractmethod
+    def hessian(self, y, z):
+        """Return the second derivative in the raw prediction, (n,) or (n, k, k)."""
+
+    @abstractmethod
     def gradient(self, y, z):
         """Return the derivative in the raw prediction, like `z`, which it may overwrite."""

@@ -30,6 +30,9 @@ class SquaredHinge(Loss):
         z *= -2.0
         return z
 
+    def hessian(self, y, z):
+        return np.where(y * z < 1.0, 2.0, 0.0)
+
 
 @dataclass(frozen=True)
 class HuberisedHinge(Loss):
@@ -68,3 +71,7 @@ class HuberisedHinge(Loss):
         np.clip(z, 0.0, 1.0, out=z)
         z *= -y
         return z
+
+    def hessian(self, y, z):
+        m = 1.0 - y * z
+        return np.where((m > 0.0) & (m < self.width), 1.0 / self.width, 0.0)

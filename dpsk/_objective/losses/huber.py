@@ -38,3 +38,6 @@ class Huber(Loss):
         z -= y
         np.clip(z, -self.threshold, self.threshold, out=z)
         return z
+
+    def hessian(self, y, z):
+        return (np.abs(z - y) < self.threshold).astype(np.float64)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logsumexp, softmax
 
 from dpsk._objective.losses.base import Loss
 
@@ -32,6 +32,10 @@ class Logistic(Loss):
         expit(z, out=z)
         z -= y
         return z
+
+    def hessian(self, y, z):
+        p = expit(z)
+        return p * (1.0 - p)
 
 
 @dataclass(frozen=True)
@@ -74,3 +78,7 @@ class Multinomial(Loss):
         z /= z.sum(axis=1, keepdims=True)
         z[np.arange(len(y)), y] -= 1.0
         return z
+
+    def hessian(self, y, z):
+        p = softmax(z, axis=1)
+        return p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])

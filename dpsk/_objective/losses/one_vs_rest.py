@@ -52,6 +52,10 @@ class OneVsRest(Loss):
     def gradient(self, y, z):
         return self.binary.gradient(self._signs(y, z), z)
 
+    def hessian(self, y, z):
+        curvatures = self.binary.hessian(self._signs(y, z), z)
+        return curvatures[:, :, None] * np.eye(self.n_classes)
+
     def _signs(self, y, z):
         signs = np.full_like(z, -1.0)
         signs[np.arange(len(y)), y] = 1.0

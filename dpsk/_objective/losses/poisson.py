@@ -30,3 +30,7 @@ class CappedPoisson(Loss):
         np.exp(z, out=z)
         z -= y
         return np.minimum(z, 1.0, out=z)
+
+    def hessian(self, y, z):
+        inside = np.minimum(z, np.log1p(y))
+        return np.where(z <= inside, np.exp(inside), 0.0)

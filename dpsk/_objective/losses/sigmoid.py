@@ -38,3 +38,7 @@ class Sigmoid(Loss):
         z *= 1.0 - z
         z *= -y
         return z
+
+    def hessian(self, y, z):
+        p = expit(-y * z)
+        return p * (1.0 - p) * (1.0 - 2.0 * p)

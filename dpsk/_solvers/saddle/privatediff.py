@@ -9,7 +9,7 @@ from dpsk._oracle import SaddleDifferenceOracle
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.plans import NoisyKind, SaddleKinds
+from dpsk._privacy.plans import NoisyKind, NoisyKinds
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import draw_stop, falling_step
@@ -106,10 +106,9 @@ class PrivateDiff(Solver):
     def plan(self, problem):
         batches = batch_plan(problem.n_samples, self.batch_size)
         whole = -(-self.max_iter // self.period)
-        return SaddleKinds(
-            dual=NoisyKind(batches, self.max_iter * self.inner_steps),
-            base=NoisyKind(batches, whole),
-            difference=NoisyKind(batches, self.max_iter - whole, self.difference_ratio))
+        return NoisyKinds((
+            NoisyKind(batches, self.max_iter * self.inner_steps), NoisyKind(batches, whole),
+            NoisyKind(batches, self.max_iter - whole, self.difference_ratio)))
 
     def minimize(self, oracle, penalty, primal):
         dual, estimate, last = oracle.dual_set.start, None, None
