@@ -2,7 +2,7 @@
 #   quick    under a minute: architecture, contracts, privacy, noise, one fit of every estimator
 #   test     under five minutes on two cores, and what CI runs: quick, all estimators with their
 #            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
-#   audit    an hour and more: all pairs of estimator and solver, and audits at full noise
+#   audit    half an hour or so: all pairs of estimator and solver, and audits at full noise
 #   oldest   quick, with the oldest dependencies of pyproject.toml; needs Python 3.10
 VENV ?= .venv
 PYTHON ?= python3
