@@ -1,18 +1,35 @@
 # Every target makes what it needs: a virtual environment in .venv unless VENV says otherwise.
+#   quick    under a minute: architecture, contracts, privacy, noise, one fit of every estimator
+#   test     under five minutes on two cores, and what CI runs: quick, all estimators with their
+#            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
+#   audit    half an hour or so: all pairs of estimator and solver, and audits at full noise
+#   oldest   quick, with the oldest dependencies of pyproject.toml; needs Python 3.10
 VENV ?= .venv
 PYTHON ?= python3
+OLDEST_PYTHON ?= python3.10
 BIN := $(VENV)/bin
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q
+QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
+	--ignore tests/privacy/test_against_dp_accounting.py \
+	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
-.PHONY: demo test audit bench lint clean
+.PHONY: demo quick test audit oldest bench lint clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
+quick: $(VENV)/.test
+	$(PYTEST) $(QUICK)
+
 test: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q
+	$(PYTEST)
 
 audit: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
+	$(PYTEST) -m audit
+
+oldest: BIN := $(VENV)-oldest/bin
+oldest: $(VENV)-oldest/.test
+	$(PYTEST) $(QUICK)
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed/fit.py --output docs/results/fit_speed.md
@@ -48,9 +65,15 @@ $(VENV)/.test: $(VENV)/.venv pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[test]'
 	touch $@
 
+$(VENV)-oldest/.test: pyproject.toml tests/oldest.txt
+	$(OLDEST_PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install -q -c tests/oldest.txt -e . \
+		'pytest>=7.4' 'pytest-xdist>=3.3' 'mpmath>=1.3' 'pandas==1.5.*'
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.venv pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest build *.egg-info

@@ -101,6 +101,16 @@ def test_files_are_short_and_finished(path):
     assert not re.search("|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]), text)
 
 
+def test_the_oldest_versions_that_are_tested_are_those_declared():
+    declared = re.search(r"^dependencies = \[(.*?)\]", (_ROOT / "pyproject.toml").read_text(),
+                         re.MULTILINE | re.DOTALL).group(1)
+    pins = dict(line.split("==") for line in (_ROOT / "tests" / "oldest.txt").read_text()
+                .splitlines() if not line.startswith("#"))
+    bounds = dict(re.findall(r'"([\w-]+)>=([\d.]+)"', declared))
+    assert len(bounds) == declared.count('"') // 2
+    assert {name: pin.removesuffix(".0") for name, pin in pins.items()} == bounds
+
+
 def _draws(tree):
     """Yield what in a tree could draw at random."""
     for name in _imported(tree):

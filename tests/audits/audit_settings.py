@@ -65,7 +65,7 @@ class Setting:
     is_gaussian: bool = False
     law: str = "normal"
     cut: float = 1 / 3
-    runs: int = 5_000
+    runs: int = 4_000
     families: tuple = ()
 
     @property
@@ -154,7 +154,7 @@ def anchored(solver, delta, lengths, share=0.9, step=1e-3):
     unit, spread = step * CLIP / N * weights.sum(), step * CLIP / N * np.linalg.norm(weights)
     return Setting(params, unit,
                    lambda t, z, dimension: norm.sf((t - 1) * unit / (ratio * z * spread)),
-                   lambda z: ratio * z * spread, families=("hinge",))
+                   lambda z: ratio * z * spread, runs=5_000, families=("hinge",))
 
 
 def accmd(delta, steps=3, step=1e-3):
@@ -193,7 +193,8 @@ def output_perturbation(delta, alpha, steps=4, step=0.5, families=()):
         def tail(t, z, dimension):
             return norm.sf((t - 1) / (2 * z))
     return Setting(params, unit, tail, lambda z: 2 * unit * z, is_gaussian=delta > 0,
-                   law="gamma" if delta == 0 else "normal", families=families)
+                   law="gamma" if delta == 0 else "normal",
+                   runs=5_000 if delta == 0 else 4_000, families=families)
 
 
 def certified(delta, alpha=0.5, tolerance=1e-3):

@@ -86,7 +86,8 @@ def test_what_leaves_is_the_certified_minimiser_and_the_second_noise(
 
 def exact_residual(X, y, theta, ridge, linear):
     """Return the gradient's norm of logistic loss without a clip, to 60 digits."""
-    with localcontext(prec=60):
+    with localcontext() as context:
+        context.prec = 60
         theta = [Decimal(t) for t in theta.tolist()]
         total = [Decimal(b) + Decimal(ridge) * t
                  for b, t in zip(linear.tolist(), theta, strict=True)]

@@ -10,6 +10,8 @@ from sklearn.base import is_classifier
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
+    LINEAR,
+    documented_solvers,
     every_linear_estimator,
     every_linear_fit,
     plain_solver,
@@ -173,7 +175,16 @@ def _peak_share(model, n, d, density, n_classes=2):
         tracemalloc.stop()
 
 
-@every_linear_fit
+def _large(cls, solver):
+    """Return the marks of a large fit: every run makes one for each solver, and all with "gd"."""
+    last = next(other for _, other in sorted(LINEAR.items(), reverse=True)
+                if solver in documented_solvers(other))
+    return () if cls is last or solver == "gd" else pytest.mark.audit
+
+
+@pytest.mark.parametrize("cls, solver", [
+    pytest.param(*case.values, id=case.id, marks=_large(*case.values))
+    for case in every_linear_fit.args[1]])
 def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
     if solver == "sufficient_statistics":
         pytest.skip("holds a matrix of d x d by its nature")
