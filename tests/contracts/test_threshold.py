@@ -15,6 +15,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, random_permutation
 from dpsk._privacy.plans import ThresholdRounds
+from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import (
     every_loss,
     make_loss,
@@ -158,12 +159,12 @@ def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
     oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, releases)
     draw = samplers.laplace if pure else samplers.standard_normal
     draw(twin, (4,))
-    unit = 2.0**-30
-    # Whole units of both, so that rounding moves a neighbour's sums by one in every coordinate.
-    expected = (1.0 + 10.0**16 * 2.0**-53 + 2.0 * unit) * draw(twin, (4,))
+    # Sums are rounded to whole units, which move by one in each of four coordinates.
+    unit, scale = unit_and_scale(1.0, 1.0 + 10.0**16 * 2.0**-53, 4)
+    expected = scale * draw(twin, (4,))
     answer = oracle.gradient(np.zeros(4)) * 10**8
     np.testing.assert_allclose(answer, expected, rtol=1e-12, atol=unit)
-    np.testing.assert_allclose(answer / unit, np.rint(answer / unit), rtol=1e-15)
+    assert_whole(answer / unit)
 
 
 @every_loss
