@@ -12,17 +12,13 @@ def noise_times(monkeypatch):
     No parameter of the package does this. A mechanism that is missing here keeps its full
     noise, and the tests that expect weaker noise then fail.
     """
-    normal, gamma_norm = samplers.standard_normal, samplers.gamma_norm_noise
-    laplace, gumbel = samplers.laplace, samplers.gumbel_noise
+    laws = {name: getattr(samplers, name) for name in samplers.__all__
+            # Made of normals, it has their factor already; a direction has none.
+            if name != "symmetric_normal"}
 
     def set_factor(factor):
-        monkeypatch.setattr(samplers, "standard_normal",
-                            lambda stream, shape: factor * normal(stream, shape))
-        monkeypatch.setattr(samplers, "laplace",
-                            lambda stream, shape: factor * laplace(stream, shape))
-        monkeypatch.setattr(samplers, "gamma_norm_noise",
-                            lambda stream, shape, scale: gamma_norm(stream, shape, factor * scale))
-        monkeypatch.setattr(samplers, "gumbel_noise",
-                            lambda stream, shape, scale: gumbel(stream, shape, factor * scale))
+        for name, law in laws.items():
+            monkeypatch.setattr(samplers, name, lambda stream, shape, law=law:
+                                factor * law(stream, shape))
 
     return set_factor

@@ -19,6 +19,7 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import L1Ball
+from dpsk._oracle import Context, Releases
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
@@ -44,9 +45,9 @@ def choices(delta, steps, runs, rows=X, epsilon=EPSILON):
     solver = SOLVERS[name](max_iter=steps, clip_norm=CLIP).configured(problem)
     noise = calibrate(solver.plan(problem), epsilon, delta)
     declared = replace(solver.plan(problem), count=steps * runs)
-    oracle = solver.oracle.open(problem, declared, solver.clip_norm,
-                                Rows(rows, np.arange(1, N + 1) % 2 * 1.0), noise,
-                                EntropyStream(), Ledger(declared(noise)))
+    releases = Releases(EntropyStream(), Ledger(declared(noise)))
+    oracle = solver.oracle.open(Context(problem, Rows(rows, np.arange(1, N + 1) % 2 * 1.0),
+                                        declared, solver.clip_norm, noise, releases))
     signs = [oracle.descent_vertex(np.zeros(1))[1] for _ in range(steps * runs)]
     return np.reshape(signs, (runs, steps)), 4.0 / noise
 

@@ -16,8 +16,9 @@ from scipy.stats import chi2
 from test_fits import DELTA, RUNS, normal_threshold
 
 from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier
-from dpsk._oracle import LeastSquaresOracle, MeanOracle, MomentOracle, moments
-from dpsk._stages import centring, tempering
+from dpsk._oracle import LeastSquaresOracle
+from dpsk._privacy.noise import samplers
+from dpsk._stages import centring, tempering, whitening
 from dpsk._stages.whitening import moment_budget
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -48,14 +49,15 @@ def released(monkeypatch):
     """Return a list to which oracles add the moments that they answer with."""
     answers = []
 
-    def record(cls, name):
-        method = getattr(cls, name)
+    def record(home, name, seen=lambda answer: answer):
+        ask = getattr(home, name)
 
-        def recorded(self):
-            answers[:] = [method(self)]
-            return answers[0]
+        def recorded(*args):
+            answer = ask(*args)
+            answers[:] = [seen(answer)]
+            return answer
 
-        monkeypatch.setattr(cls, name, recorded)
+        monkeypatch.setattr(home, name, recorded)
 
     def recorded_factor(oracle, penalty, theta):
         slopes = []
@@ -66,9 +68,9 @@ def released(monkeypatch):
         answers[:] = [np.array(slopes), theta]
         return factor
 
-    record(MomentOracle, "second_moment")
+    record(whitening, "noisy_second_moment")
     record(LeastSquaresOracle, "moments")
-    record(MeanOracle, "mean")
+    record(centring, "noisy_mean", lambda answer: answer[0])
     monkeypatch.setattr(tempering, "best_factor", recorded_factor)
     monkeypatch.setattr(tempering, "_SHARE", SLOPES_SHARE)
     monkeypatch.setattr(centring, "_SHARE", MEAN_SHARE)
@@ -298,9 +300,9 @@ def test_noise_of_another_scale_is_rejected(name, factor, released, noise_times)
 
 
 def test_moment_noise_of_another_scale_is_rejected_by_itself(released, monkeypatch):
-    symmetric = moments.symmetric_noise
+    symmetric = samplers.symmetric_normal
     for factor in (2 / 3, 3 / 2):
-        monkeypatch.setattr(moments, "symmetric_noise", lambda stream, size, std, factor=factor:
-                            symmetric(stream, size, factor * std))
+        monkeypatch.setattr(samplers, "symmetric_normal", lambda stream, shape, factor=factor:
+                            factor * symmetric(stream, shape))
         assert not scale_is_accepted("moment", released)
         assert not scale_is_accepted("whole", released)

@@ -17,7 +17,7 @@ from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.saddle import AUCSquare, GroupRisk
 from dpsk._objective.saddle.base import Interval, SaddleLoss
-from dpsk._oracle import SaddleDifferenceOracle
+from dpsk._oracle import Context, Releases, SaddleDifferenceOracle
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
@@ -106,8 +106,8 @@ def real_lower_bound(oracle, noise, runs):
         rows = Rows(np.zeros((N, 1)), np.append(np.resize([0.5, -0.5], N - 2), [0.0, last]))
         points = []
         for _ in range(runs):
-            answering = oracle.open(problem, plan, solver.clip_bounds, rows, z, EntropyStream(),
-                                    Ledger(plan(z)))
+            answering = oracle.open(Context(problem, rows, plan, solver.clip_bounds, z,
+                                            Releases(EntropyStream(), Ledger(plan(z)))))
             points.append(solver.minimize(answering, problem.penalty, problem.start(None)).theta)
         hits.append(int(np.sum(np.array(points)[:, 1] < 0)))
     return epsilon_lower_bound(hits[0], runs, hits[1], runs, delta=DELTA, level=LEVEL)
@@ -141,8 +141,8 @@ def solve(name, problem, X, y, noise=1.0, **params):
     plan = solver.plan(problem)
     z = calibrate(plan, EPSILON, DELTA)
     ledger = Ledger(plan(z))
-    oracle = solver.oracle.open(problem, plan, solver.clip_bounds, Rows(X, y), z * noise,
-                                EntropyStream(), ledger)
+    oracle = solver.oracle.open(Context(problem, Rows(X, y), plan, solver.clip_bounds, z * noise,
+                                        Releases(EntropyStream(), ledger)))
     primal = problem.start(None)
     point = solver.minimize(oracle, problem.penalty, primal).theta
     return point[:len(primal)], point[len(primal):], ledger
@@ -209,9 +209,9 @@ def test_noise_of_both_blocks_has_the_declared_scale(name, batch_size, factor, n
                            dual_clip_norm=2.0).configured(problem)
     plan = solver.plan(problem)
     # Rows so light that answers are noise.
-    oracle = solver.oracle.open(problem, plan, solver.clip_bounds,
-                                Rows(X, y, np.full(200, 1e-30)), 1.0, EntropyStream(),
-                                Ledger(plan(1.0)))
+    oracle = solver.oracle.open(Context(problem, Rows(X, y, np.full(200, 1e-30)), plan,
+                                        solver.clip_bounds, 1.0,
+                                        Releases(EntropyStream(), Ledger(plan(1.0)))))
     start = np.zeros(300), loss.dual_set.start
     if name == "sgda":
         noise, dual_noise = oracle.gradients(*start)

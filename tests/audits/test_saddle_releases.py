@@ -14,7 +14,7 @@ from test_fits import DELTA, normal_threshold
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.saddle import AUCSquare
-from dpsk._oracle import SaddleDifferenceOracle
+from dpsk._oracle import Context, Releases, SaddleDifferenceOracle
 from dpsk._oracle.saddle import SaddleOracle
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian, tally
@@ -46,15 +46,16 @@ def table(sign):
 
 def joint(sign):
     declared = JointSums(FullBatch(), 1, SHARE)
-    oracle = SaddleOracle.open(PUBLIC, declared, CLIPS, table(sign), Z, EntropyStream(),
-                               Ledger(declared(Z)))
+    oracle = SaddleOracle.open(Context(PUBLIC, table(sign), declared, CLIPS, Z,
+                                       Releases(EntropyStream(), Ledger(declared(Z)))))
     return np.concatenate(oracle.gradients(*POINT))
 
 
 def kinds(sign, ask, clips=CLIPS):
     declared = NoisyKinds((NoisyKind(FullBatch(), 1),) * 3)
-    oracle = SaddleDifferenceOracle.open(PUBLIC, declared, (*clips, *SLOPES), table(sign), Z,
-                                         EntropyStream(), Ledger(declared(Z)))
+    releases = Releases(EntropyStream(), Ledger(declared(Z)))
+    oracle = SaddleDifferenceOracle.open(
+        Context(PUBLIC, table(sign), declared, (*clips, *SLOPES), Z, releases))
     return ask(oracle)
 
 

@@ -10,7 +10,7 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Huber
 from dpsk._objective.penalties import ElasticNet
-from dpsk._oracle import ThresholdOracle
+from dpsk._oracle import Context, Releases, ThresholdOracle
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
@@ -73,8 +73,8 @@ def oracle_hits(changed):
     rows = Rows(np.ones((2 * HALF, 1)), targets(changed))
     hits = 0
     for _ in range(RUNS):
-        oracle = ThresholdOracle.open(problem, declared, 1.0, rows, z, Fixed(),
-                                      Ledger(declared(z)))
+        oracle = ThresholdOracle.open(Context(problem, rows, declared, 1.0, z,
+                                              Releases(Fixed(), Ledger(declared(z)))))
         hits += bool(-oracle.gradient(np.zeros(1))[0] > 0.005)
     return hits
 

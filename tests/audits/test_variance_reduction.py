@@ -12,7 +12,8 @@ from scipy.stats import binom, norm
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Loss
-from dpsk._oracle import DifferenceOracle, DifferenceSums
+from dpsk._oracle import DifferenceOracle, Releases
+from dpsk._oracle.differences import DifferenceSums
 from dpsk._privacy import accountant
 from dpsk._privacy.batches import PoissonBatches
 from dpsk._privacy.calibration import calibrate
@@ -100,7 +101,7 @@ def turning_oracle(target, plan, z):
     X[0] = 1.0
     sums = DifferenceSums(LinearModel(1, None, False, 1.0), Saddle(),
                           Rows(X, np.full(N, target)), CLIP)
-    return DifferenceOracle(sums, plan, z, EntropyStream(), Ledger(plan(z)))
+    return DifferenceOracle(sums, plan, z, Releases(EntropyStream(), Ledger(plan(z))))
 
 
 def differences_hits(threshold, z, plan):

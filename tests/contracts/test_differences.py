@@ -7,13 +7,15 @@ import pytest
 from scipy import sparse
 
 from dpsk._data.source import Rows
-from dpsk._oracle import DifferenceOracle, DifferenceSums
+from dpsk._oracle import DifferenceOracle, Releases
+from dpsk._oracle.differences import DifferenceSums
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian, Repeated, SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
 from dpsk._privacy.plans import AnchoredSums
+from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import every_loss, make_loss, make_model, make_targets, usable_clip
 
 _KEY = bytes(range(16))
@@ -40,7 +42,7 @@ def _sums(name="logistic", n=_N, clip_norm=0.3, weights=None, bound=1.0, as_rows
 def _oracle(sums, batches, anchors=2, differences=3, plan=None):
     declared = AnchoredSums(batches, anchors, differences, _RATIO)
     stream, ledger = CountingStream(_KEY), Ledger(plan or declared(_Z))
-    return DifferenceOracle(sums, declared, _Z, stream, ledger), stream, ledger
+    return DifferenceOracle(sums, declared, _Z, Releases(stream, ledger)), stream, ledger
 
 
 def _points(sums, distance=1.0, seed=1):
@@ -135,17 +137,22 @@ def test_answers_are_means_plus_noise_of_the_declared_scales(name):
     noise = iter(samplers.standard_normal(same, (5, *sums.model.shape)))
     batches = iter(list(poisson_batches(same, _N, rate, 3)))
     theta, anchor = _points(sums, 0.1)
-    surplus = oracle.gradient(anchor) - sums.gradient(anchor) / _N
-    np.testing.assert_allclose(surplus, _RATIO * _Z * sums.clip_norm * next(noise) / _N,
-                               atol=1e-14)
+    answer = oracle.gradient(anchor)
+    unit, scale = unit_and_scale(_RATIO * _Z, sums.clip_norm, anchor.size)
+    np.testing.assert_allclose(answer - sums.gradient(anchor) / _N,
+                               scale * next(noise) / _N, rtol=0, atol=2 * unit / _N)
+    assert_whole(answer * _N / unit)
     for distance in (1e-4, 0.1, 100.0):
         theta, _ = _points(sums, distance)
         bound = sums.bound(theta, anchor)
         exact = sums.difference(theta, anchor, bound, next(batches))
         # Held since the oracle was asked for it.
         assert np.array_equal(anchor, sums._anchor)
-        expected = (exact + _Z * bound * next(noise)) / (rate * _N)
-        np.testing.assert_allclose(oracle.difference(theta, anchor), expected, atol=1e-14)
+        unit, scale = unit_and_scale(_Z, bound, anchor.size)
+        expected = (exact + scale * next(noise)) / (rate * _N)
+        answer = oracle.difference(theta, anchor)
+        np.testing.assert_allclose(answer, expected, rtol=0, atol=2 * unit / (rate * _N))
+        assert_whole(answer * (rate * _N) / unit)
 
 
 @pytest.mark.parametrize("batches, event", [

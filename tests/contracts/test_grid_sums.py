@@ -1,6 +1,7 @@
 """Sums on the grid are exact: the same bits in any order, on any threads, from any container."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,10 @@ from scipy import sparse
 from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import GridSums, RowSums, grid_bits, grid_sums, row_sums
+from dpsk._oracle import grid_sums, row_sums
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.noise.grids import grid_bits
 from tests.registry import (
     every_loss,
     make_loss,
@@ -126,7 +130,7 @@ def test_a_sum_is_the_exact_sum_over_its_rows(name, fit_intercept):
     exact = [Fraction(0)] * theta.size
     for row in range(60):
         alone = _sums(name, X, y, fit_intercept=fit_intercept)
-        alone._weights = (np.arange(60) == row).astype(float)
+        alone._rows = replace(alone._rows, weights=(np.arange(60) == row).astype(float))
         for i, entry in enumerate(_gradient(alone, theta).ravel()):
             exact[i] += Fraction(float(entry))
     assert [Fraction(float(entry)) for entry in _gradient(sums, theta).ravel()] == exact
@@ -153,8 +157,8 @@ def test_raw_predictions_are_exact_so_that_no_derivative_depends_on_the_order(da
     sums = _sums("logistic", X, y, data_norm=data_norm, fit_intercept=False)
     theta = make_raw("logistic", 5, rng, scale / data_norm)
     point = sums._point(theta)
-    z = sums.model.predict_raw(point, sums._X)
-    for row, prediction in zip(sums._X.tolist(), z.tolist(), strict=True):
+    z = sums.model.predict_raw(point, sums._rows.X)
+    for row, prediction in zip(sums._rows.X.tolist(), z.tolist(), strict=True):
         exact = sum(Fraction(a) * Fraction(b) for a, b in zip(row, point.tolist(), strict=True))
         assert Fraction(prediction) == exact
     # The point is public and hardly moves.
@@ -202,7 +206,7 @@ def test_the_worst_table_at_full_clip_has_exact_sums(data_norm, fit_intercept, c
                  fit_intercept=fit_intercept)
     one = _sums("squared", X, np.full(n, 1e9), clip_norm, z, data_norm=data_norm,
                 fit_intercept=fit_intercept)
-    one._weights = (np.arange(n) == n // 2).astype(float)
+    one._rows = replace(one._rows, weights=(np.arange(n) == n // 2).astype(float))
     theta = np.zeros(sums.model.shape)
     total, single = _gradient(sums, theta), _gradient(one, theta)
     assert [Fraction(float(entry)) for entry in total] == [
@@ -229,7 +233,7 @@ def test_truncation_never_lengthens_an_entry_nor_a_row(data_norm, container):
     X = _hostile(data_norm)
     with np.errstate(all="ignore"):
         sums = _sums("logistic", container(X), np.zeros(len(X)), data_norm=data_norm)
-        kept = sums._X.toarray() if sparse.issparse(sums._X) else sums._X
+        kept = sums._rows.X.toarray() if sparse.issparse(sums._rows.X) else sums._rows.X
         scale, _ = sums.model.row_scales(X)
     entered = X * scale[:, None]
     assert np.all(np.abs(kept) <= np.abs(entered)) and np.all(kept * entered >= 0)
@@ -283,7 +287,7 @@ def test_rows_are_overwritten_only_where_they_are_handed_over():
         _sums("logistic", form, y)
     np.testing.assert_array_equal(X, before)
     owned = _sums("logistic", X, y, owned=True)
-    assert owned._X is X and np.any(X != before)
+    assert owned._rows.X is X and np.any(X != before)
 
 
 @pytest.mark.parametrize("data_norm", [1e-10, 1e-5, 1.0, 1e5, 1e10])

@@ -8,11 +8,15 @@ from dpsk._oracle.output import steps_to_certify
 
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import LastIterateOracle, OutputOracle, RowSums
+from dpsk._oracle import LastIterateOracle, OutputOracle, Releases
+from dpsk._oracle.one_shot import steps_to_certify
+from dpsk._oracle.release import Part
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import LastIterate, OneRelease
 from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
@@ -46,13 +50,14 @@ def _step(sums, share=1.0):
 def _last(sums, steps, step, alpha=_ALPHA, stream=None):
     declared = LastIterate(steps, step, alpha)
     ledger = Ledger(declared(_Z))
-    return LastIterateOracle(sums, declared, _Z, stream or KeyedStream(_KEY), ledger), ledger
+    releases = Releases(stream or KeyedStream(_KEY), ledger)
+    return LastIterateOracle(sums, declared, _Z, releases), ledger
 
 
 def _output(sums, pure=False, stream=None):
     release = OneRelease(pure)
     ledger = Ledger(release(_Z))
-    return OutputOracle(sums, release, _Z, stream or KeyedStream(_KEY), ledger), ledger
+    return OutputOracle(sums, release, _Z, Releases(stream or KeyedStream(_KEY), ledger)), ledger
 
 
 def test_the_price_is_that_of_the_shifts_along_the_path():
@@ -79,8 +84,11 @@ def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
         slope = (sums.gradient(theta) + noise) / 30 + _ALPHA * theta
         theta = theta - _step(sums, 0.5) * slope
     np.testing.assert_allclose(released, theta, atol=1e-8)
+    # No finer bits than 2^-30 of the noise of the last step.
+    unit = float_unit(_step(sums, 0.5) * _Z * sums.clip_norm / 30)
+    np.testing.assert_array_equal(released / unit, np.rint(released / unit))
     assert ledger.spent.events == (Repeated(oracle._event, 1),)
-    oracle._stream = SilentStream(_KEY)
+    oracle._releases._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.descend(np.zeros(4), penalty)
 
@@ -106,7 +114,7 @@ def test_clipped_softmax_is_refused_before_anything_is_drawn():
         last.descend(np.zeros((4, 3)), penalty)
     output, _ = _output(sums, stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
-        output.minimise(np.zeros((4, 3)), penalty, _step(sums), 1e-3, 10**4)
+        output.minimise(np.zeros((4, 3)), penalty, 1e-3, 10**4)
 
 
 @pytest.mark.parametrize("name", _SCALAR)
@@ -154,22 +162,64 @@ def test_a_ridge_that_is_weak_for_the_budget_gets_fewer_steps_and_less_noise(nam
 
 # A minimiser up to a certified gradient norm.
 
+def _certain(sums, tolerance, alpha=_ALPHA):
+    return steps_to_certify(sums.smoothness, alpha, sums.clip_norm, tolerance)
+
+
+def _hostile_tables(name, n=12, n_features=3):
+    """Yield tables of ordinary, aligned, huge, vanishing and opposed rows."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(n, n_features)), make_targets(name, n, rng)
+    aligned = np.tile(X[0], (n, 1))
+    # Targets pull both ways, or all one way.
+    opposed = aligned * (-1.0)**np.arange(n)[:, None]
+    for rows in (X, aligned, opposed, 1e300 * X, 1e-300 * X, 0.0 * X):
+        for targets in (y, np.full(n, y.max()), np.full(n, y.min())):
+            yield rows, targets
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """Let what was found leave without noise."""
+    monkeypatch.setattr(OutputOracle, "_released", lambda self, read, sensitivity: read(None))
+
+
 @pytest.mark.parametrize("name", _SCALAR)
-@pytest.mark.parametrize("clip_norm", [0.1, np.inf])
-@pytest.mark.parametrize("branch", ["accelerated", "plain"])
-def test_either_branch_ends_within_the_certified_distance_of_the_minimiser(
-        name, clip_norm, branch, monkeypatch):
-    sums, penalty = _sums(name, clip_norm=clip_norm), make_penalty("l2", _ALPHA)
-    tolerance = 1e-3 * sums.clip_norm
-    found = []
-    monkeypatch.setattr(OutputOracle, "_released", lambda self, theta, sensitivity: theta)
-    if branch == "plain":
-        monkeypatch.setattr(OutputOracle, "_accelerated", lambda *args: None)
-    for size in (tolerance, 1e-12):
-        steps = steps_to_certify(sums.clip_norm, size, _step(sums), _ALPHA)
-        oracle, _ = _output(sums)
-        found.append(oracle.minimise(np.zeros(4), penalty, _step(sums), size, steps))
-    assert np.linalg.norm(found[0] - found[1]) <= tolerance / _ALPHA
+@pytest.mark.parametrize("clip_norm, n_features, alpha", [
+    (0.1, 3, _ALPHA), (np.inf, 3, _ALPHA), (np.inf, 3, 1e-2), (np.inf, 100, _ALPHA)])
+def test_the_end_is_within_the_certified_distance_of_the_minimiser_on_any_rows(
+        name, clip_norm, n_features, alpha, silent):
+    penalty, start = make_penalty("l2", alpha), np.zeros(n_features + 1)
+    for X, y in _hostile_tables(name, n_features=n_features):
+        model, loss = LinearModel(n_features, None, True, 1.0), make_loss(name)
+        with np.errstate(all="ignore"):
+            sums = RowSums(model, loss, Rows(X, y), usable_clip(loss, model, clip_norm))
+            tolerance = 1e-3 * sums.clip_norm
+            found = [_output(sums)[0].minimise(start, penalty, size, _certain(sums, size, alpha))
+                     for size in (tolerance, 1e-12)]
+            gradients = [sums.gradient(end) / len(X) + penalty.gradient(end) for end in found]
+        assert np.linalg.norm(gradients[0]) <= tolerance
+        # Strong convexity: no gradient is shorter than alpha times the distance.
+        assert np.linalg.norm(gradients[1]) <= 1e-10 * sums.clip_norm
+        assert np.linalg.norm(found[0] - found[1]) <= (tolerance + 1e-10) / alpha
+
+
+@pytest.mark.parametrize("name", _SCALAR)
+def test_steps_and_gradients_are_as_many_for_any_rows(name, monkeypatch):
+    """How long a fit takes tells nothing of the rows."""
+    asked, gradient = [], RowSums.gradient
+    monkeypatch.setattr(RowSums, "gradient",
+                        lambda self, *args: asked.append(len(args)) or gradient(self, *args))
+    counts = set()
+    for X, y in _hostile_tables(name):
+        with np.errstate(all="ignore"):
+            sums = _sums(name, len(X), 0.3, X, y)
+            tolerance = 1e-4 * sums.clip_norm
+            asked.clear()
+            _output(sums)[0].minimise(np.zeros(4), make_penalty("l2", _ALPHA), tolerance,
+                                      _certain(sums, tolerance))
+        counts.add(len(asked))
+    assert counts == {_certain(sums, tolerance)}
 
 
 def test_rows_too_long_to_scale_do_not_make_steps_jump():
@@ -194,32 +244,59 @@ def test_rows_too_long_to_scale_do_not_make_steps_jump():
 
 
 @pytest.mark.parametrize("pure", [False, True])
-def test_the_noise_is_that_of_the_distance_between_minimisers(pure, monkeypatch):
+def test_the_noise_is_that_of_the_distance_between_minimisers(pure, silent, monkeypatch):
     sums, penalty = _sums(), make_penalty("l2", _ALPHA)
     tolerance = 1e-4 * sums.clip_norm / 30
-    steps = steps_to_certify(sums.clip_norm, tolerance, _step(sums), _ALPHA)
+    steps = _certain(sums, tolerance)
+    exact = _output(sums)[0].minimise(np.zeros(4), penalty, tolerance, steps)
+    monkeypatch.undo()
     oracle, ledger = _output(sums, pure)
-    released = oracle.minimise(np.zeros(4), penalty, _step(sums), tolerance, steps)
+    released = oracle.minimise(np.zeros(4), penalty, tolerance, steps)
     claimed = 2 * sums.clip_norm / (30 * _ALPHA) + 2 * tolerance / _ALPHA
-    draw = samplers.gamma_norm_noise if pure else (
-        lambda stream, shape, scale: scale * samplers.standard_normal(stream, shape))
-    noise = draw(KeyedStream(_KEY), (4,), _Z * claimed)
-    monkeypatch.setattr(OutputOracle, "_released", lambda self, theta, sensitivity: theta)
-    exact = _output(sums)[0].minimise(np.zeros(4), penalty, _step(sums), tolerance, steps)
-    np.testing.assert_allclose(released - exact, noise, rtol=1e-7, atol=1e-7)
+    draw = samplers.gamma_norm if pure else samplers.standard_normal
+    noise = _Z * claimed * draw(KeyedStream(_KEY), (4,))
+    unit = float_unit(_Z * claimed)
+    np.testing.assert_allclose(released - exact, noise, rtol=1e-8, atol=2 * unit)
+    np.testing.assert_array_equal(released / unit, np.rint(released / unit))
     event = Pure(1 / _Z) if pure else Gaussian(1 / _Z)
     assert ledger.spent.events == (Repeated(event, 1),)
 
 
-@pytest.mark.parametrize("kind, free_rows, fewer, share", [
-    ("l2", 0, 1, 1.0), ("l2", 0, 0, 1.01), ("elasticnet", 0, 0, 1.0), ("l2", 1, 0, 1.0)])
+@pytest.mark.parametrize("name", _SCALAR)
+@pytest.mark.parametrize("clip_norm", [0.05, np.inf])
+def test_the_declared_bound_covers_what_minimisers_move_and_rounding(
+        name, clip_norm, silent, monkeypatch):
+    """Ends on neighbours, each rounded to the unit, against the bound that noise is for."""
+    rng, n, penalty, furthest = np.random.default_rng(4), 6, make_penalty("l2", _ALPHA), 0.0
+    bounds = []
+    monkeypatch.setattr(OutputOracle, "_released", lambda self, read, sensitivity:
+                        bounds.append(sensitivity) or read(None))
+    for _ in range(20):
+        X, y = rng.normal(size=(n, 3)), make_targets(name, n, rng)
+        ends = []
+        for sign in (1.0, -1.0):
+            X[0], y[0] = sign * 1e6 * np.eye(3)[0], y.max() if sign > 0 else y.min()
+            sums = _sums(name, n, clip_norm, X.copy(), y.copy())
+            tolerance = 1e-3 * sums.clip_norm / n
+            ends.append(_output(sums)[0].minimise(np.zeros(4), penalty, tolerance,
+                                                  _certain(sums, tolerance)))
+        part = Part(_Z, bounds[-1], size=4)
+        unit, scale = part.scales
+        rounded = [np.rint(end / unit) * unit for end in ends]
+        # In units and over the multiplier, the noise's scale is the bound on what moves.
+        furthest = max(furthest, np.linalg.norm(rounded[0] - rounded[1]) / (scale * unit / _Z))
+    assert bounds[0] >= 2 * sums.clip_norm / (n * _ALPHA) + 2 * tolerance / _ALPHA
+    assert 0.05 < furthest <= 1.0
+
+
+@pytest.mark.parametrize("kind, free_rows, fewer", [
+    ("l2", 0, 1), ("elasticnet", 0, 0), ("l2", 1, 0)])
 def test_a_minimiser_that_may_not_be_reached_is_refused_before_anything_is_drawn(
-        kind, free_rows, fewer, share):
+        kind, free_rows, fewer):
     sums = _sums()
-    step, tolerance = _step(sums, share), 1e-3 * sums.clip_norm
-    steps = steps_to_certify(sums.clip_norm, tolerance, step, _ALPHA) - fewer
+    tolerance = 1e-3 * sums.clip_norm
     oracle, ledger = _output(sums, stream=SilentStream(_KEY))
-    with pytest.raises(ValueError, match="learning_rate"):
-        oracle.minimise(np.zeros(4), make_penalty(kind, _ALPHA, free_rows=free_rows), step,
-                        tolerance, steps)
+    with pytest.raises(ValueError, match="tolerance"):
+        oracle.minimise(np.zeros(4), make_penalty(kind, _ALPHA, free_rows=free_rows),
+                        tolerance, _certain(sums, tolerance) - fewer)
     assert ledger.spent.events == ()

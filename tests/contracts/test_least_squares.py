@@ -6,7 +6,7 @@ import pytest
 from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import LeastSquaresOracle, least_squares
+from dpsk._oracle import LeastSquaresOracle, Releases
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
@@ -22,7 +22,7 @@ radii = pytest.mark.parametrize("data_norm", [1e-4, 0.7, 1.0, 3.0, 1e4])
 
 @pytest.fixture
 def noiseless(monkeypatch):
-    monkeypatch.setattr(least_squares, "symmetric_noise", lambda stream, size, std: 0.0)
+    monkeypatch.setattr(samplers, "symmetric_normal", lambda stream, shape: np.zeros(shape))
     monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
 
 
@@ -31,8 +31,8 @@ def _oracle(X, y, weights=None, fit_intercept=True, data_norm=1.0, mu=_MU, strea
     declared = OneRelease(pure=False)
     ledger = Ledger(declared(1 / mu))
     rows = Rows(X, y, weights, np.inf)
-    return LeastSquaresOracle(model, rows, declared, 1 / mu, stream or KeyedStream(_KEY),
-                              ledger), ledger
+    releases = Releases(stream or KeyedStream(_KEY), ledger)
+    return LeastSquaresOracle(model, rows, declared, 1 / mu, releases), ledger
 
 
 def _sums(*args, **kwargs):
@@ -111,9 +111,9 @@ def test_answers_carry_the_noise_of_the_joint_price(monkeypatch, mu, data_norm, 
     tau = np.sqrt(4.5) / mu
     assert oracle.matrix_noise_std == pytest.approx(tau * radius**2)
     same = KeyedStream(_KEY)
-    noise_matrix = least_squares.symmetric_noise(same, size, 2.0**40) / 2.0**40
+    noise_matrix = samplers.symmetric_normal(same, (size, size))
     noise_vector = samplers.standard_normal(same, (size,))
-    monkeypatch.setattr(least_squares, "symmetric_noise", lambda stream, size, std: 0.0)
+    monkeypatch.setattr(samplers, "symmetric_normal", lambda stream, shape: np.zeros(shape))
     monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
     exact = _sums(X, y, None, fit_intercept, data_norm, mu)
     if fit_intercept:
@@ -185,7 +185,7 @@ def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
         oracle.moments()
     oracle, _ = _oracle(np.ones((3, 2)), np.ones(3))
     oracle.moments()
-    oracle._stream = SilentStream(_KEY)
+    oracle._releases._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.moments()
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from dpsk._data import blocks
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import MeanOracle, means
+from dpsk._oracle import Releases
+from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._stages.centring import shrunk
 from tests.contracts.streams import SilentStream
@@ -21,19 +23,23 @@ radii = pytest.mark.parametrize("data_norm", [1e-10, 1e-3, 1.0, 28.0, 1e10])
 
 @pytest.fixture
 def noiseless(monkeypatch):
-    monkeypatch.setattr(means.samplers, "standard_normal",
-                        lambda stream, shape: np.zeros(shape))
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
 
 
-def _oracle(X, data_norm=1.0, mu=0.5, plan=None, stream=None):
-    ledger = Ledger(plan or Gaussian(mu))
+def _opened(plan, stream=None):
+    ledger = Ledger(plan)
+    return Releases(stream or KeyedStream(_KEY), ledger), ledger
+
+
+def _answer(X, data_norm=1.0, mu=0.5, releases=None):
     model = LinearModel(X.shape[1], None, False, data_norm)
-    return MeanOracle(model, X, mu, stream or KeyedStream(_KEY), ledger), ledger
+    releases = releases or _opened(Gaussian(mu))[0]
+    return noisy_mean(model, Rows(X, np.zeros(len(X))), mu, releases)
 
 
 def _sum(X, *args, **kwargs):
     with np.errstate(all="ignore"):
-        return len(X) * _oracle(X, *args, **kwargs)[0].mean()
+        return len(X) * _answer(X, *args, **kwargs)[0]
 
 
 @radii
@@ -69,26 +75,25 @@ def test_sums_are_the_same_bits_in_any_order_and_block(noiseless, monkeypatch, d
 @pytest.mark.parametrize("data_norm, mu", [(0.3, 0.1), (1.0, 1.0), (4.0, 7.0)])
 def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, data_norm, mu):
     X = data_norm * np.random.default_rng(2).normal(size=(30, 3))
-    oracle, ledger = _oracle(X, data_norm, mu)
-    answer = oracle.mean()
-    assert oracle.noise_std == pytest.approx(2.0 * data_norm / mu / 30)
-    noise = standard_normal(KeyedStream(_KEY), (3,))
-    monkeypatch.setattr(means.samplers, "standard_normal",
-                        lambda stream, shape: np.zeros(shape))
-    surplus = answer - _oracle(X, data_norm, mu)[0].mean()
-    np.testing.assert_allclose(surplus, oracle.noise_std * noise, atol=1e-6 * oracle.noise_std)
+    releases, ledger = _opened(Gaussian(mu))
+    answer, noise_std = _answer(X, data_norm, mu, releases)
+    assert noise_std == pytest.approx(2.0 * data_norm / mu / 30)
+    noise = samplers.standard_normal(KeyedStream(_KEY), (3,))
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
+    surplus = answer - _answer(X, data_norm, mu)[0]
+    np.testing.assert_allclose(surplus, noise_std * noise, atol=1e-6 * noise_std)
     assert ledger.spent.events == (Repeated(Gaussian(mu), 1),)
 
 
 def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
-    oracle, _ = _oracle(np.ones((3, 2)), plan=Gaussian(0.1), stream=SilentStream(_KEY))
+    X = np.ones((3, 2))
     with pytest.raises(RuntimeError, match="plan"):
-        oracle.mean()
-    oracle, _ = _oracle(np.ones((3, 2)))
-    oracle.mean()
-    oracle._stream = SilentStream(_KEY)
+        _answer(X, releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
+    releases, _ = _opened(Gaussian(0.5))
+    _answer(X, releases=releases)
+    releases._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
-        oracle.mean()
+        _answer(X, releases=releases)
 
 
 def test_shrinking_takes_out_what_is_noise_and_never_turns_a_mean():

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from dpsk._data import blocks
+from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import MomentOracle, moments, thresholded, whitening
+from dpsk._oracle import Releases
+from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._stages.whitening import inverse_root, thresholded
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -20,18 +24,27 @@ radii = pytest.mark.parametrize("data_norm", [1e-3, 0.4, 0.99, 1.0, 1.01, 2.5, 1
 
 @pytest.fixture
 def noiseless(monkeypatch):
-    monkeypatch.setattr(moments, "symmetric_noise", lambda stream, size, std: 0.0)
+    monkeypatch.setattr(samplers, "symmetric_normal", lambda stream, shape: np.zeros(shape))
 
 
-def _oracle(X, fit_intercept=True, data_norm=1.0, mu=0.5, plan=None, stream=None):
+def _opened(plan, stream=None):
+    ledger = Ledger(plan)
+    return Releases(stream or KeyedStream(_KEY), ledger), ledger
+
+
+def _answer(X, fit_intercept=True, data_norm=1.0, mu=0.5, releases=None):
     model = LinearModel(X.shape[1], None, fit_intercept, data_norm)
-    ledger = Ledger(plan or Gaussian(mu))
-    return MomentOracle(model, X, mu, stream or KeyedStream(_KEY), ledger), ledger
+    releases = releases or _opened(Gaussian(mu))[0]
+    return noisy_second_moment(model, Rows(X, np.zeros(len(X))), mu, releases)
+
+
+def _noise_std(n_features, n, fit_intercept=True, data_norm=1.0, mu=0.5):
+    return second_moment_noise(LinearModel(n_features, None, fit_intercept, data_norm), n, mu)
 
 
 def _sum(X, *args, **kwargs):
     with np.errstate(all="ignore"):
-        return len(X) * _oracle(X, *args, **kwargs)[0].second_moment()
+        return len(X) * _answer(X, *args, **kwargs)
 
 
 def _measured(X, fit_intercept, data_norm):
@@ -62,7 +75,7 @@ def _hostile(data_norm):
 @intercepts
 def test_replacing_a_row_stays_within_the_sensitivity_and_nearly_reaches_it(
         noiseless, data_norm, fit_intercept):
-    claimed = _oracle(np.zeros((2, 2)), fit_intercept, data_norm, mu=1.0)[0].noise_std * 2
+    claimed = 2 * _noise_std(2, 2, fit_intercept, data_norm, mu=1.0)
     fixed = data_norm * np.array([[0.3, -0.2]])
     sums = [_measured(np.vstack([row, fixed]), fit_intercept, data_norm)
             for row in _hostile(data_norm)]
@@ -97,42 +110,43 @@ def test_sums_are_the_same_bits_in_any_order_and_block(
 def test_the_answer_is_exact_plus_the_noise_of_that_budget(
         monkeypatch, data_norm, mu, fit_intercept):
     X = data_norm * np.random.default_rng(2).normal(size=(30, 3))
-    oracle, ledger = _oracle(X, fit_intercept, data_norm, mu)
-    answer = oracle.second_moment()
+    releases, ledger = _opened(Gaussian(mu))
+    answer = _answer(X, fit_intercept, data_norm, mu, releases)
+    noise_std = _noise_std(3, 30, fit_intercept, data_norm, mu)
     constant = {0.3: 0.125, 1.0: 0.5, 4.0: 2.0}[data_norm] if fit_intercept else 0.0
     scale = np.sqrt(2) * (data_norm**2 + constant**2)
-    assert oracle.noise_std == pytest.approx(scale / mu / 30)
-    noise = moments.symmetric_noise(KeyedStream(_KEY), oracle.size, 2.0**40) / 2.0**40
-    monkeypatch.setattr(moments, "symmetric_noise", lambda stream, size, std: 0.0)
+    assert noise_std == pytest.approx(scale / mu / 30)
+    noise = samplers.symmetric_normal(KeyedStream(_KEY), answer.shape)
+    monkeypatch.setattr(samplers, "symmetric_normal", lambda stream, shape: np.zeros(shape))
     surplus = answer - _sum(X, fit_intercept, data_norm, mu) / 30
     if fit_intercept:
         noise[-1] /= constant
         noise[:, -1] /= constant
         noise[-1, -1] = 0.0
-    np.testing.assert_allclose(surplus, oracle.noise_std * noise, atol=1e-6 * oracle.noise_std)
+    np.testing.assert_allclose(surplus, noise_std * noise, atol=1e-6 * noise_std)
     assert ledger.spent.events == (Repeated(Gaussian(mu), 1),)
 
 
 def test_the_count_of_rows_is_public_and_carries_no_noise():
     for n in (2, 7, 300):
-        assert _oracle(np.ones((n, 2)))[0].second_moment()[-1, -1] == 1.0
-    assert _oracle(np.ones((7, 2)), fit_intercept=False)[0].second_moment()[-1, -1] != 1.0
+        assert _answer(np.ones((n, 2)))[-1, -1] == 1.0
+    assert _answer(np.ones((7, 2)), fit_intercept=False)[-1, -1] != 1.0
 
 
 def test_the_answer_is_symmetric():
-    answer = _oracle(np.random.default_rng(3).normal(size=(9, 6)), mu=0.01)[0].second_moment()
+    answer = _answer(np.random.default_rng(3).normal(size=(9, 6)), mu=0.01)
     np.testing.assert_array_equal(answer, answer.T)
 
 
 def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
-    oracle, _ = _oracle(np.ones((3, 2)), plan=Gaussian(0.1), stream=SilentStream(_KEY))
+    X = np.ones((3, 2))
     with pytest.raises(RuntimeError, match="plan"):
-        oracle.second_moment()
-    oracle, _ = _oracle(np.ones((3, 2)))
-    oracle.second_moment()
-    oracle._stream = SilentStream(_KEY)
+        _answer(X, releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
+    releases, _ = _opened(Gaussian(0.5))
+    _answer(X, releases=releases)
+    releases._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
-        oracle.second_moment()
+        _answer(X, releases=releases)
 
 
 @pytest.mark.parametrize("values", [[1.0, 0.5, 0.1], [-3.0, -1.0, 2.0], [-1.0, -1.0, -1.0],
@@ -141,7 +155,7 @@ def test_whitening_is_positive_definite_for_any_noisy_moment(values):
     rng = np.random.default_rng(4)
     vectors, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     moment = (vectors * values) @ vectors.T
-    matrix, directions = whitening((moment + moment.T) / 2, 0.25)
+    matrix, directions = inverse_root((moment + moment.T) / 2, 0.25)
     kept = np.maximum(values, 0.0)
     # A direction counts for no more than its share above the floor, and one always does.
     assert 1.0 <= directions <= max(1.0, np.sum(kept / (kept + 0.25))) * (1 + 1e-5)
@@ -157,7 +171,7 @@ def test_whitening_is_positive_definite_for_any_noisy_moment(values):
 @pytest.mark.parametrize("values, expected", [
     ([1e6, 1e6, 1e6], 3.0), ([1e6, 1e6, -0.1], 2.0), ([1e6, 0.0, 0.0], 1.0), ([-1.0] * 3, 1.0)])
 def test_the_directions_are_those_well_above_the_floor(values, expected):
-    _, directions = whitening(np.diag(values), 0.25)
+    _, directions = inverse_root(np.diag(values), 0.25)
     assert directions == pytest.approx(expected, rel=1e-5)
 
 
@@ -168,7 +182,7 @@ def test_thresholding_drops_what_noise_explains_and_keeps_what_it_does_not(fit_i
     X[:, 1] += 3.0 * X[:, 0]
     rows = np.column_stack([X, np.ones(4000)]) if fit_intercept else X
     exact = rows.T @ rows / 4000
-    noise = moments.symmetric_noise(KeyedStream(_KEY), len(exact), 2.0**40) / 2.0**40
+    noise = samplers.symmetric_normal(KeyedStream(_KEY), exact.shape)
     if fit_intercept:
         noise[-1] = noise[:, -1] = 0.0
     noisy = exact + 0.3 * noise

@@ -11,12 +11,16 @@ from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.losses import LOSSES
-from dpsk._oracle import ObjectiveOracle, RowSums, objective
-from dpsk._oracle.objective import determinant_loss, steps_that_suffice
+from dpsk._oracle import Context, ObjectiveOracle, Releases
+from dpsk._oracle.objective import determinant_loss
+from dpsk._oracle.one_shot import steps_to_certify
+from dpsk._oracle.release import Part
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Dominated, Gaussian, Pure, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._solvers import SOLVERS
 from tests.registry import (
@@ -53,8 +57,8 @@ def opened(problem, loss="logistic", **options):
     z = calibrate(declared, problem.epsilon, problem.delta)
     ledger = Ledger(declared(z))
     rows = table(problem, loss)
-    oracle = ObjectiveOracle.open(problem, declared, solver.clip_norm, rows, z,
-                                  KeyedStream(_KEY), ledger)
+    oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, z,
+                                          Releases(KeyedStream(_KEY), ledger)))
     return solver, oracle, RowSums(problem.model, problem.loss, rows, solver.clip_norm), ledger, z
 
 
@@ -70,12 +74,14 @@ def test_what_leaves_is_the_certified_minimiser_and_the_second_noise(
     theta = solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape)).theta
     stream, scale = KeyedStream(_KEY), z * solver.clip_norm
     pure = delta == 0
-    draw = (lambda s: samplers.gamma_norm_noise(stream, theta.shape, s)) if pure else (
-        lambda s: s * samplers.standard_normal(stream, theta.shape))
-    linear = draw(scale) / _N
+    law = samplers.gamma_norm if pure else samplers.standard_normal
+    linear = scale * law(stream, theta.shape) / _N
     declared = solver.plan(problem)
     missed = 2 * (declared.tolerance + _N * 2.0**-53 * solver.clip_norm) / solver.ridge
-    found = theta - draw(missed / declared.tail)
+    noise = missed / declared.tail * law(stream, theta.shape)
+    unit = float_unit(missed / declared.tail)
+    np.testing.assert_array_equal(theta / unit, np.rint(theta / unit))
+    found = theta - noise
     residual = sums.gradient(found) / _N + solver.ridge * found + linear
     # Snapping moves the point by far less than the tolerance does.
     assert np.linalg.norm(residual) <= declared.tolerance * (1 + 1e-4)
@@ -106,8 +112,8 @@ def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
     if not newton:
         monkeypatch.setattr(ObjectiveOracle, "_newton", lambda self, theta, linear: None)
     released = []
-    monkeypatch.setattr(objective, "noised",
-                        lambda found, distance, *args: released.append((found, distance)) or found)
+    monkeypatch.setattr(Part, "noised", lambda part, found, noise, divisor:
+                        released.append((found, part.bound)) or found)
     # Along the rows predictions cancel, across them a weak ridge lets coefficients grow.
     problem = replace(problem_of(delta=delta, alpha=0.0), epsilon=16.0,
                       model=LinearModel(3, None, False, 1.0))
@@ -118,12 +124,12 @@ def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
     rng = np.random.default_rng(0)
     X = np.array([0.5, -0.4, 0.3]) + 1e-3 * rng.normal(size=(_N, 3))
     y = rng.integers(0, 2, _N)
-    oracle = ObjectiveOracle.open(problem, declared, solver.clip_norm, Rows(X, y), z,
-                                  KeyedStream(_KEY), Ledger(declared(z)))
+    oracle = ObjectiveOracle.open(Context(problem, Rows(X, y), declared, solver.clip_norm, z,
+                                          Releases(KeyedStream(_KEY), Ledger(declared(z)))))
     solver.minimize(oracle, problem.penalty, np.zeros(3))
     scale, stream = z * solver.clip_norm, KeyedStream(_KEY)
-    linear = (samplers.gamma_norm_noise(stream, (3,), scale) if delta == 0
-              else scale * samplers.standard_normal(stream, (3,))) / _N
+    law = samplers.gamma_norm if delta == 0 else samplers.standard_normal
+    linear = scale * law(stream, (3,)) / _N
     (found, distance), = released
     assert exact_residual(X, y, found, solver.ridge, linear) <= 0.5 * distance * solver.ridge
 
@@ -145,8 +151,8 @@ def test_the_oracle_refuses_a_loss_that_is_not_convex():
     problem = problem_of("sigmoid")
     solver = SOLVERS["objective_perturbation"]().configured(problem)
     declared, rows = solver.plan(problem), table(problem, "sigmoid")
-    oracle = ObjectiveOracle.open(problem, declared, solver.clip_norm, rows, 3.0, None,
-                                  Ledger(declared(3.0)))
+    oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, 3.0,
+                                          Releases(None, Ledger(declared(3.0)))))
     with pytest.raises(ValueError, match="not convex"):
         solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
 
@@ -167,7 +173,7 @@ def test_a_declaration_that_is_too_kind_is_refused_before_anything_is_drawn(chan
     solver, _, sums, *_ = opened(problem)
     declared = replace(solver.plan(problem), **change)
     ledger = Ledger(declared(3.0))
-    oracle = ObjectiveOracle(sums, declared, 3.0, None, ledger)
+    oracle = ObjectiveOracle(sums, declared, 3.0, Releases(None, ledger))
     with pytest.raises(ValueError, match=r"ridge|l2 penalty"):
         oracle.minimise(np.zeros(problem.model.shape), problem.penalty)
     assert not ledger.spent.events
@@ -197,7 +203,7 @@ def test_the_steps_that_suffice_do_on_hard_quadratics(kappa):
     chain = 2 * np.eye(d) - np.eye(d, k=1) - np.eye(d, k=-1)
     matrix = ridge * np.eye(d) + (kappa - 1) * ridge * chain / 4
     target = np.eye(d)[0]
-    steps = steps_that_suffice((kappa - 1) * ridge, ridge, 1.0, tolerance)
+    steps = steps_to_certify((kappa - 1) * ridge, ridge, 1.0, tolerance)
     root = np.sqrt(1 / kappa)
     theta = point = np.zeros(d)
     for _ in range(steps):
@@ -258,8 +264,8 @@ def test_minimisers_move_no_further_than_their_ridge_allows(row):
             rows.X[7] = change
         solver, *_, z = opened(problem)
         declared = solver.plan(problem)
-        oracle = ObjectiveOracle.open(problem, declared, solver.clip_norm, rows, z,
-                                      KeyedStream(_KEY), Ledger(declared(z)))
+        oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, z,
+                                              Releases(KeyedStream(_KEY), Ledger(declared(z)))))
         found.append(solver.minimize(oracle, problem.penalty, np.zeros(4)).theta)
     slack = 1 + 2 * declared.tolerance * _N / solver.clip_norm
     assert np.linalg.norm(found[0] - found[1]) <= 2 * solver.clip_norm / (

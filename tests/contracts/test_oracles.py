@@ -7,13 +7,17 @@ from scipy import stats
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.penalties import PENALTIES
-from dpsk._oracle import GradientOracle, GridSums, OutputOracle, RowSums, grid_bits
+from dpsk._oracle import Context, GradientOracle, OutputOracle, Releases
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian, Pure, Repeated, SampledGaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.grids import float_unit, grid_bits
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
 from dpsk._privacy.plans import NoisySums, OneRelease
+from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import (
     every_loss,
     make_loss,
@@ -50,7 +54,7 @@ def _gradient_oracle(sums, batches, count=_COUNT, plan_count=None):
     stream = CountingStream(_KEY)
     plan = NoisySums(batches, plan_count or count)(_Z)
     ledger = Ledger(plan)
-    return GradientOracle(sums, declared, _Z, stream, ledger), stream, ledger
+    return GradientOracle(sums, declared, _Z, Releases(stream, ledger)), stream, ledger
 
 
 @every_loss
@@ -60,8 +64,11 @@ def test_full_batch_answer_is_the_mean_plus_noise_of_the_declared_scale(name):
     noise = samplers.standard_normal(KeyedStream(_KEY), (_COUNT, *sums.model.shape))
     for t in range(_COUNT):
         theta = np.full(sums.model.shape, float(t))
-        surplus = oracle.gradient(theta) - sums.gradient(theta) / 50
-        np.testing.assert_allclose(surplus, _Z * sums.clip_norm * noise[t] / 50, atol=1e-14)
+        answer = oracle.gradient(theta)
+        unit, scale = unit_and_scale(_Z, sums.clip_norm, theta.size)
+        surplus = answer - sums.gradient(theta) / 50
+        np.testing.assert_allclose(surplus, scale * noise[t] / 50, rtol=0, atol=2 * unit / 50)
+        assert_whole(answer * 50 / unit)
 
 
 @every_loss
@@ -75,8 +82,11 @@ def test_sampled_answer_is_divided_by_the_public_expected_batch_size(name):
     for t in range(_COUNT):
         theta = np.full(sums.model.shape, float(t))
         exact = sums.gradient(theta, batches[t])
-        expected = (exact + _Z * sums.clip_norm * noise[t]) / (rate * 50)
-        np.testing.assert_allclose(oracle.gradient(theta), expected, atol=1e-14)
+        unit, scale = unit_and_scale(_Z, sums.clip_norm, theta.size)
+        expected = (exact + scale * noise[t]) / (rate * 50)
+        answer = oracle.gradient(theta)
+        np.testing.assert_allclose(answer, expected, rtol=0, atol=2 * unit / (rate * 50))
+        assert_whole(answer * (rate * 50) / unit)
 
 
 def test_noise_on_rounded_sums_covers_what_rounding_adds_to_a_row():
@@ -92,7 +102,11 @@ def test_noise_on_rounded_sums_covers_what_rounding_adds_to_a_row():
         noise = samplers.standard_normal(same, (1,))
         # Targets and theta are zero, so the answer is the noise.
         answer = oracle.gradient(np.zeros(1)) * batches.expected_size(n)
-        assert answer / (_Z * noise) - 1.0 == pytest.approx(margin, abs=1e-14, rel=1e-2)
+        unit = float_unit(_Z)
+        # Both are in whole units, which adds one unit to the bound on one coordinate.
+        assert answer / (_Z * noise) - 1.0 == pytest.approx(
+            margin + unit, abs=unit / abs(_Z * noise[0]), rel=1e-2)
+        assert_whole(answer / unit)
 
 
 def test_batches_hardly_ever_exceed_the_size_that_margins_are_made_for():
@@ -137,7 +151,7 @@ def test_nothing_is_drawn_or_read_before_the_ledger_has_agreed(batches):
     sums = _row_sums()
     stream = CountingStream(_KEY)
     ledger = Ledger(Gaussian(1e-3))
-    oracle = GradientOracle(sums, NoisySums(batches, _COUNT), _Z, stream, ledger)
+    oracle = GradientOracle(sums, NoisySums(batches, _COUNT), _Z, Releases(stream, ledger))
     sums.gradient = None
     with pytest.raises(RuntimeError, match="plan"):
         oracle.gradient(np.zeros(4))
@@ -157,8 +171,8 @@ def _opened(z, batches=None, n=50):
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(n, 3)), rng.integers(2, size=n).astype(float))
     declared = NoisySums(batches or FullBatch(), _COUNT)
-    oracle = GradientOracle.open(problem, declared, 0.3, rows, z, KeyedStream(_KEY),
-                                 Ledger(declared(z)))
+    oracle = GradientOracle.open(Context(problem, rows, declared, 0.3, z,
+                                         Releases(KeyedStream(_KEY), Ledger(declared(z)))))
     bits = grid_bits(n, 0.3, 0.3 * z)
     exact = bits and GridSums(problem.model, problem.loss, rows, 0.3, bits)
     return oracle, exact
@@ -195,7 +209,7 @@ def _smooth_step(sums, alpha):
 def _output_oracle(sums, pure=False):
     release, stream = OneRelease(pure), CountingStream(_KEY)
     ledger = Ledger(release(_Z))
-    return OutputOracle(sums, release, _Z, stream, ledger), stream, ledger
+    return OutputOracle(sums, release, _Z, Releases(stream, ledger)), stream, ledger
 
 
 def _noiseless(sums, penalty, step, n_steps):
@@ -214,7 +228,7 @@ def test_output_is_the_last_iterate_plus_noise_of_the_claimed_sensitivity(pure):
     released = oracle.descend(np.zeros(4), penalty, step, 20)
     claimed = 2 * sums.clip_norm / (50 * 0.1) * (1 - (1 - 0.1 * step)**20)
     if pure:
-        noise = samplers.gamma_norm_noise(KeyedStream(_KEY), (4,), _Z * claimed)
+        noise = _Z * claimed * samplers.gamma_norm(KeyedStream(_KEY), (4,))
     else:
         noise = _Z * claimed * samplers.standard_normal(KeyedStream(_KEY), (4,))
     surplus = released - _noiseless(sums, penalty, step, 20)

@@ -6,7 +6,8 @@ from scipy.stats import chi2
 
 from dpsk import DPLinearSVC, DPLogisticRegression, _fit
 from dpsk._data.source import Rows
-from dpsk._oracle import LastIterateOracle, OutputOracle, RowSums
+from dpsk._oracle import LastIterateOracle, OutputOracle, Releases
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.seeds import public_seed
@@ -160,16 +161,16 @@ def test_auto_avoids_solvers_that_need_a_convex_loss(delta, solver):
 
 
 @pytest.mark.parametrize("open_and_ask", [
-    lambda sums, stream: OutputOracle(sums, OneRelease(False), 1.0, stream, Ledger(
-        OneRelease(False)(1.0))).descend(np.zeros(4), make_penalty("l2"), 0.1, 3),
-    lambda sums, stream: LastIterateOracle(sums, LastIterate(3, 0.1, 0.1), 1.0, stream, Ledger(
-        LastIterate(3, 0.1, 0.1)(1.0))).descend(np.zeros(4), make_penalty("l2"))])
+    lambda sums, releases: OutputOracle(sums, OneRelease(False), 1.0, releases).descend(
+        np.zeros(4), make_penalty("l2"), 0.1, 3),
+    lambda sums, releases: LastIterateOracle(
+        sums, LastIterate(3, 0.1, 0.1), 1.0, releases).descend(np.zeros(4), make_penalty("l2"))])
 def test_the_oracles_refuse_such_a_loss_as_well(open_and_ask):
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(9, 3)), make_targets("sigmoid", 9, rng))
     sums = RowSums(make_model("sigmoid"), make_loss("sigmoid"), rows, 1.0)
     with pytest.raises(ValueError, match="not convex"):
-        open_and_ask(sums, None)
+        open_and_ask(sums, Releases(None, Ledger(OneRelease(False)(1.0))))
 
 
 def test_the_sigmoid_loss_learns_with_flipped_labels():

@@ -12,7 +12,10 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import OneVsRest, Squared, SquaredHinge
-from dpsk._oracle import GridSums, RowSums, row_sums
+from dpsk._oracle import row_sums
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.vertices import MaxNormSums
 from tests.registry import (
     every_loss,
     make_loss,

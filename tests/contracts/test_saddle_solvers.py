@@ -15,6 +15,7 @@ from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.requirements import check_requirements
 from dpsk._objective.saddle import AUCSquare, GroupRisk
+from dpsk._oracle import Context, Releases
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Event, Gaussian, SampledGaussian, tally
@@ -130,8 +131,8 @@ def run(name, problem, **params):
     solver = SADDLE_SOLVERS[name](**params).configured(problem)
     plan = solver.plan(problem)
     ledger, stream = Ledger(plan(2.0)), EntropyStream()
-    oracle = solver.oracle.open(problem, plan, solver.clip_bounds, Rows(X, targets), 2.0,
-                                stream, ledger)
+    oracle = solver.oracle.open(Context(problem, Rows(X, targets), plan, solver.clip_bounds, 2.0,
+                                        Releases(stream, ledger)))
     start = problem.start(lambda shape: standard_normal(stream, shape))
     with np.errstate(all="ignore"):  # as in a fit: single precision may raise a flag for nothing
         point = solver.minimize(oracle, problem.penalty, start).theta
@@ -181,8 +182,8 @@ def test_a_round_that_does_not_move_asks_for_no_difference_and_is_charged_in_the
     plan = solver.plan(problem)
     ledger = Ledger(plan(2.0))
     rows = Rows(np.zeros((200, 3)), np.arange(200) % 2.0)
-    oracle = solver.oracle.open(problem, plan, solver.clip_bounds, rows, 2.0, EntropyStream(),
-                                ledger)
+    oracle = solver.oracle.open(Context(problem, rows, plan, solver.clip_bounds, 2.0,
+                                        Releases(EntropyStream(), ledger)))
     point = np.zeros(6), np.zeros(1)
     assert not oracle.difference(point, point).any()
     assert not ledger.spent.events

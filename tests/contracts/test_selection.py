@@ -12,7 +12,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import Box, L1Ball
-from dpsk._oracle import SelectionOracle
+from dpsk._oracle import Context, Releases, SelectionOracle
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
@@ -33,7 +33,7 @@ def _problem(p=10, n=20_000, radius=10.0, bound=None, intercept=False, **changes
 
 @pytest.fixture
 def noiseless(monkeypatch):
-    monkeypatch.setattr(samplers, "gumbel_noise", lambda stream, shape, scale: np.zeros(shape))
+    monkeypatch.setattr(samplers, "gumbel", lambda stream, shape: np.zeros(shape))
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
@@ -44,8 +44,8 @@ def test_without_noise_the_vertex_is_the_steepest(container, intercept, noiseles
     for _ in range(20):
         X, y = rng.normal(size=(30, 4)) / 4, rng.integers(2, size=30) * 1.0
         problem = _problem(4, intercept=intercept)
-        oracle = SelectionOracle.open(problem, declared, 5.0, Rows(container(X), y), 8.0,
-                                      EntropyStream(), Ledger(declared(8.0)))
+        oracle = SelectionOracle.open(Context(problem, Rows(container(X), y), declared, 5.0, 8.0,
+                                              Releases(EntropyStream(), Ledger(declared(8.0)))))
         theta = rng.normal(size=problem.model.shape)
         rows = np.column_stack([X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None],
                                 *[np.ones(30)] * intercept])

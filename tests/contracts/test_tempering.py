@@ -10,7 +10,9 @@ from scipy import sparse
 from dpsk import DPLogisticRegression, _fit
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel, ScaleModel
-from dpsk._oracle import GradientOracle, GridSums, RowSums
+from dpsk._oracle import GradientOracle, Releases
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, tally
 from dpsk._privacy.ledger import Ledger
@@ -38,7 +40,8 @@ def along(name, kind, X, y, theta, z=1e-9, clip_share=0.3):
     sums = kind(model, loss, Rows(X, y), 1.0, *settings)
     plan = tempering_plan()
     stream = open_stream(None, lambda: iter(()))
-    whole = GradientOracle(sums, plan, 3.0, stream, Ledger(Composed((plan(3.0), plan(z)))))
+    releases = Releases(stream, Ledger(Composed((plan(3.0), plan(z)))))
+    whole = GradientOracle(sums, plan, 3.0, releases)
     return whole.along(theta, plan, clip_share, z)
 
 

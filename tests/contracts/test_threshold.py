@@ -7,7 +7,8 @@ from scipy import sparse
 from dpsk import DPHuberRegressor, DPLogisticRegression
 from dpsk._data.source import Rows
 from dpsk._models.linear import absolute_sums
-from dpsk._oracle import RowSums, ThresholdOracle
+from dpsk._oracle import Context, Releases, ThresholdOracle
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy import accountant
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, tally
 from dpsk._privacy.ledger import Ledger
@@ -15,6 +16,7 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, random_permutation
 from dpsk._privacy.plans import ThresholdRounds
 from dpsk.testing import NoiseSeed
+from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import (
     every_loss,
     make_loss,
@@ -36,12 +38,13 @@ def opened(name="logistic", n=41, z=_Z, clip_norm=_CLIP, holdout=None, **declare
     rows = Rows(rng.normal(size=(n, 3)), make_targets(name, n, rng), holdout=holdout)
     plan = ThresholdRounds(**{"rounds": 3, **declared})
     ledger = Ledger(plan(z))
-    oracle = ThresholdOracle.open(problem, plan, clip_norm, rows, z, KeyedStream(_KEY), ledger)
+    oracle = ThresholdOracle.open(Context(problem, rows, plan, clip_norm, z,
+                                          Releases(KeyedStream(_KEY), ledger)))
     return oracle, plan, ledger, rows, KeyedStream(_KEY)
 
 
 def sums(name, rows, piece, pure):
-    return RowSums(make_model(name), make_loss(name), rows.part(piece), _CLIP, 1 + (not pure))
+    return RowSums(make_model(name), make_loss(name), rows.subset(piece), _CLIP, 1 + (not pure))
 
 
 @kinds
@@ -108,8 +111,8 @@ def test_each_batch_answers_its_share_and_not_once_more(pure, batches, n):
 @pytest.mark.parametrize("public", [False, True])
 def test_no_row_is_in_two_parts_and_an_answer_reads_one_batch_only(pure, public, monkeypatch):
     taken = []
-    part = Rows.part
-    monkeypatch.setattr(Rows, "part", lambda rows, at: taken.append(at) or part(rows, at))
+    subset = Rows.subset
+    monkeypatch.setattr(Rows, "subset", lambda rows, at: taken.append(at) or subset(rows, at))
     holdout = Rows(np.ones((3, 3)), np.ones(3)) if public else None
     opened(n=43, pure=pure, batches=4, public_holdout=public, holdout=holdout)
     indices = np.concatenate(taken)
@@ -147,16 +150,22 @@ def test_rows_are_split_into_groups_once_as_those_of_two_splits_overlap():
 def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
     class Sums:
         clip_norm, n_samples, resolution = 1.0, 10**8, None
+        model = make_model("logistic")
 
         def gradient(self, theta):
             return np.zeros_like(theta)
 
     plan, twin = ThresholdRounds(1, pure=pure), KeyedStream(_KEY)
-    oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, KeyedStream(_KEY), Ledger(plan(1.0)))
+    releases = Releases(KeyedStream(_KEY), Ledger(plan(1.0)))
+    oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, releases)
     draw = samplers.laplace if pure else samplers.standard_normal
     draw(twin, (4,))
-    np.testing.assert_allclose(oracle.gradient(np.zeros(4)) * 10**8,
-                               (1.0 + 10.0**16 * 2.0**-53) * draw(twin, (4,)), rtol=1e-12)
+    # Sums are rounded to whole units, which move by one in each of four coordinates.
+    unit, scale = unit_and_scale(1.0, 1.0 + 10.0**16 * 2.0**-53, 4)
+    expected = scale * draw(twin, (4,))
+    answer = oracle.gradient(np.zeros(4)) * 10**8
+    np.testing.assert_allclose(answer, expected, rtol=1e-12, atol=unit)
+    assert_whole(answer / unit)
 
 
 @every_loss

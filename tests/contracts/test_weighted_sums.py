@@ -5,7 +5,9 @@ import pytest
 
 from dpsk._data.source import Rows
 from dpsk._models.clipping import HEADROOM
-from dpsk._oracle import GradientOracle, GridSums, RowSums
+from dpsk._oracle import Context, GradientOracle, Releases
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import KeyedStream
@@ -149,9 +151,10 @@ def test_the_divisor_is_the_number_of_rows_whatever_the_weights_sum_to(z):
     declared = NoisySums(FullBatch(), 1)
     answers = []
     for weights in (np.ones(40), np.r_[np.ones(20), np.zeros(20)]):
-        oracle = GradientOracle.open(make_problem(n_samples=40, weight_bound=1.0), declared, 2.0,
-                                     Rows(X, y, weights), z, KeyedStream(bytes(16)),
-                                     Ledger(declared(z)))
+        problem = make_problem(n_samples=40, weight_bound=1.0)
+        releases = Releases(KeyedStream(bytes(16)), Ledger(declared(z)))
+        oracle = GradientOracle.open(
+            Context(problem, Rows(X, y, weights), declared, 2.0, z, releases))
         answers.append(oracle.gradient(np.zeros(4)))
     # The noise is the same, so the difference is that of the sums, over 40.
     half = _sums(_float, "logistic", X[20:], y[20:], None, 2.0).gradient(np.zeros(4))
@@ -175,5 +178,6 @@ def test_float32_weights_do_not_lift_a_row_over_the_clip_norm(name):
 def test_a_bound_on_weights_holds_in_single_precision_too():
     for bound in (0.1, 0.3, 1 / 3, 0.7):
         weights = np.array([bound, 5.0, 0.01], np.float32)
-        lowered = Rows(np.zeros((3, 1), np.float32), np.zeros(3), weights, bound).bounded_weights
+        rows = Rows(np.zeros((3, 1), np.float32), np.zeros(3), weights, bound)
+        lowered = rows.take(slice(0, 3)).weights
         assert lowered.dtype == np.float64 and np.all(lowered <= bound)

@@ -2,15 +2,19 @@
 
 import numpy as np
 import pytest
-from dpsk._oracle.moments import symmetric_noise
 from scipy import stats
 
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Squared
-from dpsk._oracle import GradientOracle, GridSums, RowSums, grid_bits
+from dpsk._oracle import GradientOracle, Releases
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.release import Part
+from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.grids import grid_bits
+from dpsk._privacy.noise.samplers import symmetric_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from tests.noise.levels import LEVEL, binomial_fits, follows
@@ -28,7 +32,7 @@ def _oracle(targets, z, count, exact, n_features=1):
         sums = GridSums(model, Squared(), rows, _CLIP, grid_bits(2, _CLIP, z * _CLIP))
     else:
         sums = RowSums(model, Squared(), rows, _CLIP)
-    return GradientOracle(sums, declared, z, EntropyStream(), Ledger(declared(z)))
+    return GradientOracle(sums, declared, z, Releases(EntropyStream(), Ledger(declared(z))))
 
 
 def _noisy_sums(targets, z, exact, count=300, n_features=70):
@@ -100,7 +104,8 @@ def test_low_order_bits_tell_nothing_on_the_grid():
 def _symmetric(std, draws=250, size=60):
     diagonal, beside = [], []
     for _ in range(draws):
-        noise = symmetric_noise(EntropyStream(), size, std)
+        part = Part(std, 1.0, "symmetric_normal", unit=1.0)
+        noise = part.noised(np.zeros((size, size)), part.draw(EntropyStream(), (size, size)), 1.0)
         np.testing.assert_array_equal(noise, noise.T)
         np.testing.assert_array_equal(noise, np.rint(noise))
         diagonal.append(np.diag(noise))
@@ -125,8 +130,8 @@ def test_symmetric_noise_is_spherical_in_an_orthonormal_basis():
     direction = rng.normal(size=(6, 6))
     direction = direction + direction.T
     direction /= np.linalg.norm(direction)
-    shadows = [np.sum(direction * symmetric_noise(EntropyStream(), 6, 2.0**20))
+    shadows = [np.sum(direction * symmetric_normal(EntropyStream(), (6, 6)))
                for _ in range(12_000)]
-    assert follows(np.array(shadows) / 2.0**20, stats.norm())
+    assert follows(np.array(shadows), stats.norm())
     for wrong in (2 / 3, 3 / 2):
-        assert not follows(wrong * np.array(shadows) / 2.0**20, stats.norm())
+        assert not follows(wrong * np.array(shadows), stats.norm())

@@ -1,0 +1,382 @@
+"""One release: who may charge and draw, what units leave, and that no draw is used twice.
+
+Tests of draws are statistical. Each states how often a sound release fails it, whatever the
+seed; streams are keyed by the operating system.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpsk
+from dpsk._data import blocks
+from dpsk._data.source import Rows
+from dpsk._models import MLP, LinearModel
+from dpsk._models.clipping import HEADROOM
+from dpsk._objective.losses import Logistic, Multinomial, Squared
+from dpsk._oracle import (
+    Context,
+    GradientOracle,
+    Releases,
+    network_sums,
+    release,
+    row_sums,
+    saddle_sums,
+)
+from dpsk._oracle.network_sums import NetworkSums
+from dpsk._oracle.release import Inside, Part
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.batches import FullBatch, PoissonBatches
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise import samplers, streams
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import NoisySums
+from tests.noise.levels import binomial_fits
+from tests.registry import (
+    ALL_SOLVERS,
+    ESTIMATORS,
+    documented_solvers,
+    make_estimator,
+    make_problem,
+    takes_groups,
+    training_rows,
+)
+
+_PACKAGE = Path(dpsk.__file__).parent
+_TREES = {str(path.relative_to(_PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
+          for path in sorted(_PACKAGE.rglob("*.py"))}
+_RELEASE, _SAMPLERS = "_oracle/release.py", "dpsk._privacy.noise.samplers"
+
+every_module = pytest.mark.parametrize("name", _TREES)
+
+
+# The syntax of the package.
+
+def _sampling(tree):
+    """Return the names from the module of samplers, and the names that stand for the module."""
+    names, modules = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == _SAMPLERS:
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules |= {alias.asname or alias.name for alias in node.names
+                        if f"{node.module}.{alias.name}" == _SAMPLERS}
+        elif isinstance(node, ast.Import):
+            modules |= {alias.asname or alias.name for alias in node.names
+                        if alias.name == _SAMPLERS}
+    return names, modules
+
+
+@every_module
+def test_only_the_release_charges(name):
+    charges = [node.lineno for node in ast.walk(_TREES[name])
+               if isinstance(node, ast.Attribute) and node.attr == "charge"]
+    assert bool(charges) == (name == _RELEASE), charges
+
+
+@every_module
+def test_only_the_release_draws_noise(name):
+    names, modules = _sampling(_TREES[name])
+    if name == _RELEASE:
+        assert modules == {"samplers"} and not names
+    elif name == "_fit.py":
+        # Public starts: from the stream of what is public, and nothing else.
+        assert names == {"standard_normal"} and not modules
+        uses = [ast.unparse(node) for node in ast.walk(_TREES[name]) if isinstance(node, ast.Call)
+                and "standard_normal" in {n.id for n in node.args if isinstance(n, ast.Name)}]
+        used = [node for node in ast.walk(_TREES[name])
+                if isinstance(node, ast.Name) and node.id == "standard_normal"]
+        assert uses == ["partial(standard_normal, apart)"] and len(used) == 1
+    else:
+        assert not names and not modules
+
+
+def _definitions(tree, wanted):
+    """Yield the lines on which a tree defines `wanted`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == wanted:
+            yield node.lineno
+        if isinstance(node, ast.Name) and node.id == wanted and isinstance(node.ctx, ast.Store):
+            yield node.lineno
+
+
+@pytest.mark.parametrize("wanted, home", [
+    ("HEADROOM", "_models/clipping.py"), ("clip_factors", "_models/clipping.py"),
+    ("REPLACE_ONE", "_privacy/sensitivity.py"), ("rounding_margin", _RELEASE)])
+def test_what_bounds_rest_on_is_defined_once(wanted, home):
+    found = [name for name, tree in _TREES.items() for _ in _definitions(tree, wanted)]
+    assert found == [home]
+
+
+def _constants(tree):
+    """Yield the values of all expressions of numbers alone."""
+    for node in ast.walk(tree):
+        parts = list(ast.walk(node))
+        if isinstance(node, ast.BinOp | ast.Constant) and all(isinstance(part, (
+                ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Constant))
+                for part in parts):
+            try:
+                yield eval(compile(ast.Expression(node), "", "eval"), {})
+            except (ArithmeticError, TypeError):
+                continue
+
+
+@every_module
+def test_no_module_has_a_head_room_or_margin_of_its_own(name):
+    tree = _TREES[name]
+    twins = [value for value in _constants(tree) if isinstance(value, float) and value in (
+        HEADROOM, 1.0 / HEADROOM, 1.0 + 2.0**-24)]
+    assert len(twins) == (name == "_models/clipping.py")
+    products = [ast.unparse(node) for node in ast.walk(tree)
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)]
+    margins = [text for text in products
+               if re.search(r"\*\* 2 \* 2\.0 \*\* \(?-53|2\.0 \*\* \(?-53\)? \* .*\*\* 2", text)]
+    assert len(margins) == (name == _RELEASE)
+
+
+# The units of what leaves.
+
+def _fitted(solver, **params):
+    """Fit the first estimator that takes a solver, in batches where it draws some."""
+    cls = next(cls for _, cls in sorted(ESTIMATORS.items()) if solver in documented_solvers(cls))
+    settings = {"max_iter": 12, "batch_size": 24, **params}
+    model = make_estimator(cls, solver, **{key: value for key, value in settings.items()
+                                           if key not in ALL_SOLVERS[solver].ignores})
+    X, y = training_rows(model)
+    groups = {"groups": np.arange(len(y)) % 2} if takes_groups(cls) else {}
+    return model.fit(X, y, **groups)
+
+
+class Seen:
+    """What went through the releases of fits."""
+
+    def __init__(self, patch):
+        self.noise, self.rows, self.answers, self.ends = [], [], [], []
+        noised, call, hidden, opened = (Part.noised, Releases.__call__, Releases.hidden,
+                                        Inside.__init__)
+
+        def watched_noised(part, total, noise, divisor):
+            kept = noise[np.triu_indices(len(noise))] if part.law == "symmetric_normal" else noise
+            self.noise.append(np.ravel(kept).copy())
+            return noised(part, total, noise, divisor)
+
+        def watched_call(releases, event, read, *parts, divisor=1.0, only=None, **kwargs):
+            answer = call(releases, event, read, *parts, divisor=divisor, only=only, **kwargs)
+            arrays = answer if isinstance(answer, tuple) else (answer,)
+            for part, array in zip(parts, arrays, strict=True):
+                self.answers.append((part, np.array(array), divisor, only))
+            return answer
+
+        def watched_hidden(releases, event, run, unit):
+            end = hidden(releases, event, run, unit)
+            self.ends.append((end.copy(), unit))
+            return end
+
+        def watched_open(inside, stream, rows):
+            if rows is not None:
+                self.rows.append(tuple(rows.tolist()))
+            opened(inside, stream, rows)
+
+        def drawn(law):
+            draw = getattr(Inside, law)
+
+            def watched(inside, shape):
+                noise = draw(inside, shape)
+                self.noise.append(np.ravel(noise).copy())
+                return noise
+            return watched
+
+        for home, name, watched in (
+                (Part, "noised", watched_noised), (Releases, "__call__", watched_call),
+                (Releases, "hidden", watched_hidden), (Inside, "__init__", watched_open),
+                *((Inside, law, drawn(law)) for law in ("normal", "gamma_norm"))):
+            patch.setattr(home, name, watched)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Return what goes through releases for the rest of the test."""
+    return Seen(monkeypatch)
+
+
+every_solver = pytest.mark.parametrize("solver", sorted(ALL_SOLVERS))
+
+
+def _is_whole(answer, divisor, unit):
+    """Whether an answer is a whole number of units over a divisor, rounded once."""
+    units = np.rint(answer * (divisor / unit))
+    return bool(np.all(np.abs(units) < 2.0**50) and np.all(units / (divisor / unit) == answer))
+
+
+@every_solver
+@pytest.mark.parametrize("seed", [None, 0])
+def test_every_float_that_leaves_is_a_whole_number_of_public_units(solver, seed, seen):
+    _fitted(solver, random_state=seed)
+    assert seen.answers or seen.ends
+    for part, answer, divisor, only in seen.answers:
+        if only is not None:
+            # Nothing but a choice leaves.
+            assert answer.shape == () and answer.dtype.kind == "i"
+            continue
+        unit, _ = part.scales
+        noise = part.multiplier * part.bound
+        assert np.frexp(unit)[0] == 0.5 and 2.0**-41 * noise < unit < 2.0**-9 * noise
+        assert _is_whole(answer, divisor, unit)
+    for end, unit in seen.ends:
+        assert np.frexp(unit)[0] == 0.5 and _is_whole(end, 1.0, unit)
+
+
+def test_what_was_not_rounded_would_be_found():
+    assert not _is_whole(np.array([np.pi]), 3.0, 2.0**-30)
+    assert _is_whole(np.array([np.rint(np.pi * 2.0**30) / 2.0**30 / 3.0]), 3.0, 2.0**-30)
+
+
+@pytest.mark.parametrize("size", [1, 7, 400])
+@pytest.mark.parametrize("terms", [0, 10**6])
+def test_the_scale_of_noise_covers_what_rounding_to_units_moves(size, terms):
+    """Totals of neighbours, rounded: as far apart as the bound on which noise is scaled."""
+    rng, part = np.random.default_rng(0), Part(0.7, 1e-3, terms=terms, size=size)
+    unit, scale = part.scales
+    reach = scale * unit / part.multiplier
+    assert reach >= part.bound * release.rounding_margin(terms) + unit * np.sqrt(size) * 0.999
+    silent = np.zeros(size)
+    for _ in range(50):
+        move = rng.choice([-1.0, 1.0], size=size)
+        total = rng.normal(size=size)
+        ends = [part.noised(total + 0.5 * sign * 2.0 * part.bound * move / np.sqrt(size),
+                            silent.copy(), 1.0) for sign in (1.0, -1.0)]
+        assert np.linalg.norm(ends[0] - ends[1]) <= 2.0 * reach
+
+
+def test_a_part_of_another_size_is_refused():
+    part = Part(1.0, 1.0, size=3)
+    with pytest.raises(ValueError, match="size"):
+        part.noised(np.zeros(4), np.zeros(4), 1.0)
+
+
+# Draws: blocks of every kind are made so short that an answer takes many, and many answers one.
+
+@pytest.fixture(params=[3, 7])
+def short_blocks(request, monkeypatch):
+    size = request.param
+    for home, name in ((release, "_NOISE_BLOCK"), (samplers, "_PART"), (streams, "_BLOCK"),
+                       (network_sums, "SHORT_BLOCK"), (saddle_sums, "SHORT_BLOCK"),
+                       (saddle_sums, "_ENTRIES"), (blocks, "_ENTRIES")):
+        monkeypatch.setattr(home, name, size)
+    monkeypatch.setattr(row_sums, "_BLOCK_BYTES", 8 * size)
+
+
+#: Correlations of N independent pairs beyond this over sqrt(N) have chance below 1e-10 each.
+_FAR = 6.5
+
+
+def _correlations(one, other):
+    """Return the correlations, times the root of their number, of columns of two samples."""
+    one, other = ((part - part.mean(axis=0)) / part.std(axis=0) for part in (one, other))
+    return one.T @ other / np.sqrt(len(one))
+
+
+def _sums(kind, n_features=4, n=6):
+    """Return sums over rows of zeros, so that answers are noise."""
+    X, y = np.zeros((n, n_features)), np.zeros(n)
+    if kind == "network":
+        X = X.astype(np.float32)
+        return NetworkSums(MLP(n_features, (2,), None, "tanh"), Squared(), Rows(X, y), 1.0)
+    outputs = 3 if kind == "classes" else None
+    return RowSums(LinearModel(n_features, outputs, False, 1.0),
+                   Multinomial() if outputs else Logistic(), Rows(X, y.astype(int)), 1.0)
+
+
+def _answers(sums, count, batches=None):
+    declared = NoisySums(batches or FullBatch(), count)
+    oracle = GradientOracle(sums, declared, 50.0,
+                            Releases(EntropyStream(), Ledger(declared(50.0))))
+    theta = np.zeros(sums.model.shape)
+    return np.array([oracle.gradient(theta).ravel() for _ in range(count)])
+
+
+@pytest.mark.parametrize("kind", ["scalar", "classes", "network"])
+def test_noise_of_an_answer_has_a_diagonal_covariance(kind, short_blocks):
+    """At most 300 correlations of 2000 pairs: a sound one fails with chance below 3e-8."""
+    sums, count = _sums(kind), 2000
+    # Rows of zeros leave a network the gradient of its last bias, the same in every answer.
+    noise = _answers(sums, count)
+    p = noise.shape[1]
+    within = _correlations(noise, noise)
+    np.testing.assert_allclose(np.diag(within), np.sqrt(count))
+    assert np.abs(within[~np.eye(p, dtype=bool)]).max() < _FAR
+    # Nor does an answer tell of the next.
+    assert np.abs(_correlations(noise[1:], noise[:-1])).max() < _FAR
+    # Every coordinate has the same variance: (N - 1) s^2 has a spread of sqrt(2 N).
+    expected = (50.0 * sums.clip_norm / sums.n_samples)**2
+    assert np.abs(noise.var(axis=0) / expected - 1.0).max() < _FAR * np.sqrt(2.0 / count)
+
+
+@pytest.mark.parametrize("kind", ["scalar", "classes"])
+def test_noise_beyond_every_block_is_as_independent(kind):
+    """Distances at which blocks end; ten correlations, a chance of failing below 1e-9."""
+    size = 2 * max(release._NOISE_BLOCK, samplers._PART) + 5
+    noise = _answers(_sums(kind, size, n=2), 2)
+    for flat in noise:
+        for step in (1, 3, samplers._PART, release._NOISE_BLOCK):
+            assert np.abs(_correlations(flat[step:, None], flat[:-step, None])) < _FAR
+    assert np.abs(_correlations(noise[0][:, None], noise[1][:, None])) < _FAR
+
+
+def test_noise_that_repeats_or_is_shared_would_be_found():
+    noise = np.random.default_rng(0).normal(size=(3000, 4))
+    noise[:, 3] = noise[:, 0]
+    assert np.abs(_correlations(noise, noise)[0, 3]) > _FAR
+    noise[1::2] = noise[::2]
+    assert np.abs(_correlations(noise[1:], noise[:-1])).max() > _FAR
+
+
+@every_solver
+def test_no_draw_repeats_within_a_fit(solver, seen, short_blocks):
+    """Of 1e4 draws of 52 bits two are equal, but for the sign, with chance below 1e-7."""
+    _fitted(solver)
+    magnitudes = np.abs(np.concatenate(seen.noise))
+    assert 0 < len(magnitudes) <= 10**4
+    assert len(np.unique(magnitudes)) == len(magnitudes)
+
+
+def _is_sampled(solver):
+    return "batch_size" not in ALL_SOLVERS[solver].ignores and "stgd" not in solver
+
+
+@pytest.mark.parametrize("solver", [name for name in sorted(ALL_SOLVERS) if _is_sampled(name)])
+def test_every_answer_of_a_fit_has_a_batch_of_its_own(solver, seen, short_blocks):
+    """Two Poisson batches of 80 rows at rate 0.3 are equal with chance below 1e-18."""
+    _fitted(solver)
+    assert len(seen.rows) > 1
+    assert len(set(seen.rows)) == len(seen.rows)
+
+
+def test_batches_are_independent_of_those_before(short_blocks, seen):
+    """Limits of `binomial_fits` are at its own level."""
+    n, rate, count = 40, 0.3, 400
+    _answers(_sums("scalar", n=n), count, PoissonBatches(rate))
+    member = np.zeros((count, n), dtype=bool)
+    for row, chosen in zip(member, seen.rows, strict=True):
+        row[list(chosen)] = True
+    assert binomial_fits(int(member.sum()), member.size, rate)
+    again = member[:-1:2] & member[1::2]
+    assert binomial_fits(int(again.sum()), again.size, rate**2)
+
+
+def test_a_plan_that_does_not_hold_the_event_draws_and_reads_nothing():
+    class Silent(EntropyStream):
+        def words(self, count):
+            raise AssertionError("drawn")
+
+    problem = make_problem(n_samples=6)
+    declared = NoisySums(FullBatch(), 1)
+    rows = Rows(np.ones((6, 3)), np.zeros(6))
+    oracle = GradientOracle.open(Context(problem, rows, declared, 1.0, 2.0,
+                                         Releases(Silent(), Ledger(declared(3.0)))))
+    oracle._sums.gradient = None
+    with pytest.raises(RuntimeError, match="plan"):
+        oracle.gradient(np.zeros(4))
