@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from dpsk._oracle.output import steps_to_certify
 
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel

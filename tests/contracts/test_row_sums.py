@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from dpsk._oracle.selection import MaxNormSums
 from scipy import sparse
 
 from dpsk._data.source import Rows
