@@ -109,8 +109,8 @@ def _covtype_binary():
 
 
 def _wine():
-    parts = [pd.read_csv(_ROOT / "winequality" / f"winequality-{colour}.csv", sep=";")
-             .assign(red=float(colour == "red")) for colour in ("red", "white")]
+    parts = [pd.read_csv(_ROOT / "winequality" / f"winequality-{color}.csv", sep=";")
+             .assign(red=float(color == "red")) for color in ("red", "white")]
     frame = pd.concat(parts, ignore_index=True)
     features = [name for name in frame.columns if name != "quality"]
     bounds = dict(zip(features, _WINE_BOUNDS, strict=True))

@@ -98,7 +98,7 @@ intercepts_ : list of ndarray of float32, shapes (outputs,)
     The biases of every layer.
 center_ : ndarray of float32, shape (n_features_in_,), or None
     The released mean of rows, already part of ``intercepts_[0]``. None where rows were not
-    centred.
+    centered.
 n_layers_ : int
     Number of layers, that of the rows included.
 n_outputs_ : int

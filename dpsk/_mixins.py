@@ -32,7 +32,7 @@ class ScoreClassifier(ClassifierMixin):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _labelled(self, X, y, sample_weight):
+    def _labeled(self, X, y, sample_weight):
         """Return validated rows, the classes, the index of every label, and how to fit them."""
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)

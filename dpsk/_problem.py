@@ -18,14 +18,14 @@ class Geometry:
 
     Parameters
     ----------
-    directions : float
+    effective_rank : float
         The number of directions in which rows of norm at most 1 vary alike: their second moment
         is about the identity over it.
     unevenness : float
         The largest second moment that the map left in a direction; 1 or more.
     """
 
-    directions: float
+    effective_rank: float
     unevenness: float = 1.0
 
 

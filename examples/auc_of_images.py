@@ -38,11 +38,11 @@ def _histograms(X, cells, blur):
     across[:, :, 1:-1] = images[:, :, 2:] - images[:, :, :-2]
     length = np.hypot(down, across)
     direction = np.arctan2(down, across) / (2 * np.pi) * ORIENTATIONS
-    # Distances on the circle of directions, and from the cells' centres.
+    # Distances on the circle of directions, and from the cells' centers.
     apart = (direction[..., None] - np.arange(ORIENTATIONS) + ORIENTATIONS / 2) % ORIENTATIONS
     shares = length[..., None] * np.maximum(0, 1 - np.abs(apart - ORIENTATIONS / 2))
-    centres = (np.arange(cells) + 0.5) * side / cells - 0.5
-    pool = np.maximum(0, 1 - np.abs(np.arange(side)[:, None] - centres) * cells / side)
+    centers = (np.arange(cells) + 0.5) * side / cells - 0.5
+    pool = np.maximum(0, 1 - np.abs(np.arange(side)[:, None] - centers) * cells / side)
     pool = pool.astype(X.dtype)
     pooled = np.einsum("nijo,ia,jb->nabo", shares, pool, pool, optimize=True)
     features = pooled.reshape(len(X), -1)**0.7

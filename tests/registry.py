@@ -1,4 +1,4 @@
-"""Everything that tests parametrise over, read from the package's own registries.
+"""Everything that tests parametrize over, read from the package's own registries.
 
 A new estimator, solver, loss or penalty is picked up here and meets every contract test.
 """
@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, is_classifier
 import dpsk
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
-from dpsk._objective.losses import LOSSES, HuberisedHinge
+from dpsk._objective.losses import LOSSES, HuberizedHinge
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.requirements import (
     BOUNDED_CURVATURE,
@@ -41,8 +41,8 @@ NETWORK_PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 30}
 
 N_OUTPUTS = 3
 #: Arguments of the losses that need some.
-LOSS_ARGUMENTS = {"huber": (0.3,), "huberised_hinge": (0.7,),
-                  "one_vs_rest": (HuberisedHinge(0.7), N_OUTPUTS)}
+LOSS_ARGUMENTS = {"huber": (0.3,), "huberized_hinge": (0.7,),
+                  "one_vs_rest": (HuberizedHinge(0.7), N_OUTPUTS)}
 #: Parameters without which a solver refuses the default problem.
 _L1_BALL = {"penalty": "l1_ball", "radius": 1.5}
 SOLVER_PARAMS = {"accmd": _L1_BALL, "frank_wolfe": _L1_BALL, "last_iterate": {"alpha": 0.1}}
@@ -54,8 +54,8 @@ def make_loss(name):
     return LOSSES[name](*LOSS_ARGUMENTS.get(name, ()))
 
 
-def make_penalty(name, alpha=0.1, l1_ratio=0.5, radius=1.5, free_rows=0):
-    return PENALTIES[name](alpha=alpha, l1_ratio=l1_ratio, radius=radius, free_rows=free_rows)
+def make_penalty(name, alpha=0.1, l1_ratio=0.5, radius=1.5, unpenalized=0):
+    return PENALTIES[name](alpha=alpha, l1_ratio=l1_ratio, radius=radius, unpenalized=unpenalized)
 
 
 def usable_clip(loss, model, clip_norm=np.inf):
@@ -90,12 +90,12 @@ def make_raw(name, n, rng, scale=3.0):
 
 
 def make_problem(loss="logistic", penalty="l2", *, n_samples=200, n_features=3, alpha=0.1,
-                 free_rows=0, epsilon=1.0, delta=1e-5, fit_intercept=True, data_norm=1.0,
-                 directions=None, weight_bound=1.0):
+                 unpenalized=0, epsilon=1.0, delta=1e-5, fit_intercept=True, data_norm=1.0,
+                 effective_rank=None, weight_bound=1.0):
     return Problem(n_samples=n_samples, loss=make_loss(loss), epsilon=epsilon, delta=delta,
                    model=make_model(loss, n_features, fit_intercept, data_norm),
-                   penalty=make_penalty(penalty, alpha, free_rows=free_rows),
-                   geometry=None if directions is None else Geometry(directions),
+                   penalty=make_penalty(penalty, alpha, unpenalized=unpenalized),
+                   geometry=None if effective_rank is None else Geometry(effective_rank),
                    weight_bound=weight_bound)
 
 
@@ -117,20 +117,20 @@ def is_met(name, problem):
 
 def solver_problems(name):
     """Return the grid of problems on which the solver `name` is exercised."""
-    free_rows = int(not SOLVERS[name].penalizes_intercept)
+    unpenalized = int(not SOLVERS[name].penalizes_intercept)
     problems = [
         make_problem(loss, penalty, alpha=alpha, n_samples=n, epsilon=epsilon, data_norm=norm,
-                     free_rows=free_rows)
+                     unpenalized=unpenalized)
         for loss in LOSSES for penalty in PENALTIES
         for alpha, n, epsilon, norm in [(0.0, 2, 1.0, 1.0), (0.1, 300, 0.1, 1.0),
                                         (10.0, 50_000, 8.0, 1e-3), (1e-3, 10**7, 1.0, 50.0)]]
     if SOLVERS[name].whitens:
         problems += [make_problem(loss, n_samples=n, n_features=9, fit_intercept=False,
-                                  alpha=0.0, directions=9.0)
+                                  alpha=0.0, effective_rank=9.0)
                      for loss in LOSSES for n in (2, 10**6)]
     # Solvers that rest on the curvature of a row's loss get bounded weights only.
     unbounded = [] if BOUNDED_CURVATURE in SOLVERS[name].requires else [np.inf]
-    problems += [make_problem(loss, weight_bound=bound, free_rows=free_rows)
+    problems += [make_problem(loss, weight_bound=bound, unpenalized=unpenalized)
                  for loss in LOSSES for bound in (0.01, 1e10, *unbounded)]
     problems += [replace(problem, delta=0.0) for problem in problems]
     return [problem for problem in problems if is_met(name, problem)]

@@ -114,7 +114,7 @@ def not_private(epsilon, seed, data):
 class PlainMLP(MLP):
     """Layers as published, whose units enter the next layer as they are."""
 
-    def centres(self, width):
+    def centers(self, width):
         return False
 
 

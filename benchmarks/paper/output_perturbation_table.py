@@ -307,7 +307,7 @@ def main():
         "Huber at threshold 0.1 (the paper prints none).", "",
         "*printed*: Algorithm 1 with its printed sensitivity and sigma, step 1/(mu + beta), "
         "D = 5, L that of the data term (the smaller noise), T of its theorems with constants 1. "
-        "*best T*: the T that minimises its own mean risk, chosen on the data and not charged. "
+        "*best T*: the T that minimizes its own mean risk, chosen on the data and not charged. "
         "*tight*: the same steps with the sensitivity and calibration of `output_perturbation`. "
         "*ours*: `solver=\"auto\"` at defaults, with the solver that it took. *sgd*: DP-SGD, "
         "expected batch 50, its default number of steps. Every entry: mean of F(w) - F* and its "

@@ -161,7 +161,7 @@ def network_cells(options):
 def curves(options):
     """Draw the gradient's norm and the estimate's error, as in figure 1 (a) and (b)."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for name, colour in zip(options.sets, ("C0", "C1"), strict=False):
+    for name, color in zip(options.sets, ("C0", "C1"), strict=False):
         data = auc_networks.task(name, 0, 0)
         steps = 0
         for oracle, style in ((WatchedJoint, "-"), (WatchedDifferences, "--")):
@@ -175,8 +175,8 @@ def curves(options):
             steps = model.n_iter_
             rounds, norms, errors = np.array(oracle.notes).T
             label = f"{settings['solver']}, {name}: AUC {score:.4f}"
-            axes[0].semilogy(rounds, norms, colour + style, label=label)
-            axes[1].plot(rounds, errors, colour + style, label=label)
+            axes[0].semilogy(rounds, norms, color + style, label=label)
+            axes[1].plot(rounds, errors, color + style, label=label)
             print(label, f"mean norm {norms.mean():.4f}, mean error {errors.mean():.4f}")
     axes[0].set(xlabel="iteration", title="norm of the mean clipped gradient of all rows")
     axes[1].set(xlabel="iteration", title="squared distance of the estimate from it")

@@ -1,4 +1,4 @@
-"""What stable gradient descent is for: excess risk against n and T, and the generalisation gap.
+"""What stable gradient descent is for: excess risk against n and T, and the generalization gap.
 
     python benchmarks/paper/stable_gradient.py --output docs/results/stable_gradient.md
 
@@ -36,7 +36,7 @@ def risk(w, X, y, alpha):
     return np.mean(np.logaddexp(0.0, z) - y * z) + 0.5 * alpha * w @ w
 
 
-def minimiser(X, y, alpha):
+def minimizer(X, y, alpha):
     w = np.zeros(X.shape[1])
     for _ in range(30):
         p = expit(X @ w)
@@ -109,7 +109,7 @@ def against_n(sizes, d=10, shrink=20):
     rng = np.random.default_rng(0)
     truth = 4.0 * rng.normal(size=d)
     population = draw(rng, 200_000, truth)
-    least = risk(minimiser(*population, ALPHA), *population, ALPHA)
+    least = risk(minimizer(*population, ALPHA), *population, ALPHA)
     table = {}
     for i, n in enumerate(sizes):
         for repeat in range(REPEATS):
@@ -127,11 +127,11 @@ def against_n(sizes, d=10, shrink=20):
 
 
 def against_t(marks, n=300, d=100, sigmas=(0.002, 0.02), step=8.0):
-    """Return {method: (excess risk, generalisation gap) by T}, without a ridge."""
+    """Return {method: (excess risk, generalization gap) by T}, without a ridge."""
     rng = np.random.default_rng(1)
     truth = 4.0 * rng.normal(size=d) / np.sqrt(d / 10)
     population = draw(rng, 100_000, truth)
-    least = risk(minimiser(*population, 0.0), *population, 0.0)
+    least = risk(minimizer(*population, 0.0), *population, 0.0)
     table = {}
 
     def note(name, mark, w, own):
@@ -192,7 +192,7 @@ def picture(path, sizes, by_n, marks, by_t):
     for name, values in by_n.items():
         axes[0].loglog(sizes, values, "o-" if "dpsk" in name else "o--", label=name)
     axes[0].set(xlabel="n (2 n rows are given)", ylabel="excess risk")
-    for column, label in ((0, "excess risk"), (1, "generalisation gap")):
+    for column, label in ((0, "excess risk"), (1, "generalization gap")):
         for name, values in by_t.items():
             axes[1 + column].semilogx(marks, values[:, column], "o-" if "dpsk" in name else "o--",
                                       label=name)

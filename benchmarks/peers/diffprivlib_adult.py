@@ -100,7 +100,7 @@ def main():
                   for epsilon, a, b, c in classification()]
         lines += ["", f"Time of diffprivlib over that of dpsk: the least of {REPEATS} interleaved "
                   "fits each, random_state=None, float64. diffprivlib's varies, as it iterates "
-                  "until its noisy objective is minimised.", "",
+                  "until its noisy objective is minimized.", "",
                   "| epsilon | rows of norm at most 1 | rows as they are, data_norm = 3.74 |",
                   "|---|---|---|"]
         lines += [f"| {epsilon:g} | {a:.1f} | {b:.1f} |" for epsilon, a, b in speed()]

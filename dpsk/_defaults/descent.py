@@ -39,7 +39,7 @@ def default_step(problem, clip_norm):
     clipped = clip_norm < full_clip_norm(problem)
     whitened, measured = problem.geometry is not None, loss_defaults(problem.loss)
     if whitened:
-        smoothness /= problem.geometry.directions
+        smoothness /= problem.geometry.effective_rank
     if clipped or (whitened and measured.clip_share == 1.0):
         gain = measured.whitened_gain if whitened else measured.plain_gain
         smoothness /= gain * min(1.0, _wanted_steps(problem) / _FEWEST_STEPS) ** 2

@@ -12,7 +12,7 @@ __all__ = ["fine_tolerance", "perturbation_clip", "perturbation_ridge", "second_
 
 #: The determinants may take up to this share of epsilon.
 _MOST_DETERMINANT = 0.5
-#: Share of epsilon, and of mu, for the noise that hides how the exact minimiser was missed.
+#: Share of epsilon, and of mu, for the noise that hides how the exact minimizer was missed.
 _PURE_TAIL, _TAIL = 0.01, 0.1
 #: Norms of coefficients that the ridge is fitted to, over that of the rows.
 _PLAIN_REACH, _WHITENED_REACH = 30.0, 10.0
@@ -31,7 +31,7 @@ def perturbation_clip(problem, clip_norm=None):
 
 
 def perturbation_ridge(problem, clip_norm, ridge=None):
-    """Return the ridge that is minimised: `ridge`, or a fitted one, or more where it must be."""
+    """Return the ridge that is minimized: `ridge`, or a fitted one, or more where it must be."""
     fitted = _fitted_ridge(problem, clip_norm) if ridge is None else ridge
     return max(fitted, problem.penalty.strong_convexity, _least_ridge(problem))
 

@@ -69,7 +69,7 @@ def last_iterate_risk(problem):
 
 
 def output_perturbation_risk(problem):
-    """Noise on the minimiser; without a ridge nothing else helps at delta = 0."""
+    """Noise on the minimizer; without a ridge nothing else helps at delta = 0."""
     if not _bounds_slope(problem):
         return math.inf
     alpha, noise = _ridge(problem), 2.0 * problem.lipschitz / signal(problem)
@@ -80,19 +80,19 @@ def output_perturbation_risk(problem):
 
 
 def objective_perturbation_risk(problem):
-    """Noise of the minimiser's linear term, and the bias of the ridge that answers it."""
+    """Noise of the minimizer's linear term, and the bias of the ridge that answers it."""
     penalty = problem.penalty
     plain = penalty.is_smooth and penalty.smoothness == penalty.strong_convexity
     # Without a penalty noisy gradients may whiten the rows, which is better.
-    unpenalised = problem.delta > 0 and penalty.strong_convexity == 0
-    if not plain or unpenalised or problem.loss.vector_output or \
+    unpenalized = problem.delta > 0 and penalty.strong_convexity == 0
+    if not plain or unpenalized or problem.loss.vector_output or \
             not np.isfinite(problem.smoothness):
         return math.inf
     clip_norm = perturbation_clip(problem)
     ridge = perturbation_ridge(problem, clip_norm)
     alpha, curvature = _ridge(problem), _ordinary_curvature(problem)
     noise = 2.0 * min(clip_norm, full_clip_norm(problem)) / signal(problem)
-    # The minimiser is no Gaussian mechanism: its loss is bounded at a price.
+    # The minimizer is no Gaussian mechanism: its loss is bounded at a price.
     price = 1.5 if problem.delta > 0 else 1.2
     variance = price * (noise / (ridge + curvature)) ** 2
     slope = _slope(problem) / problem.model.radius

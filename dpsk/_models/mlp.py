@@ -47,14 +47,14 @@ class Activation:
     value, slope : callable
     gain : float
         Factor of the weights at the start that keeps the size of rows from layer to layer.
-    centred : bool
+    centered : bool
         Whether units have a mean in common, which is then subtracted row by row.
     """
 
     value: object
     slope: object
     gain: float
-    centred: bool
+    centered: bool
 
 
 ACTIVATIONS = {"relu": Activation(_relu, _relu_slope, math.sqrt(2.0), True),
@@ -158,7 +158,7 @@ class MLP:
         """
         layers = self.layers(theta[:self.dimension])
         weights = [layers[0][0], *(
-            weights - weights.mean(axis=0) if self.centres(len(weights)) else weights
+            weights - weights.mean(axis=0) if self.centers(len(weights)) else weights
             for weights, _ in layers[1:])]
         return ([part.astype(np.float32) for part in weights],
                 [biases.astype(np.float32) for _, biases in layers])
@@ -170,9 +170,9 @@ class MLP:
         biases -= center @ weights
         return theta
 
-    def centres(self, width):
+    def centers(self, width):
         """Return whether the units of a hidden layer of that width enter less their mean."""
-        return ACTIVATIONS[self.activation].centred and width >= _NARROW
+        return ACTIVATIONS[self.activation].centered and width >= _NARROW
 
     @staticmethod
     def packed(weights, biases):
@@ -200,8 +200,8 @@ class MLP:
             hidden = inputs[-1] @ weights
             hidden += biases
             units.append(activate(hidden))
-            centres = self.centres(hidden.shape[1])
-            inputs.append(_less_mean(hidden) if centres else hidden)
+            centers = self.centers(hidden.shape[1])
+            inputs.append(_less_mean(hidden) if centers else hidden)
         weights, biases = layers[-1]
         raw = inputs[-1] @ weights + biases
         return Pass(self, layers, inputs, units, raw[:, 0] if self.n_outputs is None else raw)
@@ -239,7 +239,7 @@ class Pass:
         errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
         for units, (weights, _) in zip(self._units[::-1], self._layers[:0:-1], strict=True):
             error = errors[-1] @ weights.T
-            if self._model.centres(units.shape[1]):
+            if self._model.centers(units.shape[1]):
                 error = _less_mean(error)
             error *= slope(units)
             errors.append(error)

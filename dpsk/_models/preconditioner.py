@@ -1,4 +1,4 @@
-"""A public linear map of rows, followed by normalisation."""
+"""A public linear map of rows, followed by normalization."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ __all__ = ["Preconditioner"]
 class Preconditioner:
     """Map an entering row ``r`` to ``P r / ||P r||``, or to ``P r / max(1, ||P r||)``.
 
-    A map of each row by itself, chosen by a released matrix: neighbouring tables stay
-    neighbours, and every mapped row has norm at most 1, whatever the matrix.
+    A map of each row by itself, chosen by a released matrix: neighboring tables stay
+    neighbors, and every mapped row has norm at most 1, whatever the matrix.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ class Preconditioner:
         Scales a row and appends the intercept's 1.
     matrix : ndarray of shape (rows of theta, rows of theta)
         P, symmetric.
-    keeps_length : bool
+    preserves_norm : bool
         Whether rows are only scaled down.
     """
 
     model: LinearModel
     matrix: np.ndarray
-    keeps_length: bool = False
+    preserves_norm: bool = False
 
     dtype = np.float64
 
@@ -57,7 +57,7 @@ class Preconditioner:
     def _factors(self, rows):
         with np.errstate(all="ignore"):
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-            factors = HEADROOM / (np.maximum(norms, 1.0) if self.keeps_length else norms)
+            factors = HEADROOM / (np.maximum(norms, 1.0) if self.preserves_norm else norms)
         # Beyond, squares overflow or underflow, and a norm says nothing.
         factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
         return factors

@@ -1,1 +1,1 @@
-"""What is minimised: pure mathematics, which knows neither rows nor privacy."""
+"""What is minimized: pure mathematics, which knows neither rows nor privacy."""

@@ -48,7 +48,7 @@ RIDGE = Requirement(
     "fade; use solver='gd'.")
 CONVEX_LOSS = Requirement(
     lambda solver, problem: problem.loss.convex,
-    "solver={solver!r} rests on steps that bring neighbouring runs no further apart, which "
+    "solver={solver!r} rests on steps that bring neighboring runs no further apart, which "
     "needs a convex loss, and {loss} is none; use solver='gd'.")
 IN_A_SET = Requirement(
     lambda solver, problem: isinstance(problem.penalty, ConstraintSet),

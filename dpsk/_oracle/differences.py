@@ -35,7 +35,7 @@ class DifferenceSums(RowSums):
         """Return the public bound on the norm of one row's difference, 0 at the anchor."""
         if theta.tobytes() == anchor.tobytes():
             return 0.0
-        largest = self.loss.reversal * self.clip_norm
+        largest = self.loss.gradient_diameter * self.clip_norm
         move = theta - anchor
         smooth = self.smoothness * math.sqrt(np.vdot(move, move)) * _ROUNDING
         # Where points or products overflow, the clips of the two gradients are what holds.

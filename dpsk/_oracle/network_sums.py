@@ -1,4 +1,4 @@
-"""Sums of clipped per-row gradients of a network: sensitive, and for oracles only."""
+"""Sums of clipped per-sample gradients of a network: sensitive, and for oracles only."""
 
 import numpy as np
 

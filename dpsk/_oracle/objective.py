@@ -1,10 +1,10 @@
-r"""The minimiser of an objective with a random linear term, released to a certified tolerance.
+r"""The minimizer of an objective with a random linear term, released to a certified tolerance.
 
 Over the sum of clipped losses the objective is
-``J(theta) = sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``. Its exact minimiser is a
-bijection of the noise b, whose density under two neighbouring data sets differs by a shift of
+``J(theta) = sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``. Its exact minimizer is a
+bijection of the noise b, whose density under two neighboring data sets differs by a shift of
 b by at most ``2 C`` and by a determinant ratio of at most ``1 + beta / lam``. Nobody has the
-exact minimiser: what leaves is a point of certified gradient norm with a second, far smaller
+exact minimizer: what leaves is a point of certified gradient norm with a second, far smaller
 noise, which hides how the exact one was missed.
 
 References
@@ -28,7 +28,7 @@ from dpsk._privacy.sensitivity import REPLACE_ONE
 
 __all__ = ["ObjectiveOracle", "determinant_loss"]
 
-#: Beyond so many coordinates a factorisation costs more than the steps that it saves.
+#: Beyond so many coordinates a factorization costs more than the steps that it saves.
 _MOST_COORDINATES = 500
 _MOST_FACTORISATIONS = 40
 _MOST_CHEAP_STEPS = 400
@@ -45,9 +45,9 @@ def determinant_loss(smoothness, ridge, n_samples):
 
 
 class ObjectiveOracle(Oracle):
-    """Minimise a noisy objective and release the result once.
+    """Minimize a noisy objective and release the result once.
 
-    b, the exact minimiser, the residual, and which algorithm got there never leave. Everything
+    b, the exact minimizer, the residual, and which algorithm got there never leave. Everything
     runs in float64, and a coordinate that is not finite becomes 0 before the second noise.
 
     Parameters
@@ -77,8 +77,8 @@ class ObjectiveOracle(Oracle):
         # Nobody can certify less than rounding hides.
         self._tolerance = max(declared.tolerance, self._rounding)
 
-    def minimise(self, theta, penalty):
-        """Return the noisy minimiser of the mean loss and the declared ridge.
+    def minimize(self, theta, penalty):
+        """Return the noisy minimizer of the mean loss and the declared ridge.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class ObjectiveOracle(Oracle):
         part = Part(1.0 / declared.tail, REPLACE_ONE * missed / declared.ridge,
                     "gamma_norm" if declared.pure else "standard_normal", size=theta.size)
         return self._releases(
-            self._events, lambda inside: finite(self._minimiser(theta, self._pull(inside, theta))),
+            self._events, lambda inside: finite(self._minimizer(theta, self._pull(inside, theta))),
             part)
 
     def _check(self, penalty):
@@ -118,11 +118,11 @@ class ObjectiveOracle(Oracle):
                              "curvature of a row's loss; leave it out.")
 
     def _rounding_bound(self):
-        """Bound the rounding in a gradient of ``J / n`` near its minimiser, from public facts.
+        """Bound the rounding in a gradient of ``J / n`` near its minimizer, from public facts.
 
         The sum of n terms is off by ``n u C``. A raw prediction is off by ``d u R ||theta||``, and
         the derivative at it by its own rounding besides, which moves a gradient by beta / R times
-        as much. No minimiser is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
+        as much. No minimizer is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
         loss at 0: there the objective is no less, and losses are not negative.
         """
         sums, ridge = self._sums, self._declared.ridge
@@ -141,7 +141,7 @@ class ObjectiveOracle(Oracle):
         scale = self._noise_multiplier * self._sums.clip_norm
         return scale * draw(theta.shape) / self._sums.n_samples
 
-    def _minimiser(self, theta, linear):
+    def _minimizer(self, theta, linear):
         """Return a point at which the gradient's norm is at most the tolerance."""
         found = None
         if theta.size <= _MOST_COORDINATES:
@@ -172,7 +172,7 @@ class ObjectiveOracle(Oracle):
         return None
 
     def _with_factor(self, theta, gradient, factor, linear):
-        """Step with one factorisation while it shrinks the gradient quickly; None if never."""
+        """Step with one factorization while it shrinks the gradient quickly; None if never."""
         moved = None
         for _ in range(_MOST_CHEAP_STEPS):
             norm = np.linalg.norm(gradient)

@@ -10,7 +10,7 @@ from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.sensitivity import (
     contraction,
     gradient_descent_sensitivity,
-    minimiser_sensitivity,
+    minimizer_sensitivity,
 )
 
 __all__ = ["OutputOracle", "finite", "steps_to_certify"]
@@ -99,12 +99,12 @@ class OutputOracle(Oracle):
 
         return self._released(descended, sensitivity)
 
-    def minimise(self, theta, penalty, tolerance, n_steps):
-        """Return the noisy minimiser, to a gradient norm that is certain.
+    def minimize(self, theta, penalty, tolerance, n_steps):
+        """Return the noisy minimizer, to a gradient norm that is certain.
 
         Accelerated steps, a public number of them: how long a fit takes tells nothing of the
         rows. Where so many reach `tolerance` on any data the point is within
-        ``tolerance / alpha`` of the minimiser.
+        ``tolerance / alpha`` of the minimizer.
 
         Parameters
         ----------
@@ -129,10 +129,10 @@ class OutputOracle(Oracle):
         enough = penalty.is_smooth and penalty.smoothness == alpha and n_steps >= steps_to_certify(
             sums.smoothness, alpha, sums.clip_norm, tolerance)
         if not enough:
-            raise ValueError(f"tolerance={tolerance!r}: the minimiser is reached only with an l2 "
+            raise ValueError(f"tolerance={tolerance!r}: the minimizer is reached only with an l2 "
                              f"penalty and enough steps, which {n_steps} may not be; raise "
                              "tolerance in solver_options, or use solver='gd'.")
-        sensitivity = minimiser_sensitivity(
+        sensitivity = minimizer_sensitivity(
             lipschitz=sums.clip_norm, n_samples=sums.n_samples, strong_convexity=alpha,
             tolerance=tolerance) * self._sums.rounding
         return self._released(lambda inside: self._accelerated(theta, penalty, n_steps),
@@ -155,7 +155,7 @@ class OutputOracle(Oracle):
         return self._sums.gradient(theta) / self._sums.n_samples + penalty.gradient(theta)
 
     def _sensitivity(self, penalty, step, n_steps):
-        """Bound the l2 distance between last iterates on neighbouring data."""
+        """Bound the l2 distance between last iterates on neighboring data."""
         sums = self._sums
         self._sums.require_monotone()
         alpha = penalty.strong_convexity

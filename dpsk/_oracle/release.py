@@ -26,7 +26,7 @@ _NOISE_BLOCK = 1 << 15
 def rounding_margin(n_rows):
     """Return what the sensitivity of a sum of `n_rows` terms, added in any order, grows by.
 
-    Each of two neighbouring sums may be off by ``n u`` times the sum of the terms' norms.
+    Each of two neighboring sums may be off by ``n u`` times the sum of the terms' norms.
     """
     return 1.0 + n_rows**2 * 2.0**-53
 
@@ -70,7 +70,7 @@ class Part:
             return self.unit, self.multiplier * self.bound / self.unit
         bound = self.bound * rounding_margin(self.terms)
         unit = float_unit(self.multiplier * bound)
-        # Rounding moves each of two neighbouring arrays by half a unit a coordinate.
+        # Rounding moves each of two neighboring arrays by half a unit a coordinate.
         return unit, self.multiplier * (bound + unit * math.sqrt(self.size)) / unit
 
     def noised(self, total, noise, divisor):

@@ -1,4 +1,4 @@
-"""Sums of clipped per-row gradients: exact, sensitive, and for oracles only."""
+"""Sums of clipped per-sample gradients: exact, sensitive, and for oracles only."""
 
 import math
 
@@ -19,7 +19,7 @@ _CSR_ROWS = 1 << 14
 class RowSums:
     """Rows, targets and the clipped gradient sums over them, in double precision.
 
-    Every per-row gradient that enters a sum has norm at most `clip_norm`; a non-finite one
+    Every per-sample gradient that enters a sum has norm at most `clip_norm`; a non-finite one
     enters as zero. No (n, dimension) array is made. Rows of single precision are converted
     block by block: a float32 sum of many rows can lose more than a row's share.
 
@@ -86,7 +86,7 @@ class RowSums:
         """Raise a ValueError where an argument by nonexpansive steps would be void."""
         if not self.loss.convex:
             raise ValueError(f"{type(self.loss).__name__} is not convex, so steps may drive "
-                             "neighbouring runs apart; use a solver that releases noisy "
+                             "neighboring runs apart; use a solver that releases noisy "
                              "gradients, such as solver='gd'.")
         if self.loss.vector_output and self.clips:
             raise ValueError(

@@ -211,10 +211,10 @@ def noise_scale(epsilon, delta, *, steps, batch_size=None, n_samples, sensitivit
     composition of the pair :math:`(1-q) N(0, z^2) + q N(\pm 1, z^2)` is evaluated
     numerically from above, and :math:`\sigma = z C`.
 
-    **Privacy.** Neighbours differ in one row, replaced arbitrarily; the number of rows is
+    **Privacy.** Neighbors differ in one row, replaced arbitrarily; the number of rows is
     public. All the noisy sums may be released, and each may depend on the earlier ones. With
-    sampling the membership and the realised size of the batches stay secret: divide by the
-    expected size, never by the realised one.
+    sampling the membership and the realized size of the batches stay secret: divide by the
+    expected size, never by the realized one.
 
     References
     ----------

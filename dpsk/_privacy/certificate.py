@@ -244,7 +244,7 @@ class Certificate:
 
 
 _ARITHMETIC = {
-    "float": "float: noise and sums in floating point, an idealisation of real arithmetic",
+    "float": "float: noise and sums in floating point, an idealization of real arithmetic",
     "grid": "grid: sums and noise are exact multiples of a power of two",
     "snapped": "snapped: steps in float64; the result and its noise on a grid",
 }

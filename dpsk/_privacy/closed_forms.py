@@ -11,7 +11,7 @@ logarithm stays exact far below the smallest double (Balle and Wang 2018, Theore
 and Su 2022, Corollary 1).
 
 **Pure.** Of T releases with loss at most :math:`\varepsilon_0`, the tightest bound that knows
-nothing else is that of randomised response (Kairouz, Oh and Viswanath 2015, Theorem 3.3):
+nothing else is that of randomized response (Kairouz, Oh and Viswanath 2015, Theorem 3.3):
 
 .. math:: \delta(\varepsilon) = \sum_k \binom{T}{k}
           \frac{[e^{(T-k)\varepsilon_0} - e^{\varepsilon + k \varepsilon_0}]_+}

@@ -170,7 +170,7 @@ class Pure(Elementary):
         return pure_delta(self.epsilon, count, epsilon), "optimal composition"
 
     def loss_law(self):
-        """Randomised response, the worst of its loss."""
+        """Randomized response, the worst of its loss."""
         return TwoPoint(self.epsilon)
 
     @property
@@ -184,7 +184,7 @@ class Dominated(Elementary):
     """A release whose privacy loss is at most ``offset + slope Rho``, in both directions.
 
     `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
-    data set that the loss is taken of. Bounds the minimiser of an objective with a random
+    data set that the loss is taken of. Bounds the minimizer of an objective with a random
     linear term, which is not a Gaussian mechanism.
     """
 

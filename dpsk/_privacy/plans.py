@@ -1,7 +1,7 @@
 """Declarations: from a noise multiplier to everything that a fit will release.
 
 A declaration is a frozen dataclass of public numbers. The accountant prices it, the ledger holds
-the fit to it. Neighbouring tables differ by one row that is replaced: a term of a sum moves
+the fit to it. Neighboring tables differ by one row that is replaced: a term of a sum moves
 inside a ball of radius C, from one point to another, hence by at most ``REPLACE_ONE * C``.
 """
 
@@ -158,7 +158,7 @@ class LastIterate:
 
 @dataclass(frozen=True)
 class PerturbedObjective:
-    """The declaration of one minimiser: that of the noisy objective, and its tolerance's.
+    """The declaration of one minimizer: that of the noisy objective, and its tolerance's.
 
     The noise multiplier is the scale of b over the clip norm, so that b moves by at most
     ``2 / noise_multiplier`` of its scale.
@@ -187,7 +187,7 @@ class PerturbedObjective:
         return Composed(self.releases(noise_multiplier))
 
     def releases(self, noise_multiplier):
-        """Return the event of the exact minimiser and that of the second noise."""
+        """Return the event of the exact minimizer and that of the second noise."""
         shift = REPLACE_ONE / noise_multiplier
         if self.pure:
             return Pure(self.determinant + shift), Pure(self.tail)

@@ -1,6 +1,6 @@
 r"""How far one row can move the result of a noiseless computation.
 
-A full-batch gradient step on a mean loss whose per-row gradients have norm at most
+A full-batch gradient step on a mean loss whose per-sample gradients have norm at most
 :math:`L` moves by at most :math:`2 \eta L / n` when one row is replaced. If each step is
 also :math:`c`-Lipschitz in its starting point, :math:`T` steps move by at most
 :math:`(2 \eta L / n) \sum_{k<T} c^k`. All results hold in exact arithmetic.
@@ -15,7 +15,7 @@ differential privacy", ICML 2024 (the last iterate of a contraction).
 import math
 
 __all__ = ["REPLACE_ONE", "contraction", "effective_steps", "gradient_descent_sensitivity",
-           "iterated_sensitivity", "minimiser_sensitivity"]
+           "iterated_sensitivity", "minimizer_sensitivity"]
 
 #: How far replacing one row moves a term of a sum, over the bound on its norm.
 REPLACE_ONE = 2.0
@@ -77,7 +77,7 @@ def iterated_sensitivity(per_step_shift, contraction, steps):
 
 def gradient_descent_sensitivity(*, lipschitz, n_samples, step, n_steps, smoothness,
                                  strong_convexity):
-    r"""Distance between two runs of gradient descent on neighbouring data.
+    r"""Distance between two runs of gradient descent on neighboring data.
 
     The objective is a mean of `n_samples` convex losses plus
     :math:`(\alpha/2) \|\theta\|^2`; projections and proximal steps of convex functions
@@ -134,8 +134,8 @@ def gradient_descent_sensitivity(*, lipschitz, n_samples, step, n_steps, smoothn
     return REPLACE_ONE * step * lipschitz / n_samples * _series(gap, n_steps)
 
 
-def minimiser_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0.0):
-    r"""Distance between approximate minimisers on neighbouring data.
+def minimizer_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0.0):
+    r"""Distance between approximate minimizers on neighboring data.
 
     Parameters
     ----------

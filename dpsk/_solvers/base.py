@@ -46,7 +46,7 @@ class Solver(ABC):
     #: Whether whitened rows help; a method that solves exactly has no use for them.
     whitens: ClassVar[bool] = True
     #: Whether its scores may be rescaled after it, along its own oracle's ray.
-    tempers: ClassVar[bool] = False
+    takes_temperature: ClassVar[bool] = False
     #: What of one row's gradient is at most `clip_norm`.
     clip_measure = "l2 norm"
 
@@ -58,7 +58,7 @@ class Solver(ABC):
     minimax: ClassVar[bool]
     #: Whether it trains networks, whose gradients have no bound but the clip.
     takes_networks: ClassVar[bool]
-    #: Whether the guarantee needs every coordinate, intercept included, to be penalised.
+    #: Whether the guarantee needs every coordinate, intercept included, to be penalized.
     penalizes_intercept: ClassVar[bool]
 
     def __init_subclass__(cls):

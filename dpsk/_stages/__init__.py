@@ -1,8 +1,8 @@
 """Releases before and after the solver's own. A new one is one file and one line here."""
 
-from dpsk._stages.centring import Centring
+from dpsk._stages.centering import Centering
 from dpsk._stages.counting import Counting
-from dpsk._stages.tempering import Tempering
+from dpsk._stages.temperature_scaling import TemperatureScaling
 from dpsk._stages.whitening import Whitening
 
 #: What maps the rows of a linear model, by the name that `precondition` takes.
@@ -10,4 +10,4 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centring", "Counting", "Tempering", "Whitening"]
+__all__ = ["ROW_STAGES", "Centering", "Counting", "TemperatureScaling", "Whitening"]

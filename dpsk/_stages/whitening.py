@@ -46,8 +46,8 @@ class Whitening(RowStage):
         matrix would cost more than the fit, and not where its noise outweighs it.
         """
         penalty, columns = problem.penalty, problem.model.shape[0]
-        penalised = penalty.smoothness > 0 or not penalty.is_smooth
-        if is_sparse or penalised or columns > MOST_COLUMNS + 1 or problem.delta == 0:
+        penalized = penalty.smoothness > 0 or not penalty.is_smooth
+        if is_sparse or penalized or columns > MOST_COLUMNS + 1 or problem.delta == 0:
             return False
         return columns < problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
 
@@ -67,14 +67,14 @@ class Whitening(RowStage):
         noise_std = second_moment_noise(model, len(rows), mu)
         moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
         floor = whitening_floor(noise_std, entries, problem.loss, model.data_norm)
-        matrix, directions = inverse_root(moment, floor)
+        matrix, effective_rank = inverse_root(moment, floor)
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
-        keeps_length = loss_defaults(problem.loss).keeps_length
+        preserves_norm = loss_defaults(problem.loss).preserves_norm
         # The usual row that keeps its length then has about norm 1.
-        self._matrix = matrix / np.sqrt(directions) if keeps_length else matrix
+        self._matrix = matrix / np.sqrt(effective_rank) if preserves_norm else matrix
         self.value = self._matrix.astype(self._dtype)
-        rows = rows.mapped(Preconditioner(model, self._matrix, keeps_length))
-        return replace(problem, geometry=Geometry(directions, max(1.0, left))), rows
+        rows = rows.mapped(Preconditioner(model, self._matrix, preserves_norm))
+        return replace(problem, geometry=Geometry(effective_rank, max(1.0, left))), rows
 
     def undo(self, model, theta):
         return self._matrix @ theta
@@ -91,7 +91,7 @@ def whitening_floor(noise_std, entries, loss, data_norm):
     Where rows keep their length a direction of noise alone must not lengthen them; elsewhere
     the floor stops at a share of the squared row bound.
     """
-    least = 2.0 * noise_std if loss_defaults(loss).keeps_length else _LEAST_FLOOR * data_norm**2
+    least = 2.0 * noise_std if loss_defaults(loss).preserves_norm else _LEAST_FLOOR * data_norm**2
     return max(least, _NOISE_FLOOR * noise_std * np.sqrt(entries))
 
 
@@ -142,11 +142,12 @@ def inverse_root(moment, floor):
     Returns
     -------
     matrix : ndarray of shape (p, p)
-    directions : float
+    effective_rank : float
         How many directions the map makes alike: those well above the floor.
     """
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, 0.0)
     # What stands less than two fifths of the floor above zero is taken for noise.
-    directions = max(1.0, float((np.maximum(values - 0.4 * floor, 0.0) / (values + floor)).sum()))
-    return (vectors / np.sqrt(values + floor)) @ vectors.T, directions
+    shares = np.maximum(values - 0.4 * floor, 0.0) / (values + floor)
+    effective_rank = max(1.0, float(shares.sum()))
+    return (vectors / np.sqrt(values + floor)) @ vectors.T, effective_rank

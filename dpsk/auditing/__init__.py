@@ -1,4 +1,4 @@
-"""Black-box audits: what repeated runs on two neighbouring data sets prove about a guarantee."""
+"""Black-box audits: what repeated runs on two neighboring data sets prove about a guarantee."""
 
 from dpsk.auditing._bounds import delta_lower_bound, epsilon_lower_bound, mu_lower_bound
 

@@ -1,8 +1,8 @@
 r"""Lower bounds on privacy parameters from counts of an event.
 
-Run a mechanism many times on a data set and on a neighbour, and count how often its output
+Run a mechanism many times on a data set and on a neighbor, and count how often its output
 falls in an event that was **fixed before the runs**: `P` is the event's probability on the
-data set, `Q` on the neighbour. With confidence both lie within one-sided Clopper-Pearson
+data set, `Q` on the neighbor. With confidence both lie within one-sided Clopper-Pearson
 limits, :math:`P \ge \underline P` and :math:`Q \le \overline Q`, and a guarantee that these
 limits contradict is refuted. Runs must be independent and use fresh noise.
 """
@@ -16,7 +16,7 @@ from dpsk._parameters import check_integer, check_real
 __all__ = ["delta_lower_bound", "epsilon_lower_bound", "mu_lower_bound"]
 
 
-def epsilon_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, delta=0.0, level=0.025):
+def epsilon_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, delta=0.0, level=0.025):
     r"""Lower bound on epsilon at a given delta.
 
     .. math:: \varepsilon \ge \log \frac{\underline P - \delta}{\overline Q},
@@ -29,8 +29,8 @@ def epsilon_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, delta=0.0
         How many runs on the data set fell in the event.
     runs : int
         Number of runs on the data set, >= 1.
-    neighbour_hits, neighbour_runs : int
-        The same for the neighbour.
+    neighbor_hits, neighbor_runs : int
+        The same for the neighbor.
     delta : float, default=0.0
         The delta of the guarantee, in [0, 1).
     level : float, default=0.025
@@ -61,12 +61,12 @@ def epsilon_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, delta=0.0
     >>> epsilon_lower_bound(500, 1000, 500, 1000)
     0.0
     """
-    low, high = _limits(hits, runs, neighbour_hits, neighbour_runs, level)
+    low, high = _limits(hits, runs, neighbor_hits, neighbor_runs, level)
     delta = check_real("delta", delta, low=0, high=1, open_high=True, remedy="a number in [0, 1)")
     return math.log((low - delta) / high) if low - delta > high else 0.0
 
 
-def delta_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, epsilon, level=0.025):
+def delta_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, epsilon, level=0.025):
     r"""Lower bound on delta at a given epsilon.
 
     .. math:: \delta \ge \underline P - e^\varepsilon \, \overline Q .
@@ -77,8 +77,8 @@ def delta_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, epsilon, le
         How many runs on the data set fell in the event.
     runs : int
         Number of runs on the data set, >= 1.
-    neighbour_hits, neighbour_runs : int
-        The same for the neighbour.
+    neighbor_hits, neighbor_runs : int
+        The same for the neighbor.
     epsilon : float
         The epsilon of the guarantee, finite and >= 0.
     level : float, default=0.025
@@ -104,13 +104,13 @@ def delta_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, epsilon, le
     >>> round(delta_lower_bound(900, 1000, 100, 1000, epsilon=1.0), 3)
     0.553
     """
-    low, high = _limits(hits, runs, neighbour_hits, neighbour_runs, level)
+    low, high = _limits(hits, runs, neighbor_hits, neighbor_runs, level)
     epsilon = check_real("epsilon", epsilon, low=0, remedy="a finite number >= 0")
     # The cap is far beyond where any bound can be positive, and keeps exp finite.
     return max(0.0, low - math.exp(min(epsilon, 700.0)) * high)
 
 
-def mu_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, level=0.025):
+def mu_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, level=0.025):
     r"""Lower bound on the mu of Gaussian differential privacy.
 
     .. math:: \mu \ge \Phi^{-1}(\underline P) - \Phi^{-1}(\overline Q),
@@ -124,8 +124,8 @@ def mu_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, level=0.025):
         How many runs on the data set fell in the event.
     runs : int
         Number of runs on the data set, >= 1.
-    neighbour_hits, neighbour_runs : int
-        The same for the neighbour.
+    neighbor_hits, neighbor_runs : int
+        The same for the neighbor.
     level : float, default=0.025
         Error probability of *each* of the two limits, in (0, 0.5).
 
@@ -150,20 +150,20 @@ def mu_lower_bound(hits, runs, neighbour_hits, neighbour_runs, *, level=0.025):
     >>> round(mu_lower_bound(841, 1000, 500, 1000), 2)
     0.82
     """
-    low, high = _limits(hits, runs, neighbour_hits, neighbour_runs, level)
+    low, high = _limits(hits, runs, neighbor_hits, neighbor_runs, level)
     return max(0.0, float(ndtri(low) - ndtri(high))) if low > high else 0.0
 
 
-def _limits(hits, runs, neighbour_hits, neighbour_runs, level):
+def _limits(hits, runs, neighbor_hits, neighbor_runs, level):
     """Return the lower limit on P and the upper limit on Q."""
     level = check_real("level", level, low=0, high=0.5, open_low=True, open_high=True,
                        remedy="a number in (0, 0.5), such as 0.025")
     hits, runs = _counts("hits", hits, "runs", runs)
-    neighbour_hits, neighbour_runs = _counts("neighbour_hits", neighbour_hits,
-                                             "neighbour_runs", neighbour_runs)
+    neighbor_hits, neighbor_runs = _counts("neighbor_hits", neighbor_hits,
+                                             "neighbor_runs", neighbor_runs)
     # The upper limit on a rate of hits is one minus the lower limit on that of misses.
     return (_lower_limit(hits, runs, level),
-            1.0 - _lower_limit(neighbour_runs - neighbour_hits, neighbour_runs, level))
+            1.0 - _lower_limit(neighbor_runs - neighbor_hits, neighbor_runs, level))
 
 
 def _counts(hits_name, hits, runs_name, runs):

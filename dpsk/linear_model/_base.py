@@ -32,7 +32,7 @@ class LinearEstimator(DPEstimator):
     """Base of estimators whose raw prediction is ``x' coef + intercept`` of a bounded row."""
 
     #: That of the losses: whether whitened rows are only scaled down.
-    _keeps_length = False
+    _preserves_norm = False
 
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
@@ -124,9 +124,9 @@ class LinearEstimator(DPEstimator):
         """Return the name of the solver that "auto" stands for."""
         return auto_solver(problem)
 
-    def _penalty(self, free_rows):
+    def _penalty(self, unpenalized):
         return PENALTIES[self.penalty](alpha=float(self.alpha), l1_ratio=float(self.l1_ratio),
-                                       radius=self.radius, free_rows=free_rows)
+                                       radius=self.radius, unpenalized=unpenalized)
 
     def _row_stage(self, X, problem, solver):
         """Return what maps the rows in this fit, decided from public facts, or None."""
@@ -177,6 +177,6 @@ class LinearEstimator(DPEstimator):
         if self.preconditioner_ is None:
             return raw
         rows = self._row_model(X.shape[1], None, bool(self.fit_intercept))
-        mapping = Preconditioner(rows, self.preconditioner_, self._keeps_length)
+        mapping = Preconditioner(rows, self.preconditioner_, self._preserves_norm)
         factors = mapping.factors(X).astype(X.dtype)
         return raw * (factors if raw.ndim == 1 else factors[:, None])

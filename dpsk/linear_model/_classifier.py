@@ -54,7 +54,7 @@ class LinearClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labelled(X, y, sample_weight)
+        X, classes, codes, settings = self._labeled(X, y, sample_weight)
         holdout = self._check_public_rows(public_X, public_y, X)
         if len(classes) == 2:
             loss, n_outputs = self._binary_loss(), None

@@ -11,7 +11,7 @@ __all__ = ["DPHuberRegressor"]
 class DPHuberRegressor(LinearRegressor):
     r"""Robust linear regression trained with differential privacy.
 
-    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises,
+    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimizes,
     under noise,
 
     .. math:: \frac1n \sum_i h_t(\bar x_i^\top w + b - y_i) + \alpha\, r(w),

@@ -10,7 +10,7 @@ __all__ = ["DPLasso"]
 class DPLasso(LeastSquares):
     r"""Least squares under a bound on the l1 norm, trained with differential privacy.
 
-    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises
+    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimizes
 
     .. math:: \frac{1}{2n} \sum_i (\bar x_i^\top w + b - y_i)^2
               \quad \text{over} \quad \|(w, b)\|_1 \le \text{radius}
@@ -54,7 +54,7 @@ class DPLasso(LeastSquares):
     %(linear)s
 
     The intercept enters as a coordinate of 1, so it stands in the way of a `data_norm_inf` below
-    1: the solvers inside the ball then know no better bound than 1. Where targets are centred
+    1: the solvers inside the ball then know no better bound than 1. Where targets are centered
     between their bounds, ``fit_intercept=False`` is better.
 
     References

@@ -30,7 +30,7 @@ class LeastSquares(LinearRegressor):
 class DPLinearRegression(LeastSquares):
     r"""Linear regression trained with differential privacy.
 
-    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises half
+    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimizes half
     the mean squared residual over rows scaled to `data_norm`, under noise.
 
     Parameters
@@ -83,7 +83,7 @@ class DPLinearRegression(LeastSquares):
 class DPRidge(LeastSquares):
     r"""Ridge regression trained with differential privacy.
 
-    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimises half
+    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimizes half
     the mean squared residual plus ``(alpha / 2) ||w||^2`` over rows scaled to `data_norm`, under
     noise. Mind that `alpha` stands beside the **mean**: scikit-learn's Ridge has the sum there.
 

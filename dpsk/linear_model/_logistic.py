@@ -3,7 +3,7 @@
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import Tempering
+from dpsk._stages import TemperatureScaling
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLogisticRegression"]
@@ -13,7 +13,7 @@ __all__ = ["DPLogisticRegression"]
 class DPLogisticRegression(Probabilities, LinearClassifier):
     r"""Logistic regression trained with differential privacy.
 
-    Minimises, under noise,
+    Minimizes, under noise,
 
     .. math:: \frac1n \sum_i \ell(y_i, \bar x_i^\top w + b) + \alpha\, r(w),
               \qquad \bar x = x \min(1, R / \|x\|_2)
@@ -76,7 +76,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         self._store(locals())
 
     def _last_stages(self):
-        return [Tempering(None if self.temperature == "auto" else bool(self.temperature))]
+        return [TemperatureScaling(None if self.temperature == "auto" else bool(self.temperature))]
 
     def _binary_loss(self):
         return Logistic()

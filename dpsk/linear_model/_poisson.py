@@ -17,7 +17,7 @@ __all__ = ["DPPoissonRegressor"]
 class DPPoissonRegressor(LinearRegressor):
     r"""Poisson regression with a log link, trained with differential privacy.
 
-    Targets are clipped to public bounds and divided by the upper one, `B`; it minimises half
+    Targets are clipped to public bounds and divided by the upper one, `B`; it minimizes half
     the Poisson deviance of ``exp(x' w + b)``, made linear once the prediction exceeds the target
     by `B`, under noise. Predictions are on the scale of the targets.
 

@@ -19,7 +19,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     losses and defaults do not depend on the unit of the target.
     """
 
-    _keeps_length = True
+    _preserves_norm = True
     _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **BOUNDED_TARGETS}
 
     @abstractmethod
@@ -53,7 +53,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             free_weights=weights is not None,
             enforced=[self._target_bound()], public=self._weight_facts(sample_weight))
         self.coef_, intercept, offset = self._unmapped(coef, intercept, low, high)
-        # After a preconditioner's normalisation the offset must be added apart.
+        # After a preconditioner's normalization the offset must be added apart.
         apart = self.preconditioner_ is not None
         self.intercept_ = intercept if apart else intercept + offset
         self.offset_ = offset if apart else 0.0

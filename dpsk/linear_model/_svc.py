@@ -3,27 +3,27 @@
 from typing import ClassVar
 
 from dpsk._docs import documented
-from dpsk._objective.losses import HuberisedHinge, OneVsRest, Sigmoid, SquaredHinge
+from dpsk._objective.losses import HuberizedHinge, OneVsRest, Sigmoid, SquaredHinge
 from dpsk._parameters import choice
 from dpsk.linear_model._classifier import LinearClassifier
 
 __all__ = ["DPLinearSVC"]
 
-_LOSSES = {"huberised_hinge": HuberisedHinge, "sigmoid": Sigmoid, "squared_hinge": SquaredHinge}
+_LOSSES = {"huberized_hinge": HuberizedHinge, "sigmoid": Sigmoid, "squared_hinge": SquaredHinge}
 
 
 @documented
 class DPLinearSVC(LinearClassifier):
     r"""Linear support vector classification trained with differential privacy.
 
-    Minimises a smooth hinge loss of the margin under noise, on rows scaled to `data_norm`. With
+    Minimizes a smooth hinge loss of the margin under noise, on rows scaled to `data_norm`. With
     several classes each is set against the rest, all in one release whose gradients are
     clipped jointly.
 
     Parameters
     ----------
     %(epsilon)s %(delta)s
-    loss : {"huberised_hinge", "squared_hinge", "sigmoid"}, default="huberised_hinge"
+    loss : {"huberized_hinge", "squared_hinge", "sigmoid"}, default="huberized_hinge"
         The hinge with its corner rounded over a width of 1, or squared; the square has
         unbounded gradients: `clip_norm` bounds them. "sigmoid" is ``1 / (1 + exp(margin))``, a
         smooth error rate: bounded, so that outliers and flipped labels pull little, and not
@@ -62,7 +62,7 @@ class DPLinearSVC(LinearClassifier):
 
     _constraints: ClassVar[dict] = {**LinearClassifier._constraints, "loss": choice(*_LOSSES)}
 
-    def __init__(self, epsilon=1.0, *, delta=None, loss="huberised_hinge",
+    def __init__(self, epsilon=1.0, *, delta=None, loss="huberized_hinge",
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
                  solver="auto", precondition="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,

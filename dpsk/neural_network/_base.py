@@ -45,9 +45,9 @@ class NetworkEstimator(NetworkFit):
     def _auto_solver(self, problem):
         return "sgd"
 
-    def _penalty(self, free_rows):
+    def _penalty(self, unpenalized):
         return PENALTIES["l2"](alpha=float(self.alpha), l1_ratio=0.0, radius=None,
-                               free_rows=free_rows)
+                               unpenalized=unpenalized)
 
     def _network(self, n_features, hidden, n_outputs):
         data_norm = None if self.data_norm is None else float(self.data_norm)

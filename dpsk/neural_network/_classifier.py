@@ -15,7 +15,7 @@ __all__ = ["DPMLPClassifier"]
 class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     r"""Multilayer perceptron classifier trained with differential privacy.
 
-    Minimises, under noise,
+    Minimizes, under noise,
 
     .. math:: \frac1n \sum_i \ell(y_i, f_\theta(x_i)) + \frac{\alpha}{2} \|W\|_2^2
 
@@ -89,7 +89,7 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labelled(X, y, sample_weight)
+        X, classes, codes, settings = self._labeled(X, y, sample_weight)
         several = len(classes) > 2
         self._fit_layers(X, codes.astype(np.min_scalar_type(-len(classes))),
                          Multinomial() if several else Logistic(),

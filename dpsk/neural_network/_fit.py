@@ -11,7 +11,7 @@ from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
 from dpsk._parameters import check_layers, choice
 from dpsk._problem import Problem
-from dpsk._stages import Centring
+from dpsk._stages import Centering
 
 __all__ = ["NetworkFit"]
 
@@ -61,10 +61,10 @@ class NetworkFit(DPEstimator):
                           epsilon=epsilon, delta=delta,
                           weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
-        centring = Centring.wanted(self.precondition, problem, self.data_norm)
+        centering = Centering.wanted(self.precondition, problem, self.data_norm)
         self.center_ = None
         theta, rest = self._solve(
-            problem, name, X, y, weights=weights, stages=[*centring, *stages],
+            problem, name, X, y, weights=weights, stages=[*centering, *stages],
             enforced=[*self._norm_bounds(), *enforced],
             public=["all parameters, and the network's random weights at the start",
                     "number of rows and of features, feature names, dtype and container",

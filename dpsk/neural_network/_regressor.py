@@ -18,7 +18,7 @@ __all__ = ["DPMLPRegressor"]
 class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     r"""Multilayer perceptron regressor trained with differential privacy.
 
-    Minimises, under noise,
+    Minimizes, under noise,
 
     .. math:: \frac1n \sum_i \ell(\tilde y_i, f_\theta(x_i)) + \frac{\alpha}{2} \|W\|_2^2
 

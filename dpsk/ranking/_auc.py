@@ -150,7 +150,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labelled(X, y, sample_weight)
+        X, classes, codes, settings = self._labeled(X, y, sample_weight)
         loss, ratio = self._binary_loss(), self.positive_ratio
         if not loss.minimax:
             loss = self._ranking_logistic(*X.shape)

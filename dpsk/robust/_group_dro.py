@@ -22,7 +22,7 @@ _LARGEST_LOSS = 3.0
 
 @documented
 class DPGroupDROClassifier(LinearScorer):
-    r"""Logistic regression that minimises the worst group's risk, with differential privacy.
+    r"""Logistic regression that minimizes the worst group's risk, with differential privacy.
 
     Solves, under noise,
 
@@ -132,7 +132,7 @@ class DPGroupDROClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labelled(X, y, sample_weight)
+        X, classes, codes, settings = self._labeled(X, y, sample_weight)
         labels, members, fact = self._encode_groups(groups, classes, codes)
         shares = public_shares(self.group_shares, labels)
         counting = Counting(members, len(labels), self._group_loss, "group_shares_", np.array)

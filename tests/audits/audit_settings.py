@@ -3,7 +3,7 @@
 In every data set the changed row is the only one whose gradient has a component along the
 direction `u`, and its gradient is longer than the clip norm all the way, so each step moves
 the statistic ``theta . u`` by exactly the clip norm, up for one data set and down for its
-neighbour. Its law is then known in closed form, in the unit of that total movement.
+neighbor. Its law is then known in closed form, in the unit of that total movement.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Setting:
         How far the changed row moves the statistic from where it would be without it.
     tail : callable (t, z, dimension) -> float
         Probability that the statistic over `unit` exceeds `t` on the data set, at noise
-        multiplier `z`; the neighbour's law is its mirror image.
+        multiplier `z`; the neighbor's law is its mirror image.
     noise : callable (z) -> float
         Scale of the noise in each coordinate of theta.
     is_gaussian : bool
@@ -198,7 +198,7 @@ def output_perturbation(delta, alpha, steps=4, step=0.5, families=()):
 
 
 def certified(delta, alpha=0.5, tolerance=1e-3):
-    """The minimiser of a linear loss and a ridge, with the distance that certifies it."""
+    """The minimizer of a linear loss and a ridge, with the distance that certifies it."""
     params = dict(solver="output_perturbation", delta=delta, alpha=alpha, precondition=False)
     unit = CLIP / (N * alpha)
     return Setting(params, unit,
@@ -208,7 +208,7 @@ def certified(delta, alpha=0.5, tolerance=1e-3):
 
 
 def objective_perturbation(delta, alpha=0.5, families=()):
-    """The minimiser of a linear loss and a ridge: noise in the objective shows undiminished.
+    """The minimizer of a linear loss and a ridge: noise in the objective shows undiminished.
 
     The tolerance is so fine that the second noise vanishes beside the first.
     """
@@ -278,19 +278,19 @@ def accepts(data, setting):
 
 @dataclass(frozen=True)
 class Family:
-    """An estimator with a data set and its neighbour.
+    """An estimator with a data set and its neighbor.
 
     Attributes
     ----------
     make : callable (**params) -> estimator
-    rows, neighbour : (X, y)
+    rows, neighbor : (X, y)
     direction : ndarray
         Unit vector along minus the changed row's gradient in `rows`.
     """
 
     make: callable
     rows: tuple
-    neighbour: tuple
+    neighbor: tuple
     direction: np.ndarray
 
     def statistic(self, model):

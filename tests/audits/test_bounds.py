@@ -8,10 +8,10 @@ from scipy.stats import binom, norm
 from dpsk.auditing import delta_lower_bound, epsilon_lower_bound, mu_lower_bound
 
 
-def limits(hits, runs, neighbour_hits, neighbour_runs, level):
+def limits(hits, runs, neighbor_hits, neighbor_runs, level):
     """Clopper-Pearson by its definition: the p at which the count is just too unlikely."""
     low = brentq(lambda p: binom.sf(hits - 1, runs, p) - level, 1e-12, 1 - 1e-12, xtol=1e-14)
-    high = brentq(lambda p: binom.cdf(neighbour_hits, neighbour_runs, p) - level,
+    high = brentq(lambda p: binom.cdf(neighbor_hits, neighbor_runs, p) - level,
                   1e-12, 1 - 1e-12, xtol=1e-14)
     return low, high
 
@@ -52,7 +52,7 @@ def test_the_bound_on_a_known_mechanism_fails_as_rarely_as_stated():
 
 @pytest.mark.parametrize(("counts", "keywords", "message"), [
     ((11, 10, 0, 10), {}, r"hits=11: must be an int between 0 and runs=10"),
-    ((1, 10, -1, 10), {}, r"neighbour_hits=-1: must be an int between 0 and neighbour_runs=10"),
+    ((1, 10, -1, 10), {}, r"neighbor_hits=-1: must be an int between 0 and neighbor_runs=10"),
     ((1, 0, 0, 10), {}, r"runs=0: must be an int >= 1"),
     ((1.5, 10, 0, 10), {}, r"hits=1\.5: must be an int"),
     ((1, 10, 0, 10), {"level": 0.0}, r"level=0\.0: must be a number in \(0, 0\.5\)"),

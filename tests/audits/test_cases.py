@@ -89,7 +89,7 @@ def shared_seed_epsilon(runs):
         return int(total)
 
     # In units of the noise the clipped candidate moves twice as far along the changed row.
-    return epsilon_lower_bound(hits(data.rows), runs, hits(data.neighbour), runs,
+    return epsilon_lower_bound(hits(data.rows), runs, hits(data.neighbor), runs,
                                delta=1e-3, level=LEVEL)
 
 

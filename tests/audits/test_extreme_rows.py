@@ -16,7 +16,7 @@ from dpsk._models import MLP, LinearModel
 from dpsk._objective.losses import (
     CappedPoisson,
     Huber,
-    HuberisedHinge,
+    HuberizedHinge,
     Logistic,
     Multinomial,
     OneVsRest,
@@ -40,8 +40,8 @@ LOSSES = {
     "logistic": (Logistic(), [0.0, 1.0]),
     "multinomial": (Multinomial(), [0, 1, 2]),
     "huber": (Huber(0.1), [-1.0, 0.3, 1.0]),
-    "hinge": (HuberisedHinge(), [-1.0, 1.0]),
-    "one_vs_rest": (OneVsRest(HuberisedHinge(), 3), [0, 1, 2]),
+    "hinge": (HuberizedHinge(), [-1.0, 1.0]),
+    "one_vs_rest": (OneVsRest(HuberizedHinge(), 3), [0, 1, 2]),
     "poisson": (CappedPoisson(), [0.0, 0.4, 1.0]),
     "sigmoid": (Sigmoid(), [-1.0, 1.0]),
     "squared": (Squared(), [-1.0, 0.3, 1.0]),
@@ -96,7 +96,7 @@ SADDLE_MODELS = {"linear": (LinearModel(3, None, True, 1.0), "float64"),
                  "single": (LinearModel(3, None, False, 1e3), "float32"),
                  "tanh": (MLP(3, (4,), None, "tanh"), "float32"),
                  "relu": (MLP(3, (4, 2), None, "relu"), "float32"),
-                 "centred relu": (MLP(3, (16, 17), None, "relu"), "float32")}
+                 "centered relu": (MLP(3, (16, 17), None, "relu"), "float32")}
 
 
 @pytest.mark.parametrize("clip_norm", [1e-9, 1e-3, 0.5, 1e3])
@@ -167,7 +167,7 @@ HOSTILE = [0.0, 1e-300, 1e-30, 1.0, 3.0, 1e10, 1e30, 1e300]
 @every_fit
 @pytest.mark.parametrize("intercept", [True, False])
 def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_times, monkeypatch):
-    """One step from zero, or one release: the distance to a neighbour is what is accounted."""
+    """One step from zero, or one release: the distance to a neighbor is what is accounted."""
     if solver == "frank_wolfe":
         pytest.skip("releases vertices; test_coordinates bounds how far their scores move")
     noise_times(0.0)
@@ -205,7 +205,7 @@ def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_tim
                 farthest = max(farthest, np.linalg.norm(a - b))
     assert 0.0 < farthest
     if solver == "objective_perturbation":
-        # The distance of minimisers, of a certified tolerance, on the ridge that is stated.
+        # The distance of minimizers, of a certified tolerance, on the ridge that is stated.
         ridge, = (b.value for b in fitted.privacy_.enforced if b.name == "ridge")
         assert farthest <= 2 * clip_norm / (n * ridge) * (1 + 1e-2)
     elif solver != "sufficient_statistics":

@@ -1,4 +1,4 @@
-"""Full fits on neighbouring data sets stay under the claim, and exceed it at weak noise.
+"""Full fits on neighboring data sets stay under the claim, and exceed it at weak noise.
 
 The event is "the statistic exceeds a threshold". The threshold comes from the theory alone,
 before any fit: of the values on a grid, the one at which a fit with noise cut to the `cut` of
@@ -110,7 +110,7 @@ def measured(solver, name, family, delta, runs):
     setting, threshold, claim = prepared(solver, name, family, delta, runs)
     data = FAMILIES[family]
     counts = (hits(data, setting, data.rows, threshold, runs), runs,
-              hits(data, setting, data.neighbour, threshold, runs), runs)
+              hits(data, setting, data.neighbor, threshold, runs), runs)
     epsilon = epsilon_lower_bound(*counts, delta=setting.params["delta"], level=LEVEL)
     mu = mu_lower_bound(*counts, level=LEVEL)
     print(f"{solver} {name} {family}: delta {setting.params['delta']:g}, hits {counts[0]} and "
@@ -151,7 +151,7 @@ def miss_probability(p, q, runs, delta, claim, epsilon=EPSILON):
     low = np.zeros(runs + 1)
     low[1:] = betaincinv(counts[1:], runs - counts[1:] + 1, LEVEL)
     high = 1.0 - low[::-1]
-    # For each count on the neighbour, the lower limit that both bounds need.
+    # For each count on the neighbor, the lower limit that both bounds need.
     needed = delta + np.exp(epsilon) * high
     if claim < np.inf:
         needed = np.maximum(needed, norm.cdf(norm.ppf(high) + claim))

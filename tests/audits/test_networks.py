@@ -1,7 +1,7 @@
 """The claim of one fit of a network, by brute force, and that its noise is what is declared.
 
 One row alone has features, so long that its gradient is at the clip all the way, and its
-neighbour is turned around: the first weight moves by the clip norm a step, up or down.
+neighbor is turned around: the first weight moves by the clip norm a step, up or down.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def make(solver, cls=DPMLPClassifier, hidden=(), **params):
 
 
 def rows(sign):
-    """Return rows of which only the first has features, and targets; neighbours by `sign`."""
+    """Return rows of which only the first has features, and targets; neighbors by `sign`."""
     X = np.zeros((N, 2), np.float32)
     X[0] = sign * 1e4, 0.0
     return X, np.arange(1, N + 1) % 2

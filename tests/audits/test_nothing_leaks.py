@@ -1,7 +1,7 @@
 """Nothing on a fitted estimator depends on the rows but what its certificate lists.
 
 With the noise forced to zero every released attribute is exact, so anything else that
-followed the rows would differ between two neighbouring data sets.
+followed the rows would differ between two neighboring data sets.
 """
 
 import math
@@ -40,7 +40,7 @@ def rows(cls, classes=2, dtype=np.float64):
     return X.astype(dtype), y
 
 
-def neighbours(X, y):
+def neighbors(X, y):
     """Yield data sets that differ from (X, y) in one row, by name."""
     for name, row in (("other", [0.3, -0.2, 0.1]), ("zero", [0.0] * D), ("huge", [1e30] * D),
                       ("tiny", [1e-30] * D)):
@@ -116,7 +116,7 @@ def test_only_released_attributes_depend_on_the_rows(cls, solver, classes, dtype
     model, faces = with_certificate_read(make(cls, solver).fit(X, y))
     released = set(model.privacy_.released)
     assert released <= set(vars(model))
-    for name, X_changed, y_changed in neighbours(X, y):
+    for name, X_changed, y_changed in neighbors(X, y):
         other, other_faces = with_certificate_read(clone(model).fit(X_changed, y_changed))
         assert other_faces == faces, name
         assert list(vars(other)) == list(vars(model)), name
@@ -179,7 +179,7 @@ def test_a_planted_value_is_not_in_the_pickle(cls, solver, classes, dtype, rando
 def test_nothing_is_printed_or_warned_that_depends_on_the_rows(cls, solver, capsys):
     X, y = rows(cls)
     outputs = set()
-    for _, X_changed, y_changed in neighbours(X, y):
+    for _, X_changed, y_changed in neighbors(X, y):
         make(cls, solver).set_params(verbose=1).fit(X_changed, y_changed)
         captured = capsys.readouterr()
         outputs.add(captured.out + captured.err)

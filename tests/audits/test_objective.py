@@ -1,6 +1,6 @@
 """The noisy objective: with its tolerance enforced it keeps its claim, assumed it does not.
 
-In the data sets of `audit_settings` the changed row has a constant gradient, so the minimiser is
+In the data sets of `audit_settings` the changed row has a constant gradient, so the minimizer is
 normal with means ``2 c`` standard deviations over two apart: the shift alone, which is below the
 claim by what determinants and the plane of the two rows are granted.
 """
@@ -51,16 +51,16 @@ def fitted(rows):
 
 
 @pytest.mark.audit
-def test_the_minimiser_stays_under_its_shift():
+def test_the_minimizer_stays_under_its_shift():
     """False-alarm rate at most 2e-7."""
-    assert measured_mu([fitted(DATA.rows), fitted(DATA.neighbour)], slope()) <= slope()
+    assert measured_mu([fitted(DATA.rows), fitted(DATA.neighbor)], slope()) <= slope()
 
 
 @pytest.mark.audit
 def test_with_noise_at_a_third_it_exceeds_its_shift(noise_times):
     noise_times(1 / 3)
     c = slope()
-    assert measured_mu([fitted(DATA.rows), fitted(DATA.neighbour)], c, factor=3.0) > c
+    assert measured_mu([fitted(DATA.rows), fitted(DATA.neighbor)], c, factor=3.0) > c
 
 
 @pytest.mark.parametrize("factor, accepted", [(1.0, True), (2 / 3, False), (3 / 2, False)])
@@ -81,7 +81,7 @@ ALPHA, CURVATURE = 0.05, 1.0
 
 
 def one_step(sign, c, start, runs, rng):
-    """One gradient step on the noisy objective in the place of its minimiser.
+    """One gradient step on the noisy objective in the place of its minimizer.
 
     The data are those of `audit_settings`, along the direction of the changed row: a linear
     loss of slope ``CLIP`` and a ridge.
@@ -92,14 +92,14 @@ def one_step(sign, c, start, runs, rng):
 
 
 def broken_epsilon(warm, runs=20_000):
-    """Return a lower bound on epsilon; `warm` starts from the minimiser without noise."""
+    """Return a lower bound on epsilon; `warm` starts from the minimizer without noise."""
     rng, c = np.random.default_rng(0), slope()
     optimum = CLIP / (N * ALPHA) if warm else 0.0
     hits = [int((one_step(sign, c, sign * optimum, runs, rng) > 0).sum()) for sign in (1, -1)]
     return epsilon_lower_bound(hits[0], runs, hits[1], runs, delta=DELTA, level=LEVEL)
 
 
-def test_one_step_from_the_noiseless_minimiser_breaks_the_claim():
+def test_one_step_from_the_noiseless_minimizer_breaks_the_claim():
     """The start moves with the row by ``(alpha + beta) / alpha`` times what the noise covers."""
     assert broken_epsilon(warm=True) > EPSILON
 

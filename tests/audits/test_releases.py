@@ -1,7 +1,7 @@
 """Moments, and fits that begin with one, audited as they leave the oracles.
 
 Here several releases make up one claim, so the statistic is the log likelihood ratio of all of
-them, between a data set and its worst neighbour, over its standard deviation at the claimed
+them, between a data set and its worst neighbor, over its standard deviation at the claimed
 noise: normal with means half a `shift` above and below 0. Thresholds and levels are those of
 the audits of fits.
 """
@@ -18,7 +18,7 @@ from test_fits import DELTA, RUNS, normal_threshold
 from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier
 from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.noise import samplers
-from dpsk._stages import centring, tempering, whitening
+from dpsk._stages import centering, temperature_scaling, whitening
 from dpsk._stages.whitening import moment_budget
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -64,27 +64,27 @@ def released(monkeypatch):
         seen = SimpleNamespace(
             noise_std=oracle.noise_std,
             gradient=lambda factor: slopes.append(oracle.gradient(factor)[0]) or slopes[-1:])
-        factor = tempering.best_factor(seen, penalty, theta)
+        factor = temperature_scaling.best_factor(seen, penalty, theta)
         answers[:] = [np.array(slopes), theta]
         return factor
 
     record(whitening, "noisy_second_moment")
     record(LeastSquaresOracle, "moments")
-    record(centring, "noisy_mean", lambda answer: answer[0])
-    monkeypatch.setattr(tempering, "best_factor", recorded_factor)
-    monkeypatch.setattr(tempering, "_SHARE", SLOPES_SHARE)
-    monkeypatch.setattr(centring, "_SHARE", MEAN_SHARE)
+    record(centering, "noisy_mean", lambda answer: answer[0])
+    monkeypatch.setattr(temperature_scaling, "best_factor", recorded_factor)
+    monkeypatch.setattr(temperature_scaling, "_SHARE", SLOPES_SHARE)
+    monkeypatch.setattr(centering, "_SHARE", MEAN_SHARE)
     return answers
 
 
 @dataclass(frozen=True)
 class Case:
-    """A data set, a neighbour and what is seen of a fit.
+    """A data set, a neighbor and what is seen of a fit.
 
     Attributes
     ----------
     make : callable () -> estimator
-    rows, neighbour : (X, y)
+    rows, neighbor : (X, y)
     statistic : callable (model, released, case) -> float
     shift : float
         Distance between the means of the statistic's two laws, of variance 1.
@@ -98,7 +98,7 @@ class Case:
 
     make: callable
     rows: tuple
-    neighbour: tuple
+    neighbor: tuple
     statistic: callable
     shift: float
     mu: float
@@ -111,9 +111,9 @@ class Case:
         return EPSILON if self.mu == MU else np.inf
 
 
-def ratio(answer, rows, neighbour, std):
+def ratio(answer, rows, neighbor, std):
     """Return the log likelihood ratio of a normal answer between its two means."""
-    return np.sum((answer - (rows + neighbour) / 2) * (rows - neighbour)) / std**2
+    return np.sum((answer - (rows + neighbor) / 2) * (rows - neighbor)) / std**2
 
 
 def whitened(**params):
@@ -128,23 +128,23 @@ def theta_of(model):
 
 
 def moment_ratio(model, released, case):
-    sums = [X.T @ X for X, _ in (case.rows, case.neighbour)]
+    sums = [X.T @ X for X, _ in (case.rows, case.neighbor)]
     return ratio(N * released[0], *sums, MOMENT_STD) / case.shift
 
 
 def whole_ratio(model, released, case):
     # Of the gradients only that of row 0 does not cancel.
-    images = [X[0] @ model.preconditioner_ for X, _ in (case.rows, case.neighbour)]
+    images = [X[0] @ model.preconditioner_ for X, _ in (case.rows, case.neighbor)]
     means = [REACH * image / np.linalg.norm(image) for image in images]
-    sums = [X.T @ X for X, _ in (case.rows, case.neighbour)]
+    sums = [X.T @ X for X, _ in (case.rows, case.neighbor)]
     return (ratio(N * released[0], *sums, MOMENT_STD)
             + ratio(theta_of(model), *means, THETA_STD)) / case.shift
 
 
 def joint_ratio(model, released, case):
     matrix, vector = released[0]
-    squares = [X.T @ X for X, _ in (case.rows, case.neighbour)]
-    products = [X.T @ y for X, y in (case.rows, case.neighbour)]
+    squares = [X.T @ X for X, _ in (case.rows, case.neighbor)]
+    products = [X.T @ y for X, y in (case.rows, case.neighbor)]
     return (ratio(matrix, *squares, JOINT_STD) + ratio(vector, *products, JOINT_STD)) / case.shift
 
 
@@ -163,19 +163,20 @@ def slopes_ratio(model, released, case):
 
 
 def slopes_clip_and_std(released):
-    clip = tempering.slope_clip(SimpleNamespace(usual_weight=1.0)) * np.linalg.norm(released[1])
+    share = temperature_scaling.slope_clip(SimpleNamespace(usual_weight=1.0))
+    clip = share * np.linalg.norm(released[1])
     # Four slopes, each moved by twice the clip.
     return clip, 4.0 * clip / MU_SLOPES
 
 
-def centred():
+def centered():
     return DPMLPClassifier(
         EPSILON, delta=DELTA, hidden_layer_sizes=(), precondition=True, data_norm=1.0,
         solver="gd", clip_norm=CLIP, max_iter=1, learning_rate=STEP, classes=[0, 1])
 
 
 def mean_ratio(model, released, case):
-    sums = [X.sum(axis=0) for X, _ in (case.rows, case.neighbour)]
+    sums = [X.sum(axis=0) for X, _ in (case.rows, case.neighbor)]
     return ratio(N * released[0], *sums, 2.0 / MU_MEAN) / case.shift
 
 
@@ -206,7 +207,7 @@ CASES = {
                   MU_WHOLE, MU, runs=1500),
     "slopes": Case(tempered, (single((1, 0))[:, :1], ONES), (single((1, 0))[:, :1], ZEROS[:, 0]),
                    slopes_ratio, MU_SLOPES, MU_SLOPES, runs=1500),
-    "mean": Case(centred, (single((1, 0)), LABELS), (single((-1, 0)), LABELS), mean_ratio,
+    "mean": Case(centered, (single((1, 0)), LABELS), (single((-1, 0)), LABELS), mean_ratio,
                  MU_MEAN, MU_MEAN, runs=1500),
     # The angle at which squares and products cost exactly the declared mu.
     "joint": Case(
@@ -233,7 +234,7 @@ def measured(case, released):
     epsilon = EPSILON if case.is_sharp else -np.inf
     threshold = normal_threshold(case.shift, case.runs, DELTA, case.mu, epsilon)
     model, counts = case.make(), []
-    for rows in (case.rows, case.neighbour):
+    for rows in (case.rows, case.neighbor):
         hits = sum(bool(case.statistic(model.fit(*rows), released, case) > threshold)
                    for _ in range(case.runs))
         counts += [hits, case.runs]

@@ -96,7 +96,7 @@ class UnnoisedDual(SaddleDifferenceOracle):
 def real_lower_bound(oracle, noise, runs):
     """Return the lower bound from runs of the solver, whether its first step went down."""
     problem = Problem(n_samples=N, model=LinearModel(1, None, False, 1.0), loss=Coupled(),
-                      penalty=PENALTIES["l2"](alpha=0.0, l1_ratio=0.5, radius=None, free_rows=1),
+                      penalty=PENALTIES["l2"](alpha=0.0, l1_ratio=0.5, radius=None, unpenalized=1),
                       epsilon=EPSILON, delta=DELTA)
     solver = SADDLE_SOLVERS["privatediff"](max_iter=1, iterate="last").configured(problem)
     plan = solver.plan(problem)
@@ -131,7 +131,7 @@ def _auc_problem(X, alpha=0.0, loss=None, penalty="l2"):
     loss = loss or AUCSquare(0.4, 0.4)
     return Problem(n_samples=len(X), model=LinearModel(X.shape[1], None, False, 10.0), loss=loss,
                    penalty=PENALTIES[penalty](alpha=alpha, l1_ratio=0.5, radius=None,
-                                              free_rows=loss.n_extra),
+                                              unpenalized=loss.n_extra),
                    epsilon=EPSILON, delta=DELTA)
 
 

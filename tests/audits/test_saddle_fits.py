@@ -1,7 +1,7 @@
 """Whole fits of the saddle estimators stay under the claim, and exceed it at weak noise.
 
 One row alone has gradients: the others have no features, and those of the worst-group risk a
-weight of next to nothing. Its neighbour is turned around, and in another group. Either is at
+weight of next to nothing. Its neighbor is turned around, and in another group. Either is at
 the clips of both blocks all the way, so each release that reads the row moves a statistic of
 what was fitted by a known amount, up for one data set and down for the other. Thresholds, levels
 and false-alarm rates are those of `test_fits`.

@@ -1,8 +1,8 @@
 """Every release of the saddle solvers, and noisy counts, as they leave their oracles.
 
-Of two neighbouring tables each release has the mean of its noise-free answer, so that its log
+Of two neighboring tables each release has the mean of its noise-free answer, so that its log
 likelihood ratio is normal with known mean. Row 0 alone has gradients, at the clips, and is
-turned around in the neighbour: the releases attain their claims, all but exactly.
+turned around in the neighbor: the releases attain their claims, all but exactly.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Case A7 of the list of audits: a hold-out answer without noise gives its row away.
 
-One step of stable gradient descent on 100 rows a half, of which the neighbour changes one. The
+One step of stable gradient descent on 100 rows a half, of which the neighbor changes one. The
 claim is epsilon 1 and delta 0. Every bound rests on two Clopper-Pearson limits at level 1e-7.
 """
 

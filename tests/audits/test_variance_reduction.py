@@ -108,7 +108,7 @@ def differences_hits(threshold, z, plan):
     """Count runs whose mean answer, in units of the worst difference, exceeds a threshold.
 
     From the anchor to theta the clipped gradient of target 1 goes from -C to C, that of the
-    neighbour's target -1 from C to -C: differences of 2 C up and down.
+    neighbor's target -1 from C to -C: differences of 2 C up and down.
     """
     counts, anchor, theta = [], -np.ones(1), np.ones(1)
     for target in (1.0, -1.0):

@@ -2,7 +2,7 @@
 
 The reference is L-BFGS on an objective written out here from its definition: the mean loss
 over the scaled rows, with a penalty on every coefficient, and on the intercept only for the
-solvers that penalise it. Not a statistical test: only the batches of sgd are random, and
+solvers that penalize it. Not a statistical test: only the batches of sgd are random, and
 they follow an integer seed.
 """
 
@@ -161,7 +161,7 @@ def relative_gap(kind, penalty, solver, alpha, **params):
 
 @lru_cache
 def rows(kind):
-    """Real rows with standardised columns, and targets within the default bounds."""
+    """Real rows with standardized columns, and targets within the default bounds."""
     X, y = KINDS[kind][0](return_X_y=True)
     X = StandardScaler().fit_transform(X)
     if kind in REGRESSIONS:
@@ -181,20 +181,20 @@ def objective(kind, X, alpha, l1_ratio, free_intercept):
     _, y = rows(kind)
     n = len(X)
     outputs = 3 if kind in SEVERAL else 1
-    penalised = np.ones((X.shape[1], outputs))
-    penalised[-1] = not free_intercept
+    penalized = np.ones((X.shape[1], outputs))
+    penalized[-1] = not free_intercept
     loss = {"binary": binary, "multinomial": multinomial, "huber": huber, "hinge": hinge,
             "hinges": hinges, "squared_hinge": squared_hinge, "squared": squared,
             "poisson": poisson}[kind]
-    ridge = alpha * (1.0 - l1_ratio) * penalised
+    ridge = alpha * (1.0 - l1_ratio) * penalized
 
     def smooth(theta):
-        theta = theta.reshape(penalised.shape)
+        theta = theta.reshape(penalized.shape)
         value, slopes = loss(X @ theta, y)
         gradient = X.T @ slopes / n + ridge * theta
         return value.mean() + 0.5 * (ridge * theta**2).sum(), gradient.ravel()
 
-    return smooth, (alpha * l1_ratio * penalised).ravel()
+    return smooth, (alpha * l1_ratio * penalized).ravel()
 
 
 def binary(z, y):

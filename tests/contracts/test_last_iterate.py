@@ -1,4 +1,4 @@
-"""The last of many noisy iterates, and a certified minimiser: one release each, priced as such."""
+"""The last of many noisy iterates, and a certified minimizer: one release each, priced as such."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ from tests.registry import (
 
 _KEY = bytes(range(16))
 _Z, _ALPHA = 1.7, 0.2
-_SCALAR = ["logistic", "huber", "huberised_hinge", "capped_poisson"]
+_SCALAR = ["logistic", "huber", "huberized_hinge", "capped_poisson"]
 
 
 def _sums(name="logistic", n=30, clip_norm=np.inf, X=None, y=None):
@@ -92,16 +92,16 @@ def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
         oracle.descend(np.zeros(4), penalty)
 
 
-@pytest.mark.parametrize("kind, alpha, free_rows, share", [
+@pytest.mark.parametrize("kind, alpha, unpenalized, share", [
     ("l2", 2 * _ALPHA, 0, 1.0), ("l2", 0.5 * _ALPHA, 0, 1.0), ("l2", _ALPHA, 1, 1.0),
     ("elasticnet", _ALPHA, 0, 1.0), ("l1", _ALPHA, 0, 1.0), ("l2_ball", _ALPHA, 0, 1.0),
     ("l2", _ALPHA, 0, 1.01)])
 def test_what_might_not_contract_as_declared_is_refused_before_anything_is_drawn(
-        kind, alpha, free_rows, share):
+        kind, alpha, unpenalized, share):
     sums = _sums()
     oracle, ledger = _last(sums, 5, _step(sums, share), stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match="learning_rate"):
-        oracle.descend(np.zeros(4), make_penalty(kind, alpha, free_rows=free_rows))
+        oracle.descend(np.zeros(4), make_penalty(kind, alpha, unpenalized=unpenalized))
     assert ledger.spent.events == ()
 
 
@@ -113,7 +113,7 @@ def test_clipped_softmax_is_refused_before_anything_is_drawn():
         last.descend(np.zeros((4, 3)), penalty)
     output, _ = _output(sums, stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match=r"clip_norm=0\.3"):
-        output.minimise(np.zeros((4, 3)), penalty, 1e-3, 10**4)
+        output.minimize(np.zeros((4, 3)), penalty, 1e-3, 10**4)
 
 
 @pytest.mark.parametrize("name", _SCALAR)
@@ -159,7 +159,7 @@ def test_a_ridge_that_is_weak_for_the_budget_gets_fewer_steps_and_less_noise(nam
     assert solver.max_iter == max(10, np.ceil(np.log(1e3) / (2.0 * solver.learning_rate)))
 
 
-# A minimiser up to a certified gradient norm.
+# A minimizer up to a certified gradient norm.
 
 def _certain(sums, tolerance, alpha=_ALPHA):
     return steps_to_certify(sums.smoothness, alpha, sums.clip_norm, tolerance)
@@ -186,7 +186,7 @@ def silent(monkeypatch):
 @pytest.mark.parametrize("name", _SCALAR)
 @pytest.mark.parametrize("clip_norm, n_features, alpha", [
     (0.1, 3, _ALPHA), (np.inf, 3, _ALPHA), (np.inf, 3, 1e-2), (np.inf, 100, _ALPHA)])
-def test_the_end_is_within_the_certified_distance_of_the_minimiser_on_any_rows(
+def test_the_end_is_within_the_certified_distance_of_the_minimizer_on_any_rows(
         name, clip_norm, n_features, alpha, silent):
     penalty, start = make_penalty("l2", alpha), np.zeros(n_features + 1)
     for X, y in _hostile_tables(name, n_features=n_features):
@@ -194,7 +194,7 @@ def test_the_end_is_within_the_certified_distance_of_the_minimiser_on_any_rows(
         with np.errstate(all="ignore"):
             sums = RowSums(model, loss, Rows(X, y), usable_clip(loss, model, clip_norm))
             tolerance = 1e-3 * sums.clip_norm
-            found = [_output(sums)[0].minimise(start, penalty, size, _certain(sums, size, alpha))
+            found = [_output(sums)[0].minimize(start, penalty, size, _certain(sums, size, alpha))
                      for size in (tolerance, 1e-12)]
             gradients = [sums.gradient(end) / len(X) + penalty.gradient(end) for end in found]
         assert np.linalg.norm(gradients[0]) <= tolerance
@@ -215,14 +215,14 @@ def test_steps_and_gradients_are_as_many_for_any_rows(name, monkeypatch):
             sums = _sums(name, len(X), 0.3, X, y)
             tolerance = 1e-4 * sums.clip_norm
             asked.clear()
-            _output(sums)[0].minimise(np.zeros(4), make_penalty("l2", _ALPHA), tolerance,
+            _output(sums)[0].minimize(np.zeros(4), make_penalty("l2", _ALPHA), tolerance,
                                       _certain(sums, tolerance))
         counts.add(len(asked))
     assert counts == {_certain(sums, tolerance)}
 
 
 def test_rows_too_long_to_scale_do_not_make_steps_jump():
-    # Their products with theta overflow on one side of a line between two neighbouring runs.
+    # Their products with theta overflow on one side of a line between two neighboring runs.
     n, steps, model = 2000, 6, LinearModel(2, None, True, 1.0)
     X = np.repeat([[0.5**0.5, 0.5**0.5], [1.7e307, 1.7e307]], n // 2, axis=0)
     y = np.repeat([1.0, 0.0], n // 2)
@@ -243,14 +243,14 @@ def test_rows_too_long_to_scale_do_not_make_steps_jump():
 
 
 @pytest.mark.parametrize("pure", [False, True])
-def test_the_noise_is_that_of_the_distance_between_minimisers(pure, silent, monkeypatch):
+def test_the_noise_is_that_of_the_distance_between_minimizers(pure, silent, monkeypatch):
     sums, penalty = _sums(), make_penalty("l2", _ALPHA)
     tolerance = 1e-4 * sums.clip_norm / 30
     steps = _certain(sums, tolerance)
-    exact = _output(sums)[0].minimise(np.zeros(4), penalty, tolerance, steps)
+    exact = _output(sums)[0].minimize(np.zeros(4), penalty, tolerance, steps)
     monkeypatch.undo()
     oracle, ledger = _output(sums, pure)
-    released = oracle.minimise(np.zeros(4), penalty, tolerance, steps)
+    released = oracle.minimize(np.zeros(4), penalty, tolerance, steps)
     claimed = 2 * sums.clip_norm / (30 * _ALPHA) + 2 * tolerance / _ALPHA
     draw = samplers.gamma_norm if pure else samplers.standard_normal
     noise = _Z * claimed * draw(KeyedStream(_KEY), (4,))
@@ -263,9 +263,9 @@ def test_the_noise_is_that_of_the_distance_between_minimisers(pure, silent, monk
 
 @pytest.mark.parametrize("name", _SCALAR)
 @pytest.mark.parametrize("clip_norm", [0.05, np.inf])
-def test_the_declared_bound_covers_what_minimisers_move_and_rounding(
+def test_the_declared_bound_covers_what_minimizers_move_and_rounding(
         name, clip_norm, silent, monkeypatch):
-    """Ends on neighbours, each rounded to the unit, against the bound that noise is for."""
+    """Ends on neighbors, each rounded to the unit, against the bound that noise is for."""
     rng, n, penalty, furthest = np.random.default_rng(4), 6, make_penalty("l2", _ALPHA), 0.0
     bounds = []
     monkeypatch.setattr(OutputOracle, "_released", lambda self, read, sensitivity:
@@ -277,7 +277,7 @@ def test_the_declared_bound_covers_what_minimisers_move_and_rounding(
             X[0], y[0] = sign * 1e6 * np.eye(3)[0], y.max() if sign > 0 else y.min()
             sums = _sums(name, n, clip_norm, X.copy(), y.copy())
             tolerance = 1e-3 * sums.clip_norm / n
-            ends.append(_output(sums)[0].minimise(np.zeros(4), penalty, tolerance,
+            ends.append(_output(sums)[0].minimize(np.zeros(4), penalty, tolerance,
                                                   _certain(sums, tolerance)))
         part = Part(_Z, bounds[-1], size=4)
         unit, scale = part.scales
@@ -288,14 +288,14 @@ def test_the_declared_bound_covers_what_minimisers_move_and_rounding(
     assert 0.05 < furthest <= 1.0
 
 
-@pytest.mark.parametrize("kind, free_rows, fewer", [
+@pytest.mark.parametrize("kind, unpenalized, fewer", [
     ("l2", 0, 1), ("elasticnet", 0, 0), ("l2", 1, 0)])
-def test_a_minimiser_that_may_not_be_reached_is_refused_before_anything_is_drawn(
-        kind, free_rows, fewer):
+def test_a_minimizer_that_may_not_be_reached_is_refused_before_anything_is_drawn(
+        kind, unpenalized, fewer):
     sums = _sums()
     tolerance = 1e-3 * sums.clip_norm
     oracle, ledger = _output(sums, stream=SilentStream(_KEY))
     with pytest.raises(ValueError, match="tolerance"):
-        oracle.minimise(np.zeros(4), make_penalty(kind, _ALPHA, free_rows=free_rows),
+        oracle.minimize(np.zeros(4), make_penalty(kind, _ALPHA, unpenalized=unpenalized),
                         tolerance, _certain(sums, tolerance) - fewer)
     assert ledger.spent.events == ()

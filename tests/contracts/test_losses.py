@@ -5,7 +5,7 @@ import pytest
 
 from dpsk._objective.losses import (
     CappedPoisson,
-    HuberisedHinge,
+    HuberizedHinge,
     OneVsRest,
     Sigmoid,
     Squared,
@@ -109,7 +109,7 @@ def test_the_loss_at_zero_is_never_above_its_bound_and_attains_it(name):
 
 
 def test_one_vs_rest_of_a_loss_that_is_not_convex_is_not_convex():
-    assert OneVsRest(HuberisedHinge(), 3).convex and not OneVsRest(Sigmoid(), 3).convex
+    assert OneVsRest(HuberizedHinge(), 3).convex and not OneVsRest(Sigmoid(), 3).convex
 
 
 @every_loss
@@ -136,8 +136,8 @@ def test_rows_do_not_see_each_other(name):
     (Squared(), 1.0, 3.0, 2.0, 2.0), (Squared(), 1.0, -1.0, 2.0, -2.0),
     (SquaredHinge(), 1.0, -1.0, 4.0, -4.0), (SquaredHinge(), -1.0, 1.0, 4.0, 4.0),
     (SquaredHinge(), 1.0, 1.5, 0.0, 0.0), (SquaredHinge(), -1.0, -1.0, 0.0, 0.0),
-    (HuberisedHinge(0.5), 1.0, 1.0, 0.0, 0.0), (HuberisedHinge(0.5), 1.0, 0.75, 0.0625, -0.5),
-    (HuberisedHinge(0.5), -1.0, -0.5, 0.25, 1.0), (HuberisedHinge(0.5), -1.0, 1.0, 1.75, 1.0),
+    (HuberizedHinge(0.5), 1.0, 1.0, 0.0, 0.0), (HuberizedHinge(0.5), 1.0, 0.75, 0.0625, -0.5),
+    (HuberizedHinge(0.5), -1.0, -0.5, 0.25, 1.0), (HuberizedHinge(0.5), -1.0, 1.0, 1.75, 1.0),
     (Sigmoid(), 1.0, 0.0, 0.5, -0.25), (Sigmoid(), -1.0, 0.0, 0.5, 0.25),
     (Sigmoid(), 1.0, 800.0, 0.0, 0.0), (Sigmoid(), -1.0, 800.0, 1.0, 0.0),
     (CappedPoisson(), 1.0, 0.0, 1.0, 0.0), (CappedPoisson(), 0.0, 0.0, 1.0, 1.0),
@@ -149,7 +149,7 @@ def test_values_and_slopes_at_the_knees(loss, y, z, value, slope):
     assert loss.gradient(y, z.copy())[0] == pytest.approx(slope, abs=1e-15)
 
 
-@pytest.mark.parametrize("binary", [SquaredHinge(), HuberisedHinge(0.3)])
+@pytest.mark.parametrize("binary", [SquaredHinge(), HuberizedHinge(0.3)])
 def test_one_vs_rest_is_the_sum_of_its_binary_losses(binary):
     rng = np.random.default_rng(6)
     loss, codes, z = OneVsRest(binary, 4), rng.integers(4, size=50), rng.normal(size=(50, 4))

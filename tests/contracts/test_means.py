@@ -14,7 +14,7 @@ from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
-from dpsk._stages.centring import shrunk
+from dpsk._stages.centering import shrunk
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))

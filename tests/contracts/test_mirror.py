@@ -1,4 +1,4 @@
-"""Mirror maps: steps minimise what they should, and constants bound what they should."""
+"""Mirror maps: steps minimize what they should, and constants bound what they should."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def split_potential(u):
 
 @every_geometry
 @pytest.mark.parametrize("length", [0.01, 0.3, 4.0])
-def test_steps_from_the_start_minimise_divergence_plus_slope(name, geometry, length):
+def test_steps_from_the_start_minimize_divergence_plus_slope(name, geometry, length):
     """Two steps; from the start, two entropic steps are one along the sum of gradients."""
     rng = np.random.default_rng(0)
     geometry = make(name, geometry)
@@ -79,7 +79,7 @@ def test_steps_from_the_start_minimise_divergence_plus_slope(name, geometry, len
 
 
 @every_geometry
-def test_later_steps_minimise_divergence_plus_slope(name, geometry):
+def test_later_steps_minimize_divergence_plus_slope(name, geometry):
     rng = np.random.default_rng(1)
     geometry = make(name, geometry)
     state = geometry.moved(geometry.start(), rng.normal(size=geometry.shape), 0.4)

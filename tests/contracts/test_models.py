@@ -228,7 +228,7 @@ def test_a_row_too_long_to_scale_says_the_same_wherever_its_product_overflows(ou
 
 
 def test_repeated_entries_that_are_not_finite_together_are_refused_as_such_entries_are():
-    # A row that became NaN would make every sum NaN and tell its table from its neighbours.
+    # A row that became NaN would make every sum NaN and tell its table from its neighbors.
     X = sparse.csr_matrix((np.array([1e308, 1e308, 0.5, 0.5]), np.array([0, 0, 1, 2]),
                            np.array([0, 2, 3, 4])), shape=(3, 3))
     with pytest.raises(ValueError, match="infinity") as caught:

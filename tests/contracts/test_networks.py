@@ -1,4 +1,4 @@
-"""The multilayer perceptron: derivatives, norms without per-row gradients, and enforced clips."""
+"""The multilayer perceptron: derivatives, norms without per-sample gradients, clips."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ def make(activation="tanh", outputs=None, hidden=(18, 4), n=7, scale=1.0, seed=0
 
 
 def row_gradients(model, theta, X, y, loss):
-    """Per-row gradients, one row at a time."""
+    """Per-sample gradients, one row at a time."""
     gradients = []
     for i in range(len(X)):
         forward = model.forward(theta, X[i:i + 1])
@@ -59,7 +59,7 @@ def test_released_layers_predict_as_plain_ones_and_pack_without_loss(activation,
 
 
 @every_activation
-def test_shifted_parameters_do_for_rows_what_theta_does_for_centred_ones(activation):
+def test_shifted_parameters_do_for_rows_what_theta_does_for_centered_ones(activation):
     model, theta, X, *_ = make(activation)
     center = np.array([1.0, -2.0, 0.5], np.float32)
     before = theta.copy()

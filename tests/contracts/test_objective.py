@@ -65,7 +65,7 @@ def opened(problem, loss="logistic", **options):
 @pytest.mark.parametrize("newton", [True, False])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 @pytest.mark.parametrize("loss", SCALAR)
-def test_what_leaves_is_the_certified_minimiser_and_the_second_noise(
+def test_what_leaves_is_the_certified_minimizer_and_the_second_noise(
         loss, delta, newton, monkeypatch):
     if not newton:
         monkeypatch.setattr(ObjectiveOracle, "_newton", lambda self, theta, linear: None)
@@ -175,7 +175,7 @@ def test_a_declaration_that_is_too_kind_is_refused_before_anything_is_drawn(chan
     ledger = Ledger(declared(3.0))
     oracle = ObjectiveOracle(sums, declared, 3.0, Releases(None, ledger))
     with pytest.raises(ValueError, match=r"ridge|l2 penalty"):
-        oracle.minimise(np.zeros(problem.model.shape), problem.penalty)
+        oracle.minimize(np.zeros(problem.model.shape), problem.penalty)
     assert not ledger.spent.events
 
 
@@ -192,7 +192,7 @@ def test_penalties_and_predictions_that_void_the_proof_are_refused():
     solver, oracle, *_, ledger, _ = opened(problem)
     # A free intercept has no curvature of its own.
     with pytest.raises(ValueError, match="l2 penalty"):
-        oracle.minimise(np.zeros(problem.model.shape), make_penalty("l2", 0.1, free_rows=1))
+        oracle.minimize(np.zeros(problem.model.shape), make_penalty("l2", 0.1, unpenalized=1))
     assert not ledger.spent.events and solver.ridge > 0
 
 
@@ -254,8 +254,8 @@ def test_options_out_of_range_are_refused_by_name(option, value):
 
 
 @pytest.mark.parametrize("row", [np.zeros(3), np.full(3, 1e30), np.full(3, 1e-30)])
-def test_minimisers_move_no_further_than_their_ridge_allows(row):
-    """The noise repeats, so the distance is that of the exact minimisers, and the tolerance."""
+def test_minimizers_move_no_further_than_their_ridge_allows(row):
+    """The noise repeats, so the distance is that of the exact minimizers, and the tolerance."""
     problem = problem_of(alpha=0.1)
     found = []
     for change in (None, row):

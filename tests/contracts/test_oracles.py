@@ -73,7 +73,7 @@ def test_full_batch_answer_is_the_mean_plus_noise_of_the_declared_scale(name):
 
 @every_loss
 def test_sampled_answer_is_divided_by_the_public_expected_batch_size(name):
-    # 6.5 rows are expected, which no realised batch has.
+    # 6.5 rows are expected, which no realized batch has.
     sums, rate = _row_sums(name), 0.13
     oracle, _, _ = _gradient_oracle(sums, PoissonBatches(rate))
     same = KeyedStream(_KEY)
@@ -250,16 +250,16 @@ def test_an_output_oracle_answers_once(pure):
 
 
 _NEIGHBOURS = [("logistic", 0.3), ("logistic", np.inf), ("huber", 0.1), ("huber", np.inf),
-               ("multinomial", np.inf), ("huberised_hinge", 0.2), ("capped_poisson", np.inf),
+               ("multinomial", np.inf), ("huberized_hinge", 0.2), ("capped_poisson", np.inf),
                ("squared", 0.3), ("squared_hinge", 1.0), ("one_vs_rest", np.inf)]
 
 
 @pytest.mark.parametrize("name, clip_norm", _NEIGHBOURS)
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
-@pytest.mark.parametrize("free_rows", [0, 1])
-def test_last_iterates_on_neighbours_stay_within_the_claimed_sensitivity(
-        name, clip_norm, penalty, free_rows):
-    penalty = make_penalty(penalty, 0.2, radius=0.4, free_rows=free_rows)
+@pytest.mark.parametrize("unpenalized", [0, 1])
+def test_last_iterates_on_neighbors_stay_within_the_claimed_sensitivity(
+        name, clip_norm, penalty, unpenalized):
+    penalty = make_penalty(penalty, 0.2, radius=0.4, unpenalized=unpenalized)
     rng = np.random.default_rng(7)
     n = 8
     sums = _row_sums(name, n, clip_norm)
@@ -278,7 +278,7 @@ def test_last_iterates_on_neighbours_stay_within_the_claimed_sensitivity(
             furthest = max(furthest, np.linalg.norm(ends[0] - ends[1]))
         assert furthest <= claimed
         if penalty == make_penalty("l2", 0.2):
-            # The neighbours are hostile enough for a bound a tenth as large to fail.
+            # The neighbors are hostile enough for a bound a tenth as large to fail.
             assert furthest > 0.1 * claimed
 
 
@@ -298,7 +298,7 @@ def test_a_free_intercept_is_not_granted_the_contraction_of_the_penalty():
     sums = _row_sums(clip_norm=np.inf)
     step = 0.5 * _smooth_step(sums, 1.0)
     claims = [_output_oracle(sums)[0]._sensitivity(
-        make_penalty("l2", 1.0, free_rows=free), step, 100) for free in (0, 1)]
+        make_penalty("l2", 1.0, unpenalized=free), step, 100) for free in (0, 1)]
     assert claims[1] == pytest.approx(2 * sums.clip_norm * 100 * step / 50)
     assert claims[0] < 0.1 * claims[1]
 
@@ -311,9 +311,9 @@ def test_clipped_softmax_is_refused_before_anything_is_drawn():
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-@pytest.mark.parametrize("free_rows", [0, 1])
-def test_steps_that_may_expand_are_refused_before_anything_is_drawn(alpha, free_rows):
-    sums, penalty = _row_sums(clip_norm=np.inf), make_penalty("l2", alpha, free_rows=free_rows)
+@pytest.mark.parametrize("unpenalized", [0, 1])
+def test_steps_that_may_expand_are_refused_before_anything_is_drawn(alpha, unpenalized):
+    sums, penalty = _row_sums(clip_norm=np.inf), make_penalty("l2", alpha, unpenalized=unpenalized)
     oracle, stream, ledger = _output_oracle(sums)
     # A step of 2 over the largest curvature of all is the longest that never expands.
     longest = 2.0 / (sums.smoothness + alpha)

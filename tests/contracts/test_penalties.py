@@ -7,7 +7,7 @@ from dpsk import DPLogisticRegression
 from dpsk._objective.penalties import CONSTRAINTS
 from tests.registry import every_penalty, make_penalty, training_rows
 
-free_rows = pytest.mark.parametrize("free_rows", [0, 1])
+unpenalized = pytest.mark.parametrize("unpenalized", [0, 1])
 shapes = pytest.mark.parametrize("shape", [(5,), (5, 3)])
 _ALPHA, _RATIO = 0.7, 0.4
 
@@ -19,20 +19,20 @@ def _pair(shape, seed=0):
 
 def _rest(penalty, theta):
     """Value of the part that is not differentiable: the whole less its quadratic."""
-    moved = theta[:len(theta) - penalty.free_rows]
+    moved = theta[:len(theta) - penalty.unpenalized]
     return penalty.value(theta) - 0.5 * penalty.smoothness * np.sum(moved**2)
 
 
 @every_penalty
-@free_rows
+@unpenalized
 @shapes
-def test_gradient_is_the_derivative_of_the_differentiable_part(name, free_rows, shape):
-    penalty = make_penalty(name, _ALPHA, _RATIO, free_rows=free_rows)
+def test_gradient_is_the_derivative_of_the_differentiable_part(name, unpenalized, shape):
+    penalty = make_penalty(name, _ALPHA, _RATIO, unpenalized=unpenalized)
     theta, direction = _pair(shape)
     if not np.isfinite(penalty.value(theta)):
         # A constraint has slopes only inside, along directions that stay in the set.
         theta = penalty.prox(0.002 * theta, 1.0)
-        moved = direction[:len(direction) - free_rows]
+        moved = direction[:len(direction) - unpenalized]
         moved -= moved.mean() if name == "simplex" else 0.0
     step = 1e-6 * direction
     # Away from zero the rest is linear, and its slope is known from its own differences.
@@ -42,10 +42,10 @@ def test_gradient_is_the_derivative_of_the_differentiable_part(name, free_rows, 
 
 
 @every_penalty
-@free_rows
+@unpenalized
 @shapes
-def test_prox_minimises_the_rest_plus_the_squared_distance(name, free_rows, shape):
-    penalty = make_penalty(name, _ALPHA, _RATIO, free_rows=free_rows)
+def test_prox_minimizes_the_rest_plus_the_squared_distance(name, unpenalized, shape):
+    penalty = make_penalty(name, _ALPHA, _RATIO, unpenalized=unpenalized)
     rng = np.random.default_rng(1)
     for theta in _pair(shape):
         for step in (0.1, 1.0, 20.0):
@@ -60,10 +60,10 @@ def test_prox_minimises_the_rest_plus_the_squared_distance(name, free_rows, shap
 
 
 @every_penalty
-@free_rows
+@unpenalized
 @shapes
-def test_prox_is_nonexpansive(name, free_rows, shape):
-    penalty = make_penalty(name, _ALPHA, _RATIO, free_rows=free_rows)
+def test_prox_is_nonexpansive(name, unpenalized, shape):
+    penalty = make_penalty(name, _ALPHA, _RATIO, unpenalized=unpenalized)
     for seed in range(50):
         a, b = _pair(shape, seed)
         after = np.linalg.norm(penalty.prox(a, 2.0) - penalty.prox(b, 2.0))
@@ -73,7 +73,7 @@ def test_prox_is_nonexpansive(name, free_rows, shape):
 @every_penalty
 @shapes
 def test_free_rows_are_neither_shrunk_nor_counted(name, shape):
-    penalty = make_penalty(name, _ALPHA, _RATIO, free_rows=1)
+    penalty = make_penalty(name, _ALPHA, _RATIO, unpenalized=1)
     theta, other = _pair(shape)
     np.testing.assert_array_equal(penalty.prox(theta.copy(), 5.0)[-1], theta[-1])
     np.testing.assert_array_equal(penalty.gradient(theta)[-1], np.zeros(shape[1:]))
@@ -83,13 +83,13 @@ def test_free_rows_are_neither_shrunk_nor_counted(name, shape):
 
 @every_penalty
 def test_a_free_intercept_leaves_no_strong_convexity(name):
-    assert make_penalty(name, _ALPHA, _RATIO, free_rows=1).strong_convexity == 0.0
+    assert make_penalty(name, _ALPHA, _RATIO, unpenalized=1).strong_convexity == 0.0
 
 
 @every_penalty
-@free_rows
-def test_strong_convexity_and_smoothness_bound_the_gradient_map(name, free_rows):
-    penalty = make_penalty(name, _ALPHA, _RATIO, free_rows=free_rows)
+@unpenalized
+def test_strong_convexity_and_smoothness_bound_the_gradient_map(name, unpenalized):
+    penalty = make_penalty(name, _ALPHA, _RATIO, unpenalized=unpenalized)
     quotients = []
     for seed in range(200):
         a, b = _pair((4,), seed)
@@ -106,7 +106,7 @@ def test_strong_convexity_and_smoothness_bound_the_gradient_map(name, free_rows)
 def test_gradient_is_a_new_array(name):
     theta, _ = _pair((5,))
     before = theta.copy()
-    penalty = make_penalty(name, _ALPHA, _RATIO, free_rows=1)
+    penalty = make_penalty(name, _ALPHA, _RATIO, unpenalized=1)
     penalty.gradient(theta)[...] = 9.0
     penalty.prox(theta, 1.0)
     np.testing.assert_array_equal(theta, before)
@@ -117,7 +117,7 @@ def test_zero_strength_is_no_penalty(name):
     theta, _ = _pair((5,))
     penalty = make_penalty(name, 0.0, _RATIO, radius=100.0)
     if name == "simplex":
-        # No neighbourhood of zero is in it.
+        # No neighborhood of zero is in it.
         theta = penalty.prox(theta + 20.0, 1.0)
     assert penalty.value(theta) == 0.0
     np.testing.assert_array_equal(penalty.gradient(theta), 0.0)
@@ -125,17 +125,17 @@ def test_zero_strength_is_no_penalty(name):
 
 
 @every_penalty
-@free_rows
-def test_is_smooth_exactly_where_the_prox_is_the_identity(name, free_rows):
+@unpenalized
+def test_is_smooth_exactly_where_the_prox_is_the_identity(name, unpenalized):
     for alpha in (0.0, _ALPHA):
-        penalty = make_penalty(name, alpha, _RATIO, free_rows=free_rows)
+        penalty = make_penalty(name, alpha, _RATIO, unpenalized=unpenalized)
         same = [np.array_equal(penalty.prox(theta.copy(), 1.0), theta) for theta in _pair((5,))]
         assert all(same) if penalty.is_smooth else not any(same)
 
 
 def test_names_stand_for_the_norms_they_name():
     theta = np.array([3.0, -4.0, 100.0])
-    values = {name: make_penalty(name, 0.5, 0.25, radius=7.0, free_rows=1).value(theta)
+    values = {name: make_penalty(name, 0.5, 0.25, radius=7.0, unpenalized=1).value(theta)
               for name in ("l1", "l2", "elasticnet", "l1_ball", "l2_ball")}
     assert values == {"l1": 3.5, "l2": 6.25, "elasticnet": 0.25 * 3.5 + 0.75 * 6.25,
                       "l1_ball": 0.0, "l2_ball": 0.0}
@@ -193,7 +193,7 @@ def test_projection_ends_in_the_ball_however_far_away_it_starts(name, order):
 @shapes
 def test_a_ball_leaves_free_rows_alone_and_projects_the_others_as_if_alone(name, order, shape):
     theta, _ = _pair(shape)
-    projected = make_penalty(name, radius=0.5, free_rows=1).prox(theta.copy(), 1.0)
+    projected = make_penalty(name, radius=0.5, unpenalized=1).prox(theta.copy(), 1.0)
     alone = make_penalty(name, radius=0.5).prox(theta[:-1].copy(), 1.0)
     np.testing.assert_array_equal(projected[:-1], alone)
     np.testing.assert_array_equal(projected[-1], theta[-1])

@@ -237,7 +237,7 @@ def test_what_was_not_rounded_would_be_found():
 @pytest.mark.parametrize("size", [1, 7, 400])
 @pytest.mark.parametrize("terms", [0, 10**6])
 def test_the_scale_of_noise_covers_what_rounding_to_units_moves(size, terms):
-    """Totals of neighbours, rounded: as far apart as the bound on which noise is scaled."""
+    """Totals of neighbors, rounded: as far apart as the bound on which noise is scaled."""
     rng, part = np.random.default_rng(0), Part(0.7, 1e-3, terms=terms, size=size)
     unit, scale = part.scales
     reach = scale * unit / part.multiplier

@@ -132,7 +132,7 @@ def test_a_tolerance_that_steps_may_not_reach_is_refused_by_name_before_any_draw
 @pytest.mark.parametrize("params", [
     {"alpha": 1e17}, {"alpha": 1.0, "data_norm": 1e-10, "fit_intercept": False},
     {"alpha": 0.1, "solver_options": {"tolerance": 10.0}}])
-def test_a_minimiser_that_one_step_certifies_takes_one_step(params):
+def test_a_minimizer_that_one_step_certifies_takes_one_step(params):
     model = make_estimator(DPLogisticRegression, "output_perturbation", **params)
     assert model.fit(*training_rows(model)).n_iter_ == 1
 

@@ -37,7 +37,7 @@ MODELS = {"linear": LinearModel(3, None, True, 1.0), "mlp": MLP(3, (5,), None)}
 
 def problem_of(loss="auc", model="linear", n_samples=200, **changes):
     loss, model = LOSSES[loss], MODELS[model]
-    penalty = PENALTIES["l2"](alpha=0.0, l1_ratio=0.5, radius=None, free_rows=loss.n_extra)
+    penalty = PENALTIES["l2"](alpha=0.0, l1_ratio=0.5, radius=None, unpenalized=loss.n_extra)
     return Problem(**{"n_samples": n_samples, "model": model, "loss": loss, "penalty": penalty,
                       "epsilon": 1.0, "delta": 1e-5, **changes})
 
@@ -45,7 +45,7 @@ def problem_of(loss="auc", model="linear", n_samples=200, **changes):
 PROBLEMS = [problem_of(loss, model, n, epsilon=epsilon, weight_bound=bound)
             for loss in LOSSES for model in MODELS
             for n, epsilon, bound in [(2, 0.01, 1.0), (200, 1.0, np.inf), (10**7, 50.0, 1e10)]]
-PROBLEMS += [problem_of(loss, directions=4.0, unevenness=2.0) for loss in LOSSES]
+PROBLEMS += [problem_of(loss, effective_rank=4.0, unevenness=2.0) for loss in LOSSES]
 
 
 @every_saddle_solver
@@ -94,7 +94,7 @@ def test_nothing_that_is_released_first_changes_the_plan_or_the_clips(name):
             (problem_of("groups"), dataclasses.replace(
                 problem_of("groups"), loss=GroupRisk(Logistic(), (0.01, 0.99), 0.01, 3.0))),
             (problem_of(), dataclasses.replace(problem_of(), loss=AUCSquare(0.01, 0.01))),
-            (problem_of(directions=4.0), problem_of(directions=1.1, unevenness=9.0))]:
+            (problem_of(effective_rank=4.0), problem_of(effective_rank=1.1, unevenness=9.0))]:
         first, later = (solver.configured(problem) for problem in (before, after))
         assert first.plan(before) == later.plan(after)
         assert first.clip_bounds == later.clip_bounds

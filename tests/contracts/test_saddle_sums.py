@@ -16,7 +16,7 @@ from dpsk._oracle.saddle_sums import SaddleSums
 
 LOSSES = {"auc": AUCSquare(0.3), "groups": GroupRisk(Logistic(), (0.5, 0.3, 0.2), 0.1, 10.0)}
 MODELS = {"linear": LinearModel(3, None, True, 2.0), "mlp": MLP(3, (5,), None, "tanh"),
-          "relu": MLP(3, (5,), None, "relu"), "centred": MLP(3, (16,), None, "relu")}
+          "relu": MLP(3, (5,), None, "relu"), "centered": MLP(3, (16,), None, "relu")}
 every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
 every_model = pytest.mark.parametrize("kind", sorted(MODELS))
 

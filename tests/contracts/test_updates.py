@@ -20,7 +20,7 @@ from tests.registry import (
     training_rows,
 )
 
-RIDGE = PENALTIES["l2"](alpha=0.0, l1_ratio=0.0, radius=None, free_rows=0)
+RIDGE = PENALTIES["l2"](alpha=0.0, l1_ratio=0.0, radius=None, unpenalized=0)
 RUN = {"step": 0.5, "n_steps": 4, "iterate": "last", "momentum": 0.0, "decay": False,
        "adaptive": False}
 
@@ -55,7 +55,7 @@ def test_momentum_is_the_exponential_mean():
 
 def test_decay_shrinks_steps_linearly_and_those_of_the_proximal_map():
     np.testing.assert_allclose(run([[1, 2]] * 4, decay=True), [-1.25, -2.5])
-    lasso = PENALTIES["l1"](alpha=0.1, l1_ratio=1.0, radius=None, free_rows=0)
+    lasso = PENALTIES["l1"](alpha=0.1, l1_ratio=1.0, radius=None, unpenalized=0)
     np.testing.assert_allclose(run([[1, 2]] * 4, lasso, decay=True), [-1.125, -2.375])
 
 

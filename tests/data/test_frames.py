@@ -107,7 +107,7 @@ def test_targets_that_are_words_do_not_blame_the_rows():
 
 
 @every_estimator
-def test_frames_of_other_libraries_are_recognised_by_their_interface(cls):
+def test_frames_of_other_libraries_are_recognized_by_their_interface(cls):
     words = Frame(income=_column("float"), word=_column("words"))
     with pytest.raises(ValueError, match=r"not numeric in column 'word' \(SimpleNamespace\)"):
         cls().fit(words, _y(cls))

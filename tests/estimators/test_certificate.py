@@ -207,7 +207,7 @@ def test_a_seed_is_recorded_and_said_to_void_the_guarantee_if_known(cls):
 
 @every_fit
 @pytest.mark.parametrize("row", [1e6, 1e-6, 0.0, 1e300])
-def test_the_certificate_is_the_same_on_neighbouring_data(cls, solver, row):
+def test_the_certificate_is_the_same_on_neighboring_data(cls, solver, row):
     X, y = training_rows(cls())
     other, labels = X.copy(), y.copy()
     # Networks refuse what is not finite in single precision.

@@ -59,10 +59,10 @@ def test_weights_decide_which_rows_are_ranked(solver):
     X = 0.1 * rng.normal(size=(3000, 2))
     X[np.arange(3000), half] += np.where(half == 0, 0.5, -0.5) * (2 * y - 1)
     X[np.arange(3000), 1 - half] -= np.where(half == 0, -0.5, 0.5) * (2 * y - 1)
-    for favoured in (0, 1):
+    for favored in (0, 1):
         model = DPAUCMaximizer(20.0, loss="auc", solver=solver).fit(
-            X, y, sample_weight=np.where(half == favoured, 1.0, 0.01))
-        chosen = half == favoured
+            X, y, sample_weight=np.where(half == favored, 1.0, 0.01))
+        chosen = half == favored
         found = area(model.decision_function(X)[chosen], y[chosen])
         print(f"{solver}: {found:.3f}")
         assert found > 0.9

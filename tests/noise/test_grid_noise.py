@@ -60,7 +60,7 @@ def test_noise_lands_on_whole_units_and_evenly_on_their_residues(z):
         assert stats.chisquare(counts).pvalue > LEVEL
 
 
-def test_noise_of_neighbouring_tables_differs_by_their_exact_sums_only():
+def test_noise_of_neighboring_tables_differs_by_their_exact_sums_only():
     for targets, exact in (([0.0, 0.0], 0.0), ([1.0, 0.0], -1.0), ([1.0, 1.0], -2.0)):
         sums = _noisy_sums(targets, 1.3, exact=True, count=10_000, n_features=1) / (1.3 * _CLIP)
         assert follows(sums - exact / (1.3 * _CLIP), stats.norm())
@@ -79,7 +79,7 @@ def _shows_fine_bits(sums):
     return near, near & (sums * 2.0**53 != np.rint(sums * 2.0**53))
 
 
-def test_low_order_bits_tell_neighbours_apart_in_floating_point():
+def test_low_order_bits_tell_neighbors_apart_in_floating_point():
     found = {}
     for name, targets in _TABLES.items():
         sums = _noisy_sums(targets, 0.5, exact=False, count=5000, n_features=1)
@@ -120,7 +120,7 @@ def test_symmetric_noise_has_half_the_variance_beside_the_diagonal(std):
         assert follows(sample / spread, stats.norm())
         for wrong in (2 / 3, 3 / 2):
             assert not follows(wrong * sample / spread, stats.norm())
-    # Neighbouring entries are drawn apart: their difference has twice the variance.
+    # Neighboring entries are drawn apart: their difference has twice the variance.
     assert follows((diagonal[:, 1:] - diagonal[:, :-1])[:, ::2] / std, stats.norm(0, np.sqrt(2)))
 
 

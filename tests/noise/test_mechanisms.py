@@ -34,7 +34,7 @@ def test_the_largest_normals_are_as_large_as_they_should_be(make_stream):
 
 
 @streams
-def test_normals_are_independent_of_their_neighbours_and_their_signs(make_stream):
+def test_normals_are_independent_of_their_neighbors_and_their_signs(make_stream):
     noise = standard_normal(make_stream(), (_N, 2))
     rotated = (noise[:, 0] + noise[:, 1]) / np.sqrt(2)
     assert follows(rotated, stats.norm())

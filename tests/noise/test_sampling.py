@@ -92,7 +92,7 @@ def test_random_index_is_uniform(stop):
         assert stats.chisquare(np.bincount(draws, minlength=stop)).pvalue > LEVEL
 
 
-def test_random_index_rejects_words_that_would_favour_small_indices():
+def test_random_index_rejects_words_that_would_favor_small_indices():
     # 2**64 is 1 modulo 3, so the topmost word is drawn again.
     assert random_index(ScriptedStream(2**64 - 1, 5), 3) == 2
     assert random_index(ScriptedStream(2**64 - 2), 3) == (2**64 - 2) % 3

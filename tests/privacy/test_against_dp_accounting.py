@@ -47,7 +47,7 @@ def _tail(x):
 
 
 def second_opinion(q, z, steps, epsilon):
-    """Pessimistic and optimistic delta of dp-accounting, which has no Poisson replace-one."""
+    """Pessimistic and optimiztic delta of dp-accounting, which has no Poisson replace-one."""
     law = NormalMixture(q, z)
     mass, loss = law.nodes(1e-15)
     step = min(1e-3, math.sqrt(1e-4 * float(mass @ loss**2)))

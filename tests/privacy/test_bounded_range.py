@@ -70,6 +70,6 @@ def test_no_exponential_mechanism_exceeds_the_price(epsilon):
 
 
 def test_the_price_is_below_that_of_pure_epsilon():
-    # Randomised response at the same range would be mu-GDP only at a larger mu.
+    # Randomized response at the same range would be mu-GDP only at a larger mu.
     assert bounded_range_mu(1.0) < 2 * ndtri(1 / (1 + np.exp(-1.0)))
     assert gaussian_delta(bounded_range_mu(1.0), 1.0) > 0

@@ -170,7 +170,7 @@ def test_laplace_noise_costs_no_more_than_pure_epsilon_and_reaches_it(z, epsilon
     masses, others = (np.exp(-abs(x - at) / z) * step / (2 * z) for at in (0.5, -0.5))
     price = accountant.delta(OneRelease(True)(z), epsilon)
     assert shown(masses, others, epsilon) <= price * (1 + 1e-6)
-    # Its loss stays at the two ends, so that randomised response is no worse an opponent.
+    # Its loss stays at the two ends, so that randomized response is no worse an opponent.
     ends = 1 / (1 + np.exp(np.array([-1, 1]) / z))
     assert shown(ends, ends[::-1], epsilon) == pytest.approx(price, rel=1e-9)
     assert shown(masses, others, 0.99 / z) > 0 == shown(masses, others, 1.01 / z)
@@ -198,7 +198,7 @@ def test_a_choice_costs_no_less_than_any_pair_of_scores_shows(pure, z):
             closest = max(closest, exact / price)
         # No pair loses more than the range, and some lose nearly all of it.
         assert max(np.abs(np.log(pair[0] / pair[1]))) <= 4 / z * (1 + 1e-9)
-    # The price of a Gaussian is nearly reached; that of randomised response is not.
+    # The price of a Gaussian is nearly reached; that of randomized response is not.
     assert closest > (0.05 if pure else 0.6)
     scores, move = np.array([-12.0 * z, 0.0]), np.array([1.0, -1.0])
     assert np.log(choice(scores + move, z) / choice(scores - move, z)).max() > 0.99 * 4 / z
@@ -217,13 +217,13 @@ def test_the_last_iterate_costs_what_a_linear_recursion_shows(steps, step, alpha
         assert shown(masses, others, epsilon) == pytest.approx(price, rel=1e-4)
 
 
-# Objective perturbation of one dimension, in closed form: the minimiser theta of
+# Objective perturbation of one dimension, in closed form: the minimizer theta of
 # ``l(theta) + ridge theta^2 / 2 + b theta`` has the density of b at ``-l'(theta) - ridge theta``
 # times the curvature there. Clip norm 1; the scale of b is z.
 
 
-def minimisers(derivative, curvature, ridge, noise, theta):
-    """Masses of the minimiser at points theta."""
+def minimizers(derivative, curvature, ridge, noise, theta):
+    """Masses of the minimizer at points theta."""
     return (noise(-derivative(theta) - ridge * theta) * (ridge + curvature(theta))
             * (theta[1] - theta[0]))
 
@@ -257,7 +257,7 @@ def perturbed(name, pure):
     def noise(b):
         return np.exp(-abs(b) / z) / (2 * z) if pure else norm.pdf(b, 0, z)
 
-    pair = [minimisers(*loss, ridge, noise, theta) for loss in (first, second)]
+    pair = [minimizers(*loss, ridge, noise, theta) for loss in (first, second)]
     for masses in pair:
         assert masses.sum() == pytest.approx(1, abs=1e-3)
     # One row adds at most its smoothness to a curvature of at least the ridge.
@@ -267,18 +267,18 @@ def perturbed(name, pure):
 
 @every_pair
 @pytest.mark.parametrize("pure", [True, False])
-def test_a_perturbed_objective_costs_no_less_than_its_minimiser_shows(name, pure):
+def test_a_perturbed_objective_costs_no_less_than_its_minimizer_shows(name, pure):
     plan, z, exact = perturbed(name, pure)
     for epsilon, delta in exact.items():
         assert delta <= accountant.delta(plan(z), epsilon) * (1 + 1e-3) + 1e-12
 
 
 def dropping(plan, **terms):
-    """The event of the exact minimiser with some of its terms put to zero."""
+    """The event of the exact minimizer with some of its terms put to zero."""
     def event(z):
-        minimiser, *_ = dataclasses.replace(plan, determinant=terms.get(
+        minimizer, *_ = dataclasses.replace(plan, determinant=terms.get(
             "determinant", plan.determinant)).releases(z)
-        return dataclasses.replace(minimiser, **{k: v for k, v in terms.items()
+        return dataclasses.replace(minimizer, **{k: v for k, v in terms.items()
                                                  if k != "determinant"})
     return event
 

@@ -136,7 +136,7 @@ def test_calibration_finds_the_largest_slope(epsilon, slope):
 
 
 def density(rows, labels, theta, ridge, sigma):
-    """Density of the minimiser of a noisy logistic objective at points theta, by its formula."""
+    """Density of the minimizer of a noisy logistic objective at points theta, by its formula."""
     raw = theta @ rows.T
     share = expit(raw)
     gradient = (share - labels) @ rows + ridge * theta
@@ -149,7 +149,7 @@ def density(rows, labels, theta, ridge, sigma):
 
 @pytest.mark.parametrize("dimension, ridge, sigma", [(1, 0.3, 4.0), (1, 2.0, 8.0), (2, 0.5, 6.0),
                                                      (2, 3.0, 3.0)])
-def test_minimisers_of_neighbours_stay_under_the_curve(dimension, ridge, sigma):
+def test_minimizers_of_neighbors_stay_under_the_curve(dimension, ridge, sigma):
     """Both directions, by quadrature over theta; the widest of them come near."""
     reach, count = 9 * sigma / ridge, 20_001 if dimension == 1 else 401
     axis = np.linspace(-reach, reach, count)

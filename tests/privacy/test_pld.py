@@ -1,4 +1,4 @@
-"""Discretised loss distributions: never below the truth, and close to it."""
+"""Discretized loss distributions: never below the truth, and close to it."""
 
 import math
 

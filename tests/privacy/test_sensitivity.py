@@ -10,7 +10,7 @@ from dpsk._privacy.sensitivity import (
     effective_steps,
     gradient_descent_sensitivity,
     iterated_sensitivity,
-    minimiser_sensitivity,
+    minimizer_sensitivity,
 )
 
 
@@ -47,10 +47,10 @@ def test_long_step_uses_the_expanding_series():
     assert bound == pytest.approx(0.6 * sum(c**k for k in range(4)))
 
 
-def test_long_run_tends_to_the_minimiser():
+def test_long_run_tends_to_the_minimizer():
     run = gradient_descent_sensitivity(lipschitz=2.0, n_samples=100, step=1.0, n_steps=10**6,
                                        smoothness=1.0, strong_convexity=0.01)
-    assert run == pytest.approx(minimiser_sensitivity(lipschitz=2.0, n_samples=100,
+    assert run == pytest.approx(minimizer_sensitivity(lipschitz=2.0, n_samples=100,
                                                       strong_convexity=0.01))
 
 

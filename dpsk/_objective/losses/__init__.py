@@ -1,7 +1,7 @@
 """Pointwise losses. A new loss is one file and one line here."""
 
 from dpsk._objective.losses.base import Loss
-from dpsk._objective.losses.hinge import HuberisedHinge, SquaredHinge
+from dpsk._objective.losses.hinge import HuberizedHinge, SquaredHinge
 from dpsk._objective.losses.huber import Huber
 from dpsk._objective.losses.logistic import Logistic, Multinomial, RankingLogistic
 from dpsk._objective.losses.one_vs_rest import OneVsRest
@@ -12,7 +12,7 @@ from dpsk._objective.losses.squared import Squared
 LOSSES = {
     "capped_poisson": CappedPoisson,
     "huber": Huber,
-    "huberised_hinge": HuberisedHinge,
+    "huberized_hinge": HuberizedHinge,
     "logistic": Logistic,
     "multinomial": Multinomial,
     "one_vs_rest": OneVsRest,
@@ -21,5 +21,5 @@ LOSSES = {
     "squared_hinge": SquaredHinge,
 }
 
-__all__ = ["LOSSES", "CappedPoisson", "Huber", "HuberisedHinge", "Logistic", "Loss", "Multinomial",
+__all__ = ["LOSSES", "CappedPoisson", "Huber", "HuberizedHinge", "Logistic", "Loss", "Multinomial",
            "OneVsRest", "RankingLogistic", "Sigmoid", "Squared", "SquaredHinge"]

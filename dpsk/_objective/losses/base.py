@@ -17,7 +17,7 @@ class Loss(ABC):
         Whether the loss is convex in the raw prediction, for every target.
     vector_output : bool
         Whether the raw prediction of one row is a vector.
-    reversal : float
+    gradient_diameter : float
         Largest distance between the clipped gradients of one row at two predictions, over the
         clip norm: 2 where they can be opposite. A bound on what differences are clipped to.
     minimax : bool
@@ -35,7 +35,7 @@ class Loss(ABC):
     minimax = False
     is_likelihood = False
     n_extra = 0
-    reversal = 2.0
+    gradient_diameter = 2.0
 
     def at_zero(self, n_outputs):
         """Return the largest loss of the prediction 0, over targets as estimators map them.

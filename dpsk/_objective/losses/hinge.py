@@ -17,7 +17,7 @@ class SquaredHinge(Loss):
     lipschitz = float("inf")
     smoothness = 2.0
     # Given y the derivative has one sign.
-    reversal = 1.0
+    gradient_diameter = 1.0
 
     def value(self, y, z):
         return np.square(np.maximum(1.0 - y * z, 0.0))
@@ -35,7 +35,7 @@ class SquaredHinge(Loss):
 
 
 @dataclass(frozen=True)
-class HuberisedHinge(Loss):
+class HuberizedHinge(Loss):
     r"""Hinge with its corner rounded over a width `h`.
 
     With ``m = 1 - y z``: 0 for ``m <= 0``, ``m^2 / (2 h)`` for ``m <= h``, ``m - h / 2``
@@ -50,7 +50,7 @@ class HuberisedHinge(Loss):
     width: float = 1.0
     lipschitz = 1.0
     # Given y the derivative has one sign.
-    reversal = 1.0
+    gradient_diameter = 1.0
 
     @property
     def smoothness(self):

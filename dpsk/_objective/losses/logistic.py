@@ -20,7 +20,7 @@ class Logistic(Loss):
     smoothness = 0.25
     is_likelihood = True
     # Given y the derivative has one sign.
-    reversal = 1.0
+    gradient_diameter = 1.0
 
     def at_zero(self, n_outputs):
         return float(np.log(2.0))
@@ -63,7 +63,7 @@ class Multinomial(Loss):
     smoothness = 0.5
     is_likelihood = True
     # Given y every entry has one sign, so no two gradients are at an obtuse angle.
-    reversal = float(np.sqrt(2.0))
+    gradient_diameter = float(np.sqrt(2.0))
     vector_output = True
 
     def at_zero(self, n_outputs):

@@ -31,9 +31,9 @@ class OneVsRest(Loss):
         return self.binary.convex
 
     @property
-    def reversal(self):
+    def gradient_diameter(self):
         # Where every entry has one sign, no two gradients are at an obtuse angle.
-        return float(np.sqrt(2.0)) if self.binary.reversal == 1.0 else 2.0
+        return float(np.sqrt(2.0)) if self.binary.gradient_diameter == 1.0 else 2.0
 
     @property
     def lipschitz(self):

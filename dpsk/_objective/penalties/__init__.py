@@ -1,4 +1,4 @@
-"""Penalties by name: ``PENALTIES[name](alpha=, l1_ratio=, radius=, free_rows=)``.
+"""Penalties by name: ``PENALTIES[name](alpha=, l1_ratio=, radius=, unpenalized=)``.
 
 A new penalty is one file and one line here.
 """
@@ -10,14 +10,14 @@ from dpsk._objective.penalties.elastic_net import ElasticNet
 from dpsk._objective.penalties.simplex import Simplex
 
 PENALTIES = {
-    "box": lambda *, alpha, l1_ratio, radius, free_rows: Box(radius, free_rows),
-    "elasticnet": lambda *, alpha, l1_ratio, radius, free_rows:
-        ElasticNet(alpha, l1_ratio, free_rows),
-    "l1": lambda *, alpha, l1_ratio, radius, free_rows: ElasticNet(alpha, 1.0, free_rows),
-    "l1_ball": lambda *, alpha, l1_ratio, radius, free_rows: L1Ball(radius, free_rows),
-    "l2": lambda *, alpha, l1_ratio, radius, free_rows: ElasticNet(alpha, 0.0, free_rows),
-    "l2_ball": lambda *, alpha, l1_ratio, radius, free_rows: L2Ball(radius, free_rows),
-    "simplex": lambda *, alpha, l1_ratio, radius, free_rows: Simplex(radius, free_rows),
+    "box": lambda *, alpha, l1_ratio, radius, unpenalized: Box(radius, unpenalized),
+    "elasticnet": lambda *, alpha, l1_ratio, radius, unpenalized:
+        ElasticNet(alpha, l1_ratio, unpenalized),
+    "l1": lambda *, alpha, l1_ratio, radius, unpenalized: ElasticNet(alpha, 1.0, unpenalized),
+    "l1_ball": lambda *, alpha, l1_ratio, radius, unpenalized: L1Ball(radius, unpenalized),
+    "l2": lambda *, alpha, l1_ratio, radius, unpenalized: ElasticNet(alpha, 0.0, unpenalized),
+    "l2_ball": lambda *, alpha, l1_ratio, radius, unpenalized: L2Ball(radius, unpenalized),
+    "simplex": lambda *, alpha, l1_ratio, radius, unpenalized: Simplex(radius, unpenalized),
 }
 
 #: Names of those that are sets, which have a radius instead of a strength.

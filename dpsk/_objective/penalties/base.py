@@ -10,7 +10,7 @@ class Penalty(ABC):
     ----------
     strong_convexity : float
         Smallest curvature over **all** coordinates that a solver moves, intercept included:
-        an unpenalised intercept makes it 0.
+        an unpenalized intercept makes it 0.
     smoothness : float
         Largest curvature of the differentiable part.
     is_smooth : bool

@@ -12,17 +12,17 @@ __all__ = ["ConstraintSet"]
 
 @dataclass(frozen=True)
 class ConstraintSet(Penalty):
-    """A set around its centre; the last `free_rows` rows of theta are not constrained.
+    """A set around its center; the last `unpenalized` rows of theta are not constrained.
 
     Parameters
     ----------
     radius : float
         Size of the set.
-    free_rows : int
+    unpenalized : int
     """
 
     radius: float
-    free_rows: int = 0
+    unpenalized: int = 0
     strong_convexity = 0.0
     smoothness = 0.0
     is_smooth = False
@@ -55,4 +55,4 @@ class ConstraintSet(Penalty):
         """Return the nearest point of the set to a `w` outside."""
 
     def _constrained(self, theta):
-        return theta[:len(theta) - self.free_rows]
+        return theta[:len(theta) - self.unpenalized]

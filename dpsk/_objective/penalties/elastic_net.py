@@ -16,13 +16,13 @@ class ElasticNet(Penalty):
     alpha : float
     l1_ratio : float in [0, 1]
         0 for the l2 penalty, 1 for the l1 penalty.
-    free_rows : int
-        How many rows at the end of `theta` (the intercept) are left unpenalised.
+    unpenalized : int
+        How many rows at the end of `theta` (the intercept) are left unpenalized.
     """
 
     alpha: float
     l1_ratio: float = 0.0
-    free_rows: int = 0
+    unpenalized: int = 0
 
     @property
     def smoothness(self):
@@ -34,16 +34,16 @@ class ElasticNet(Penalty):
 
     @property
     def strong_convexity(self):
-        return 0.0 if self.free_rows else self.smoothness
+        return 0.0 if self.unpenalized else self.smoothness
 
     def value(self, theta):
-        w = self._penalised(theta)
+        w = self._penalized(theta)
         return float(self.alpha * self.l1_ratio * np.abs(w).sum()
                      + 0.5 * self.smoothness * np.square(w).sum())
 
     def gradient(self, theta):
         gradient = self.smoothness * theta
-        if self.free_rows:
+        if self.unpenalized:
             self._free(gradient)[...] = 0.0
         return gradient
 
@@ -55,8 +55,8 @@ class ElasticNet(Penalty):
         self._free(shrunk)[...] = self._free(theta)
         return shrunk
 
-    def _penalised(self, theta):
-        return theta[:len(theta) - self.free_rows]
+    def _penalized(self, theta):
+        return theta[:len(theta) - self.unpenalized]
 
     def _free(self, theta):
-        return theta[len(theta) - self.free_rows:]
+        return theta[len(theta) - self.unpenalized:]

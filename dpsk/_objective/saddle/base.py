@@ -1,4 +1,4 @@
-"""Losses with a dual variable: minimised in the model, maximised in a few numbers."""
+"""Losses with a dual variable: minimized in the model, maximised in a few numbers."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ def standard_normal(stream, shape):
     """Draw independent standard normals.
 
     A sign and a lower-half uniform with 53 significant bits go through the inverse
-    normal distribution function, so the tails are as finely resolved as the centre.
+    normal distribution function, so the tails are as finely resolved as the center.
 
     Parameters
     ----------

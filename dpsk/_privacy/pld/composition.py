@@ -6,7 +6,7 @@ Write M for the moment generating function of the total loss under P. Under the 
 .. math:: \delta(\varepsilon) = M(\theta) e^{-\theta\varepsilon} \sum_{l > \varepsilon}
           r(l) e^{-\theta (l - \varepsilon)} (1 - e^{\varepsilon - l})
 
-holds for every :math:`\theta \ge 0`. At the minimiser of the factor in front, r is centred
+holds for every :math:`\theta \ge 0`. At the minimizer of the factor in front, r is centered
 at :math:`\varepsilon` and the error of the transform, absolute in r, becomes relative to
 delta. Errors are never subtracted: the transform's error, the mass above its window and the
 mass of infinite losses are added, and aliasing only adds mass to the window. The error of r is
@@ -37,7 +37,7 @@ _LONGEST_TRANSFORM = 2**23
 
 @dataclass(frozen=True)
 class LossBound:
-    """Upper bound on delta from discretised loss distributions.
+    """Upper bound on delta from discretized loss distributions.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def _aligned(step, epsilon):
 
 @dataclass(frozen=True)
 class _Total:
-    """Releases discretised on one grid: the step, how many, and (grid, count) a kind."""
+    """Releases discretized on one grid: the step, how many, and (grid, count) a kind."""
 
     step: float
     releases: int

@@ -77,7 +77,7 @@ class NormalMixture:
         return self._density(x) * (x[1] - x[0]), loss
 
     def grid(self, step, tail):
-        """Discretise on multiples of `step`, up to the loss that `tail` is above.
+        """Discretize on multiples of `step`, up to the loss that `tail` is above.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class NormalMixture:
 
 @dataclass(frozen=True)
 class TwoPoint:
-    """Randomised response: loss ``+-epsilon`` with odds ``exp(epsilon)``.
+    """Randomized response: loss ``+-epsilon`` with odds ``exp(epsilon)``.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class TwoPoint:
         return 1 / (1 + np.exp(-loss)), loss
 
     def grid(self, step, tail):
-        """Discretise on multiples of `step`; see `NormalMixture.grid`."""
+        """Discretize on multiples of `step`; see `NormalMixture.grid`."""
         cell = math.floor(self.epsilon / step)
         size = cell + 1
         masses = np.zeros(2 * size + 1)
@@ -255,7 +255,7 @@ class RayleighBound:
         return r * np.exp(-0.5 * r**2) * (r[1] - r[0]), self.offset + self.slope * r
 
     def grid(self, step, tail):
-        """Discretise on multiples of `step`; see `NormalMixture.grid`."""
+        """Discretize on multiples of `step`; see `NormalMixture.grid`."""
         size = max(1, math.ceil(self.largest_loss(tail) / step))
         edges = np.maximum(step * np.arange(size + 1) - self.offset, 0.0) / self.slope
         survival = np.exp(-0.5 * edges**2)

@@ -49,7 +49,7 @@ class Sketch:
         return mean, math.sqrt(variance)
 
     def tilt(self, epsilon):
-        """Minimiser of ``log_moment(theta) - theta * epsilon`` over theta >= 0."""
+        """Minimizer of ``log_moment(theta) - theta * epsilon`` over theta >= 0."""
         if self.moments(0.0)[0] >= epsilon:
             return 0.0
         low, high = 0.0, 1.0

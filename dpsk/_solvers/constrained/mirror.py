@@ -1,7 +1,7 @@
 r"""Mirror maps: how a step is taken inside a convex set.
 
 A map w is 1-strongly convex in a norm in which the set has size about 1. A step of length a
-from z along a gradient g goes to the minimiser over the set of ``B_w(., z) + a <g, .>``, with B_w
+from z along a gradient g goes to the minimizer over the set of ``B_w(., z) + a <g, .>``, with B_w
 the Bregman distance. A row of features enters a prediction with at most `row_bound` times
 that norm, so the loss is smooth there with its own smoothness times the square of it.
 """
@@ -55,7 +55,7 @@ class Euclidean:
         return self.reach * model.radius
 
     def start(self):
-        """Return the state at the centre of the set."""
+        """Return the state at the center of the set."""
         return self.constraint.prox(np.zeros(self.shape), 1.0)
 
     def moved(self, state, gradient, length):

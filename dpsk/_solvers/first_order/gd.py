@@ -71,7 +71,7 @@ class GradientDescent(Solver):
 
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
-    tempers: ClassVar[bool] = True
+    takes_temperature: ClassVar[bool] = True
 
     def configured(self, problem):
         if self.iterate is not None:

@@ -7,7 +7,7 @@ constant of the Polyak-Lojasiewicz inequality. T released gradients have noise o
 
 - "convex": the mean loss of the iterates is above the least by at most
   ``L B^2 / (2 T) + p 4 G^2 T / ((n mu)^2 L)``; ``T = B L n mu / (sqrt(8 p) G)``, the average is
-  returned. B bounds the distance to the minimiser; it is taken to be 5 over the rows' radius.
+  returned. B bounds the distance to the minimizer; it is taken to be 5 over the rows' radius.
 - "pl" (Theorem 6.2): the last iterate's excess is at most
   ``F0 exp(-T m / L) + p 4 G^2 T / (2 m (n mu)^2)``;
   ``T = (L / m) log(F0 m^2 (n mu)^2 / (2 L p G^2))``.

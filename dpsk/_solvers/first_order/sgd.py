@@ -31,7 +31,7 @@ class StochasticGradientDescent(Solver):
     Every row enters a batch independently with probability ``q = batch_size / n``; the
     answer is ``(1/(q n)) [sum over the batch of clipped gradients + N(0, (z C)^2 I)]``.
 
-    Privacy: T releases ``SampledGaussian(q, z)``. The realised batch sizes stay secret.
+    Privacy: T releases ``SampledGaussian(q, z)``. The realized batch sizes stay secret.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class StochasticGradientDescent(Solver):
 
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
-    tempers: ClassVar[bool] = True
+    takes_temperature: ClassVar[bool] = True
 
     def configured(self, problem):
         check_iterate(self.iterate)

@@ -1,4 +1,4 @@
-"""The minimiser of an objective with a random linear term."""
+"""The minimizer of an objective with a random linear term."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -27,14 +27,14 @@ __all__ = ["ObjectivePerturbation"]
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(Solver):
-    r"""The minimiser of ``sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``, b noise.
+    r"""The minimizer of ``sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``, b noise.
 
-    For two data sets that differ in a row the minimiser's densities differ by a shift of b of at
+    For two data sets that differ in a row the minimizer's densities differ by a shift of b of at
     most ``2 C`` and by determinants whose ratio is at most ``1 + beta / lam``. Noise in the
     objective is shrunk where the loss is curved, which noise on the result is not.
 
     A point of certified gradient norm is found and gets a second noise, of ``mu / 10`` or
-    ``epsilon / 100``, which hides how the exact minimiser was missed.
+    ``epsilon / 100``, which hides how the exact minimizer was missed.
 
     Privacy: two releases. ``delta = 0``: b of density proportional to ``exp(-||b|| / s)``,
     ``Pure(2 C / s + log(1 + beta / lam))``, and another ``Pure``. ``delta > 0``: b normal of
@@ -94,11 +94,11 @@ class ObjectivePerturbation(Solver):
                                   second_noise(problem), self.tolerance)
 
     def minimize(self, oracle, penalty, theta):
-        return Result(oracle.minimise(theta, penalty), 1)
+        return Result(oracle.minimize(theta, penalty), 1)
 
     def stated(self):
         return [Enforced("ridge", self.ridge, "derived",
-                         "curvature of the l2 term that was minimised, intercept included: "
+                         "curvature of the l2 term that was minimized, intercept included: "
                          "alpha, or more where noise and guarantee ask for it")]
 
 

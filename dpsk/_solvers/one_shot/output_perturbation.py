@@ -35,12 +35,12 @@ class OutputPerturbation(Solver):
 
     With an l2 penalty and no number of steps given, it goes on to a point where the
     gradient's norm is certified to be at most a thousandth of ``C / n``, and the distance is
-    that of the minimisers, ``2 C / (n alpha)``, and a thousandth.
+    that of the minimizers, ``2 C / (n alpha)``, and a thousandth.
 
     Parameters
     ----------
     max_iter : int or None
-        T. None: with an l2 penalty the steps that certify the minimiser on any data, where
+        T. None: with an l2 penalty the steps that certify the minimizer on any data, where
         20000 suffice; else with alpha > 0 until the distance to the optimum is a thousandth of
         ``C / alpha``, at most 5000; else the T that balances bias against noise, in [5, 2000].
     learning_rate : float or None
@@ -96,7 +96,7 @@ class OutputPerturbation(Solver):
         given = self.tolerance
         if given and not applies:
             raise ValueError(f"solver_options: tolerance={given!r}: only with an l2 "
-                             "penalty, alpha > 0, can the minimiser be certified, and with steps "
+                             "penalty, alpha > 0, can the minimizer be certified, and with steps "
                              f"of at most {longest!r}; leave it out.")
         if not applies or given == 0 or (given is None and self.max_iter is not None):
             return 0.0, self.max_iter
@@ -115,7 +115,7 @@ class OutputPerturbation(Solver):
 
     def minimize(self, oracle, penalty, theta):
         if self.tolerance:
-            theta = oracle.minimise(theta, penalty, self.tolerance, self.max_iter)
+            theta = oracle.minimize(theta, penalty, self.tolerance, self.max_iter)
         else:
             theta = oracle.descend(theta, penalty, self.learning_rate, self.max_iter)
         if isinstance(penalty, ConstraintSet):

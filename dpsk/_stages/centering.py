@@ -11,7 +11,7 @@ from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
 
-__all__ = ["Centring", "center_norm", "centring_pays", "mean_budget", "shrunk"]
+__all__ = ["Centering", "center_norm", "centering_pays", "mean_budget", "shrunk"]
 
 #: Share of mu^2 spent on the mean of the rows.
 _SHARE = 0.03
@@ -19,7 +19,7 @@ _SHARE = 0.03
 _MOST_NOISE = 0.5
 
 
-class Centring(Stage):
+class Centering(Stage):
     """Release a noisy mean of rows and subtract it from them, for a network.
 
     Parameters
@@ -44,7 +44,7 @@ class Centring(Stage):
         problem : Problem
         data_norm : float or None
         """
-        pays = centring_pays(problem) if precondition == "auto" else precondition
+        pays = centering_pays(problem) if precondition == "auto" else precondition
         return [cls(problem.model.n_features, data_norm)] if pays else []
 
     def event(self, problem):
@@ -56,11 +56,11 @@ class Centring(Stage):
                          "features as it enters the noisy mean; longer rows are scaled down")]
 
     def release(self, problem, rows, releases):
-        """Return the problem of rows that are bounded already, and the centred rows."""
+        """Return the problem of rows that are bounded already, and the centered rows."""
         mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, releases)
         self.value = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
         model = problem.model
-        rows = rows.mapped(CentredRows(model, self.value))
+        rows = rows.mapped(CenteredRows(model, self.value))
         return replace(problem, model=replace(model, data_norm=None)), rows
 
     def undo(self, model, theta):
@@ -69,7 +69,7 @@ class Centring(Stage):
 
 
 @dataclass(frozen=True, eq=False)
-class CentredRows:
+class CenteredRows:
     """Bounded rows of a network less their released mean."""
 
     model: MLP
@@ -96,7 +96,7 @@ def center_norm(n_features, data_norm):
     return float(np.sqrt(n_features)) if data_norm is None else float(data_norm)
 
 
-def centring_pays(problem):
+def centering_pays(problem):
     """Return whether the noise on the mean is small beside the bound on rows."""
     if problem.delta == 0:
         return False

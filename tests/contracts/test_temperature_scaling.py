@@ -17,7 +17,7 @@ from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
-from dpsk._stages.tempering import best_factor, slope_clip, tempering_plan
+from dpsk._stages.temperature_scaling import best_factor, slope_clip, slopes_plan
 from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_targets
 
@@ -38,7 +38,7 @@ def along(name, kind, X, y, theta, z=1e-9, clip_share=0.3):
     model, loss = LinearModel(X.shape[1], outputs, False, 1.0), make_loss(name)
     settings = (30,) if kind is GridSums else ()
     sums = kind(model, loss, Rows(X, y), 1.0, *settings)
-    plan = tempering_plan()
+    plan = slopes_plan()
     stream = open_stream(None, lambda: iter(()))
     releases = Releases(stream, Ledger(Composed((plan(3.0), plan(z)))))
     whole = GradientOracle(sums, plan, 3.0, releases)

@@ -6,7 +6,7 @@ import pytest
 from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor
 from dpsk._privacy.accountant import delta
 from dpsk._privacy.events import Gaussian, tally
-from dpsk._stages.centring import mean_budget
+from dpsk._stages.centering import mean_budget
 from dpsk.testing import NoiseSeed
 from tests.registry import documented_solvers
 
@@ -85,7 +85,7 @@ def test_by_default_a_mean_is_released_where_its_noise_is_small(cls):
 
 
 @every_network
-def test_centred_rows_are_told_apart_by_their_quadrants(cls):
+def test_centered_rows_are_told_apart_by_their_quadrants(cls):
     X, y = rows(6000)
     model = build(cls, precondition=True, max_iter=None).fit(X, y)
     raw = model.predict(X) - 0.5 if cls is DPMLPRegressor else model.decision_function(X)

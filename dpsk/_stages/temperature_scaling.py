@@ -14,8 +14,15 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 from dpsk._stages.base import Stage
 
-__all__ = ["Tempering", "best_factor", "slope_clip", "tempering_multiplier", "tempering_pays",
-           "tempering_plan", "tempers"]
+__all__ = [
+    "TemperatureScaling",
+    "best_factor",
+    "slope_clip",
+    "slopes_multiplier",
+    "slopes_plan",
+    "takes_temperature",
+    "temperature_pays",
+]
 
 #: Logarithms of the factors at which slopes are asked for; what a clip does is to lengthen.
 _LOGS = np.linspace(np.log(0.4), 0.0, 4)
@@ -27,7 +34,7 @@ _SHARE = 0.02
 _CLIP_SHARE = 0.3
 
 
-class Tempering(Stage):
+class TemperatureScaling(Stage):
     """Release noisy slopes along the ray through what was fitted, and rescale it.
 
     Parameters
@@ -56,18 +63,18 @@ class Tempering(Stage):
         ValueError
             If it is wanted where it cannot be had.
         """
-        possible = tempers(problem, solver)
+        possible = takes_temperature(problem, solver)
         if self._wanted and not possible:
             raise ValueError(
                 "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a "
                 "clip_norm below the loss's slope, an l2 penalty or none, and delta > 0; leave "
                 "temperature='auto'.")
-        by_default = given.clip_norm is None and tempering_pays(problem)
+        by_default = given.clip_norm is None and temperature_pays(problem)
         return possible and (by_default if self._wanted is None else self._wanted)
 
     def event(self, problem):
         """Return what the release costs."""
-        return tempering_plan()(tempering_multiplier(problem))
+        return slopes_plan()(slopes_multiplier(problem))
 
     def stated(self, problem):
         return [Enforced("slope_clip", slope_clip(problem), "default",
@@ -80,14 +87,14 @@ class Tempering(Stage):
         factor = 1.0
         # Elsewhere the products of scores and factors could overflow or vanish.
         if 1e-50 < length * problem.model.radius < 1e50:
-            ray = oracle.along(theta, tempering_plan(), slope_clip(problem),
-                               tempering_multiplier(problem))
+            ray = oracle.along(theta, slopes_plan(), slope_clip(problem),
+                               slopes_multiplier(problem))
             factor = best_factor(ray, problem.penalty, theta)
         self.value = 1.0 / factor
         return factor * theta
 
 
-def tempering_pays(problem):
+def temperature_pays(problem):
     """Return whether slopes are asked for by default, from public facts.
 
     Rows as they are may be far shorter than their bound, so that the clip cuts few gradients and
@@ -97,9 +104,9 @@ def tempering_pays(problem):
     return problem.geometry is not None and outputs <= columns
 
 
-def tempers(problem, solver):
+def takes_temperature(problem, solver):
     """Return whether there is something to undo, and a way to: from public facts."""
-    return (solver.tempers and problem.delta > 0 and problem.loss.is_likelihood
+    return (solver.takes_temperature and problem.delta > 0 and problem.loss.is_likelihood
             and problem.penalty.is_smooth
             and solver.clip_norm < full_clip_norm(problem))
 
@@ -109,12 +116,12 @@ def slope_clip(problem):
     return _CLIP_SHARE * problem.usual_weight
 
 
-def tempering_plan():
+def slopes_plan():
     """Return the declaration of the slopes."""
     return NoisySums(FullBatch(), len(_LOGS))
 
 
-def tempering_multiplier(problem):
+def slopes_multiplier(problem):
     """Return the noise multiplier with which all slopes cost their share of the budget."""
     mu = np.sqrt(_SHARE) * gaussian_mu(problem.epsilon, problem.delta)
     return float(2.0 * np.sqrt(len(_LOGS)) / mu)
