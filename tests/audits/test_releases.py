@@ -46,7 +46,7 @@ MU_MEAN = np.sqrt(MEAN_SHARE) * MU
 @pytest.fixture
 def released(monkeypatch):
     """Return a list to which oracles add the moments that they answer with."""
-    answers = []
+    answers, best_factor = [], tempering.best_factor
 
     def record(cls, name):
         method = getattr(cls, name)
@@ -62,7 +62,7 @@ def released(monkeypatch):
         seen = SimpleNamespace(
             noise_std=oracle.noise_std,
             gradient=lambda factor: slopes.append(oracle.gradient(factor)[0]) or slopes[-1:])
-        factor = tempering.best_factor(seen, penalty, theta)
+        factor = best_factor(seen, penalty, theta)
         answers[:] = [np.array(slopes), theta]
         return factor
 
