@@ -47,7 +47,7 @@ MU_MEAN = np.sqrt(MEAN_SHARE) * MU
 @pytest.fixture
 def released(monkeypatch):
     """Return a list to which oracles add the moments that they answer with."""
-    answers = []
+    answers, best_factor = [], temperature_scaling.best_factor
 
     def record(home, name, seen=lambda answer: answer):
         ask = getattr(home, name)
@@ -64,7 +64,7 @@ def released(monkeypatch):
         seen = SimpleNamespace(
             noise_std=oracle.noise_std,
             gradient=lambda factor: slopes.append(oracle.gradient(factor)[0]) or slopes[-1:])
-        factor = temperature_scaling.best_factor(seen, penalty, theta)
+        factor = best_factor(seen, penalty, theta)
         answers[:] = [np.array(slopes), theta]
         return factor
 
