@@ -59,12 +59,14 @@ def released(monkeypatch):
 
         monkeypatch.setattr(home, name, recorded)
 
+    best_factor = tempering.best_factor
+
     def recorded_factor(oracle, penalty, theta):
         slopes = []
         seen = SimpleNamespace(
             noise_std=oracle.noise_std,
             gradient=lambda factor: slopes.append(oracle.gradient(factor)[0]) or slopes[-1:])
-        factor = tempering.best_factor(seen, penalty, theta)
+        factor = best_factor(seen, penalty, theta)
         answers[:] = [np.array(slopes), theta]
         return factor
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpsk import DPLinearSVC, DPLogisticRegression
+from dpsk import DPLinearSVC, DPLogisticRegression, _fit
 from dpsk._data.source import Rows
 from dpsk._oracle import LastIterateOracle, OutputOracle, Releases
 from dpsk._oracle.row_sums import RowSums
@@ -191,8 +191,8 @@ def test_public_draws_are_the_same_for_other_rows_and_differ_by_settings():
     X, y = training_rows(model)
     solver = SOLVERS["rrpsgd"](max_iter=10**4)
     problem = problem_for("rrpsgd")
-    streams = [open_stream(4, lambda more=more: [
-        *model._public_context(problem, solver), *more]) for more in ([], [b"other"])]
+    public = list(_fit._public_context(model._method(), problem, solver))
+    streams = [open_stream(4, lambda more=more: [*public, *more]) for more in ([], [b"other"])]
     assert streams[0].words(1)[0] != streams[1].words(1)[0]
     fits = [model.set_params(max_iter=50).fit(rows, y) for rows in (X, X[::-1].copy())]
     rounds = {fit.n_iter_ for fit in fits}
