@@ -59,6 +59,8 @@ def released(monkeypatch):
 
         monkeypatch.setattr(home, name, recorded)
 
+    best_factor = temperature_scaling.best_factor
+
     def recorded_factor(oracle, penalty, theta):
         slopes = []
         seen = SimpleNamespace(

@@ -148,7 +148,8 @@ def solve(name, problem, X, y, noise=1.0, **params):
     return point[:len(primal)], point[len(primal):], ledger
 
 
-WIDE = {"clip_norm": 1e4, "batch_size": 200, "iterate": "last", "dual_clip_norm": 1e4}
+#: Wide enough to clip nothing; answers are rounded to 2^-30 of the noise that goes with them.
+WIDE = {"clip_norm": 100.0, "batch_size": 200, "iterate": "last", "dual_clip_norm": 100.0}
 RUN = {"sgda": {"momentum": 0.0, "max_iter": 4000},
        "privatediff": {"slopes": (1e4, 1e4), "max_iter": 1500, "inner_steps": 6, "period": 4}}
 

@@ -77,7 +77,7 @@ def counts(sign, n_groups):
     members[0] = n_groups - 1 if sign > 0 else 0
     found = []
     stage = Counting(members, n_groups, found.append)
-    stage.release(PUBLIC, None, EntropyStream(), Ledger(stage.event(PUBLIC)))
+    stage.release(PUBLIC, None, Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
     return np.array(found[0])
 
 
@@ -167,11 +167,11 @@ def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noi
 def test_counts_are_charged_once_and_no_more():
     stage = Counting(np.zeros(N, int), 2, lambda shares: None)
     ledger = Ledger(stage.event(PUBLIC))
-    stage.release(PUBLIC, None, EntropyStream(), ledger)
+    stage.release(PUBLIC, None, Releases(EntropyStream(), ledger))
     ((event, count),) = tally(ledger.spent).items()
     assert isinstance(event, Gaussian) and event.mu == pytest.approx(MU) and count == 1
     with pytest.raises(RuntimeError, match="declared plan"):
-        stage.release(PUBLIC, None, EntropyStream(), ledger)
+        stage.release(PUBLIC, None, Releases(EntropyStream(), ledger))
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 7])
@@ -184,6 +184,6 @@ def test_any_row_moves_the_counts_by_the_sensitivity(n_groups, noise_times):
         members = np.resize(np.arange(n_groups), N)
         members[0] = group
         stage = Counting(members, n_groups, found.append)
-        stage.release(PUBLIC, None, EntropyStream(), Ledger(stage.event(PUBLIC)))
+        stage.release(PUBLIC, None, Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
     moves = [np.linalg.norm(N * (np.array(a) - np.array(b))[free]) for a in found for b in found]
     assert max(moves) == pytest.approx(largest)

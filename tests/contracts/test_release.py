@@ -34,6 +34,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
+from dpsk.testing import NoiseSeed
 from tests.noise.levels import binomial_fits
 from tests.registry import (
     ALL_SOLVERS,
@@ -214,7 +215,7 @@ def _is_whole(answer, divisor, unit):
 @every_solver
 @pytest.mark.parametrize("seed", [None, 0])
 def test_every_float_that_leaves_is_a_whole_number_of_public_units(solver, seed, seen):
-    _fitted(solver, random_state=seed)
+    _fitted(solver, random_state=NoiseSeed(seed))
     assert seen.answers or seen.ends
     for part, answer, divisor, only in seen.answers:
         if only is not None:

@@ -13,8 +13,8 @@ from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.noise.grids import grid_bits
-from dpsk._privacy.noise.samplers import symmetric_normal
+from dpsk._privacy.noise.grids import float_unit, grid_bits
+from dpsk._privacy.noise.samplers import standard_normal, symmetric_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from tests.noise.levels import LEVEL, binomial_fits, follows
@@ -82,12 +82,23 @@ def _shows_fine_bits(sums):
 def test_low_order_bits_tell_neighbors_apart_in_floating_point():
     found = {}
     for name, targets in _TABLES.items():
-        sums = _noisy_sums(targets, 0.5, exact=False, count=5000, n_features=1)
+        # What an answer without units would be.
+        sums = -sum(targets) + 0.5 * _CLIP * standard_normal(EntropyStream(), (5000,))
         near, fine = _shows_fine_bits(sums)
         assert near.sum() > 50
         found[name] = fine.sum() / near.sum()
     # At epsilon 1 the two shares could not differ by more than a factor of e and delta.
     assert found["with"] == 0.0 and found["without"] > 0.8
+
+
+def test_answers_of_float_sums_have_no_such_bits():
+    for targets in _TABLES.values():
+        sums = _noisy_sums(targets, 0.5, exact=False, count=5000, n_features=1)
+        near, fine = _shows_fine_bits(sums)
+        assert near.sum() > 50 and not fine.any()
+        odd = (sums / float_unit(0.5 * _CLIP)) % 2.0
+        assert set(np.unique(odd)) == {0.0, 1.0}
+        assert binomial_fits(int(odd.sum()), odd.size, 0.5)
 
 
 def test_low_order_bits_tell_nothing_on_the_grid():
