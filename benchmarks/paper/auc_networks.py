@@ -23,7 +23,7 @@ from sklearn.neural_network import MLPClassifier
 from dpsk import DPAUCMaximizer
 from dpsk._models import MLP
 from dpsk._objective.saddle import AUCSquare
-from dpsk._oracle.network_sums import clip_factors
+from dpsk._oracle.network_sums import bounded_factors
 from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -142,7 +142,7 @@ class Printed:
             dz, extra, d_dual = self.loss.gradients(
                 self.y[part].astype(float), forward.raw.astype(float), x[-2:], dual)
             forward.backward(dz)
-            factors = clip_factors(forward.square_norms() + np.square(extra).sum(axis=1), clip)
+            factors = bounded_factors(forward.square_norms() + np.square(extra).sum(axis=1), clip)
             forward.add_gradient(factors, total[:-2])
             total[-2:] += factors @ extra
             ascent += np.clip(d_dual, -1.0, 1.0).sum()

@@ -18,7 +18,8 @@ import numpy as np
 from dpsk._data.source import Rows
 from dpsk._models import MLP
 from dpsk._objective.losses import Logistic
-from dpsk._oracle import GradientOracle, NetworkSums
+from dpsk._oracle import GradientOracle, Releases
+from dpsk._oracle.network_sums import NetworkSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
@@ -33,7 +34,7 @@ def private_steps(X, y, theta, count):
     """Return a function that makes one private step, `count` times at most."""
     declared = NoisySums(FullBatch(), count)
     oracle = GradientOracle(NetworkSums(MODEL, Logistic(), Rows(X, y), CLIP), declared, MULTIPLIER,
-                            open_stream(None, None), Ledger(declared(MULTIPLIER)))
+                            Releases(open_stream(None, None), Ledger(declared(MULTIPLIER))))
     turn = Momentum(0.7)
     return lambda: theta - STEP * turn(oracle.gradient(theta))
 
