@@ -71,10 +71,7 @@ class Problem:
     def start(self, normals):
         """Return where a solver starts: the model's own start, then zeros for what a loss adds.
 
-        Parameters
-        ----------
-        normals : callable
-            From a shape to public standard normals.
+        `normals` gives public standard normals of a shape.
         """
         theta = self.model.initial(normals)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta

@@ -16,20 +16,10 @@ _DESCENT_RISK, _VERTEX_RISK = 0.016, 0.23
 def auto_solver(problem):
     """Return the name of the solver whose predicted excess risk is least.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the penalty on all coordinates, intercept included.
-
-    Returns
-    -------
-    name : str
-
-    Notes
-    -----
-    Predictions follow from public facts. L bounds a row's gradient, beta its curvature, S is
-    ``n mu / sqrt(d)``, or ``n epsilon / d`` for pure epsilon, and ``2 L / S`` is the length of
-    the noise in a mean gradient that is released once. Constants are measured.
+    The penalty is on all coordinates, intercept included. Predictions follow from public facts. L
+    bounds a row's gradient, beta its curvature, S is ``n mu / sqrt(d)``, or ``n epsilon / d`` for
+    pure epsilon, and ``2 L / S`` is the length of the noise in a mean gradient that is released
+    once. Constants are measured.
     """
     if isinstance(problem.penalty, ConstraintSet):
         return solver_in_set(problem)
@@ -42,17 +32,6 @@ def auto_solver(problem):
 def solver_in_set(problem):
     """Return the name of the solver whose predicted excess risk in a convex set is least.
 
-    Parameters
-    ----------
-    problem : Problem
-        Whose penalty is a set.
-
-    Returns
-    -------
-    name : str
-
-    Notes
-    -----
     The risk of projected descent ("gd") at its T steps is mostly bias, ``beta (R rho)^2 / T^2``
     with R the l2 norm of a row and rho the radius. That of vertices goes by the bound X on
     entries, ``(beta (X rho)^2)^(1/3) (rho X log 2p / (n mu))^(2/3)``. Mirror descent was never

@@ -50,14 +50,7 @@ def check_schedule(schedule, problem, pl_constant):
 
 
 def scheduled_steps(schedule, problem, clip_norm, step, pl_constant):
-    """Return T, from public facts.
-
-    Parameters
-    ----------
-    schedule : key of ITERATE
-    problem : Problem
-    clip_norm, step, pl_constant : float
-    """
+    """Return T by the theorem of a schedule, a key of ITERATE, from public facts."""
     smoothness, risk = 1.0 / step, problem.risk_at_zero
     # What the budget allows over what the noise of one gradient costs.
     signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta) / (
