@@ -11,7 +11,7 @@ _LEAST_WIDTH = 1e-100
 def check_target_bounds(bounds, default, lowest=-1e100):
     """Return `bounds` as two floats; a ValueError unless they are finite numbers in order.
 
-    None is below `lowest`. `default` is an example for the message.
+    Neither is below `lowest`. `default` is an example for the message.
     """
     try:
         low, high = (check_real("target_bounds", end, low=lowest, high=1e100, remedy="finite")

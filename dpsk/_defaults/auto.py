@@ -5,7 +5,6 @@ import numpy as np
 from dpsk._defaults.descent import default_steps
 from dpsk._defaults.risks import RISKS
 from dpsk._objective.penalties import ConstraintSet, L1Ball
-from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["auto_solver", "solver_in_set"]
 
@@ -45,7 +44,7 @@ def solver_in_set(problem):
         return "frank_wolfe"
     model, loss = problem.model, problem.loss
     reach = problem.penalty.radius * model.coordinate_bound
-    size = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    size = problem.n_samples * problem.mu
     noise = reach * np.log(2.0 * model.dimension) / size
     vertices = _VERTEX_RISK * (loss.smoothness * reach**2 * noise**2) ** (1.0 / 3.0)
     length = problem.penalty.radius * model.radius / default_steps(problem)

@@ -231,7 +231,7 @@ class Pass:
             biases += weighted.sum(axis=0, dtype=np.float64)
 
     def less(self, other, own_factors, other_factors):
-        """Return the `Change` ``factor gradient`` of self less that of `other` on the same rows."""
+        """Return the `Change` ``factor gradient`` of self less that of `other`, on its rows."""
         own, others = (f[:, None].astype(np.float32) for f in (own_factors, other_factors))
         return Change(self._model, [
             (h - h2, own * e, h2, own * e - others * e2) for h, e, h2, e2 in

@@ -37,8 +37,8 @@ _CLIP_SHARE = 0.3
 class TemperatureScaling(Stage):
     """Release noisy slopes along the ray through what was fitted, and rescale it.
 
-    `wanted` is None for whitened rows only, where the clip, left at its default, makes scores too
-    large.
+    Where `wanted` is None: on whitened rows, where the clip, left at its default, makes scores
+    too large.
     """
 
     attribute = "temperature_"

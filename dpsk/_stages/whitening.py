@@ -49,7 +49,7 @@ class Whitening(RowStage):
         penalized = penalty.smoothness > 0 or not penalty.is_smooth
         if is_sparse or penalized or columns > MOST_COLUMNS + 1 or problem.delta == 0:
             return False
-        return columns < problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+        return columns < problem.n_samples * problem.mu
 
     def prepared(self, problem):
         columns = self._model.shape[0]
@@ -98,8 +98,8 @@ def whitening_floor(noise_std, entries, loss, data_norm):
 def thresholded(moment, noise_std, fit_intercept):
     """Return a noisy moment without the covariances that noise alone explains.
 
-    And how many entries a row keeps on average. The moment is released and symmetric, shape (p,
-    p), its last row that of the constant if there is one; `noise_std` is on the diagonal.
+    And how many entries a row keeps on average. The moment, shape (p, p), is released and
+    symmetric, its last row that of the constant if there is one; `noise_std` is on the diagonal.
 
     References
     ----------
