@@ -7,7 +7,8 @@ import textwrap
 __all__ = ["FRAGMENTS", "documented"]
 
 # Entries of numpydoc sections, by the first name in them; "name|kind" is the fragment
-# "name_kind", and "|kind" a text without a head. Defaults are those of the signature.
+# "name_kind", and "|kind" a text without a head, which may name others. Defaults are those of
+# the signature.
 _TEXT = """
 epsilon : float
     Privacy budget; smaller is more private.
@@ -146,6 +147,34 @@ privacy_ : Certificate
     ``decision_function(X)`` is linear in the rows *after* they are scaled to `data_norm`: with
     ``r`` the scaled row, its value is ``r' coef_ + intercept_``, divided by ``||P (r, 1)||``
     where ``preconditioner_`` is a matrix P.
+|regressor
+    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
+    %(solver_options)s %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises)s
+
+    Notes
+    -----
+    %(privacy)s
+
+    ``predict(X)``
+    %(linear)s
+|least_squares
+    %(epsilon)s %(delta)s %(target_bounds)s %(alpha)s
+        It is on the scale of targets mapped to [-1, 1].
+    %(penalty)s %(l1_ratio)s %(radius)s %(solver_squares)s %(precondition)s %(max_iter)s
+        The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
+    %(regressor)s
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
+    regression", Algorithm 2.
 X : array-like or CSR matrix of shape (n, n_features)
     Finite numbers; float32 stays float32.
 X|network : array-like of shape (n, n_features)
@@ -160,6 +189,15 @@ sample_weight : array-like of shape (n,) or None
 public_X, public_y : array-like or None
     Rows and labels or targets that need no protection, for ``holdout="public"`` of the
     solvers "stgd" and "minibatch_stgd"; no guarantee covers them.
+hits : int
+    How many runs on the data set fell in the event.
+runs : int
+    Number of runs on the data set, >= 1.
+neighbor_hits, neighbor_runs : int
+    The same for the neighbor.
+level : float
+    Error probability of *each* of the two limits, in (0, 0.5): the bound holds with
+    probability at least ``1 - 2 * level``.
 """
 
 
@@ -179,30 +217,34 @@ FRAGMENTS = _parsed(_TEXT)
 _LINE = re.compile(r"^( *)(%\(\w+\)s(?: %\(\w+\)s)*)$", re.MULTILINE)
 
 
-def documented(cls):
-    """Return the class, with the fragments put where its docstrings name them.
+def documented(thing):
+    """Return a class or a function, with the fragments put where its docstrings name them.
 
     A line of placeholders alone, such as ``%(epsilon)s %(delta)s``, stands for the fragments of
     those names; lines that follow, further indented, add to the last of them. Docstrings of
     the methods that the class itself defines are filled in as well.
     """
-    for thing in (cls, *filter(inspect.isfunction, vars(cls).values())):
+    for each in (thing, *filter(inspect.isfunction, vars(thing).values())):
         # There are none under ``python -OO``.
-        if thing.__doc__ and _LINE.search(thing.__doc__):
-            parameters = inspect.signature(thing).parameters
-            thing.__doc__ = _LINE.sub(
-                lambda line, given=parameters: textwrap.indent(
-                    "\n".join(_entry(key, given) for key in re.findall(r"\w+(?=\)s)", line[2])),
-                    line[1]),
-                thing.__doc__)
-    return cls
+        if each.__doc__ and _LINE.search(each.__doc__):
+            each.__doc__ = _filled(each.__doc__, inspect.signature(each).parameters)
+    return thing
+
+
+def _filled(text, parameters):
+    """Return a text with the fragments that its lines name."""
+    return _LINE.sub(
+        lambda line: textwrap.indent(
+            "\n".join(_entry(key, parameters) for key in re.findall(r"\w+(?=\)s)", line[2])),
+            line[1]),
+        text)
 
 
 def _entry(key, parameters):
     """Return the text of a fragment, with the default that the parameters have."""
     names, kind, body = FRAGMENTS[key]
     if not names:
-        return body
+        return _filled(body, parameters)
     head = f"{names} : {kind}"
     given = parameters.get(names.split(",")[0])
     if given is not None and given.default is not given.empty:

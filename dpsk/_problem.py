@@ -8,6 +8,7 @@ from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import Loss
 from dpsk._objective.penalties import Penalty
+from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["Geometry", "Problem", "full_clip_norm"]
 
@@ -68,13 +69,15 @@ class Problem:
         """float : smoothness of one row's loss in theta."""
         return self.weight_bound * self.loss.smoothness * self.model.radius**2
 
+    @property
+    def mu(self):
+        """float : the budget as that of Gaussian releases."""
+        return gaussian_mu(self.epsilon, self.delta)
+
     def start(self, normals):
         """Return where a solver starts: the model's own start, then zeros for what a loss adds.
 
-        Parameters
-        ----------
-        normals : callable
-            From a shape to public standard normals.
+        `normals` gives public standard normals of a shape.
         """
         theta = self.model.initial(normals)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta

@@ -10,14 +10,7 @@ CSR_WIDTH = 1 << 5
 
 
 def row_blocks(n_rows, width):
-    """Yield slices that cover ``range(n_rows)``, each of about a megabyte of doubles.
-
-    Parameters
-    ----------
-    n_rows : int
-    width : int
-        Entries a row, at least 1.
-    """
+    """Yield slices that cover ``range(n_rows)``, each of about a megabyte of doubles."""
     size = max(1, _ENTRIES // width)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
@@ -26,17 +19,7 @@ def row_blocks(n_rows, width):
 def csr_blocks(X):
     """Yield, for blocks of rows of a CSR matrix, where they are and how long they are.
 
-    Parameters
-    ----------
-    X : CSR matrix
-
-    Yields
-    ------
-    rows : slice
-    entries : slice
-        Of `data` and `indices`.
-    counts : ndarray of int
-        Entries of every row.
+    A slice of the rows, one of `data` and `indices`, and the number of entries of every row.
     """
     for rows in row_blocks(X.shape[0], CSR_WIDTH):
         pointers = X.indptr[rows.start:rows.stop + 1]

@@ -13,15 +13,8 @@ __all__ = ["content_digest"]
 def content_digest(array):
     """Return the SHA-256 digest of shape and non-zero entries, row by row.
 
-    Memory order, strides, the sign of zero and the container make no difference.
-
-    Parameters
-    ----------
-    array : ndarray of shape (n,) or (n, d), or CSR matrix without duplicates
-
-    Returns
-    -------
-    digest : bytes of length 32
+    Memory order, strides, the sign of zero and the container make no difference. A CSR matrix has
+    no duplicates.
     """
     digest = hashlib.sha256(repr(array.shape).encode())
     for counts, columns, values in _entries(array):

@@ -56,26 +56,10 @@ _HEADS = {
 def discreetly(what, function, *args, **kwargs):
     """Call ``function(*args, **kwargs)`` and strip data values from its errors.
 
-    scikit-learn's and NumPy's messages may quote an entry ("could not convert string to
-    float: 'abc'"). The type of the error is kept, and the text where it is known to name
-    shapes, types and columns only.
-
-    Parameters
-    ----------
-    what : str
-        Names the argument in a replaced message, such as "X".
-    function : callable
-    *args, **kwargs
-
-    Returns
-    -------
-    result : object
-
-    Raises
-    ------
-    TypeError, AttributeError, OverflowError, ValueError
-        As `function` raised them, with a text free of data; ValueError for any other error, and
-        where the text is withheld.
+    scikit-learn's and NumPy's messages may quote an entry ("could not convert string to float:
+    'abc'"). The type of a TypeError, an AttributeError, an OverflowError or a ValueError is kept,
+    and the text where it is known to name shapes, types and columns only; any other error, and a
+    text that is withheld, becomes a ValueError. `what` names the argument in it, such as "X".
     """
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:

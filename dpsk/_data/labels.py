@@ -9,28 +9,11 @@ __all__ = ["encode_labels", "labels_fact"]
 
 
 def encode_labels(y, classes, name, what="y", parameter="classes"):
-    """Return the sorted classes and the index of every label among them.
+    """Return the sorted classes and the index of every label of `y` among them, int64, shape (n,).
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-    classes : array-like or None
-        The public label set; None to take it from `y`.
-    name : str
-        Of the estimator, for messages.
-    what, parameter : str
-        Name the labels and the label set in messages.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-    codes : ndarray of int64, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If `classes` is None and `y` holds no class labels or one class only; if `classes` are
-        no labels, or `y` holds another.
+    `classes` is the public label set; None to take it from `y`. `name`, `what` and `parameter`
+    name estimator, labels and label set in messages. A ValueError if `classes` is None and `y`
+    holds no class labels or one class only; if `classes` are no labels, or `y` holds another.
     """
     if classes is None:
         discreetly(what, without_warnings, check_classification_targets, y)
@@ -63,13 +46,7 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
 def labels_fact(labels, declared, kind="class", source="y"):
     """Return what is taken as public of a label set, for the certificate.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_labels,)
-    declared : array-like or None
-        The set that was given; None where it was taken from the rows.
-    kind, source : str
-        What the labels are of, and where they would be taken from.
+    `declared` is the set that was given, None where it was taken from the rows, from `source`.
     """
     origin = f"taken from {source}" if declared is None else "declared"
     return f"the {len(labels)} {kind} labels ({origin})"

@@ -11,19 +11,9 @@ __all__ = ["check_structure", "without_duplicates"]
 def check_structure(what, X):
     """Refuse a sparse matrix whose indices point outside of it, into foreign memory.
 
-    Compiled code trusts the arrays of a matrix, and anyone may overwrite them.
-
-    Parameters
-    ----------
-    what : str
-        Names the argument in the message.
-    X : object
-        Anything but a sparse matrix is left to others.
-
-    Raises
-    ------
-    ValueError
-        Without a data value.
+    Compiled code trusts the arrays of a matrix, and anyone may overwrite them. Anything but a
+    sparse matrix is left to others. `what` names it in the ValueError, which carries no data
+    value.
     """
     if not sparse.issparse(X):
         return

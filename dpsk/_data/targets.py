@@ -9,20 +9,9 @@ _LEAST_WIDTH = 1e-100
 
 
 def check_target_bounds(bounds, default, lowest=-1e100):
-    """Return `bounds` as two floats.
+    """Return `bounds` as two floats; a ValueError unless they are finite numbers in order.
 
-    Parameters
-    ----------
-    bounds : object
-    default : tuple of float
-        An example for the message.
-    lowest : float
-        The least lower bound.
-
-    Raises
-    ------
-    ValueError
-        Unless they are two finite numbers in order.
+    Neither is below `lowest`. `default` is an example for the message.
     """
     try:
         low, high = (check_real("target_bounds", end, low=lowest, high=1e100, remedy="finite")

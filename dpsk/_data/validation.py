@@ -19,18 +19,8 @@ _NAMED_COLUMNS = 5
 def check_rows(estimator, X, y, **checks):
     """Return training rows and targets as arrays, in one entry a place if sparse.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Its number and names of features are set.
-    X, y : array-like
-    **checks
-        Of scikit-learn's ``check_X_y``.
-
-    Raises
-    ------
-    ValueError, TypeError, OverflowError
-        In scikit-learn's words, without a data value.
+    The estimator's number and names of features are set. `checks` are of scikit-learn's
+    ``check_X_y``; errors are in its words, without a data value.
     """
     # Finite rows are what bounds rest on: no global setting may skip the check.
     with config_context(assume_finite=False):

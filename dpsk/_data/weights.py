@@ -12,10 +12,7 @@ __all__ = ["check_weights", "class_factors", "class_weighted"]
 def check_weights(sample_weight, X, dtype):
     """Return sample weights as an array of `dtype`, or None.
 
-    Raises
-    ------
-    ValueError
-        If they are not finite and >= 0, or all zero; no message carries a weight.
+    A ValueError if they are not finite and >= 0, or all zero; no message carries a weight.
     """
     if sample_weight is None:
         return None

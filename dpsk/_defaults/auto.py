@@ -5,7 +5,6 @@ import numpy as np
 from dpsk._defaults.descent import default_steps
 from dpsk._defaults.risks import RISKS
 from dpsk._objective.penalties import ConstraintSet, L1Ball
-from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["auto_solver", "solver_in_set"]
 
@@ -16,20 +15,10 @@ _DESCENT_RISK, _VERTEX_RISK = 0.016, 0.23
 def auto_solver(problem):
     """Return the name of the solver whose predicted excess risk is least.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the penalty on all coordinates, intercept included.
-
-    Returns
-    -------
-    name : str
-
-    Notes
-    -----
-    Predictions follow from public facts. L bounds a row's gradient, beta its curvature, S is
-    ``n mu / sqrt(d)``, or ``n epsilon / d`` for pure epsilon, and ``2 L / S`` is the length of
-    the noise in a mean gradient that is released once. Constants are measured.
+    The penalty is on all coordinates, intercept included. Predictions follow from public facts. L
+    bounds a row's gradient, beta its curvature, S is ``n mu / sqrt(d)``, or ``n epsilon / d`` for
+    pure epsilon, and ``2 L / S`` is the length of the noise in a mean gradient that is released
+    once. Constants are measured.
     """
     if isinstance(problem.penalty, ConstraintSet):
         return solver_in_set(problem)
@@ -42,17 +31,6 @@ def auto_solver(problem):
 def solver_in_set(problem):
     """Return the name of the solver whose predicted excess risk in a convex set is least.
 
-    Parameters
-    ----------
-    problem : Problem
-        Whose penalty is a set.
-
-    Returns
-    -------
-    name : str
-
-    Notes
-    -----
     The risk of projected descent ("gd") at its T steps is mostly bias, ``beta (R rho)^2 / T^2``
     with R the l2 norm of a row and rho the radius. That of vertices goes by the bound X on
     entries, ``(beta (X rho)^2)^(1/3) (rho X log 2p / (n mu))^(2/3)``. Mirror descent was never
@@ -66,7 +44,7 @@ def solver_in_set(problem):
         return "frank_wolfe"
     model, loss = problem.model, problem.loss
     reach = problem.penalty.radius * model.coordinate_bound
-    size = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    size = problem.n_samples * problem.mu
     noise = reach * np.log(2.0 * model.dimension) / size
     vertices = _VERTEX_RISK * (loss.smoothness * reach**2 * noise**2) ** (1.0 / 3.0)
     length = problem.penalty.radius * model.radius / default_steps(problem)

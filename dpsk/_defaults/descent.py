@@ -7,7 +7,6 @@ import numpy as np
 
 from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._problem import full_clip_norm
 
 __all__ = ["default_clip_norm", "default_step", "default_steps", "slope_bound"]
@@ -60,7 +59,7 @@ def _wanted_steps(problem):
     """Return the T at which bias, ``1 / T^2``, and noise, ``T^2 rho^2``, balance."""
     if problem.delta == 0:
         return float(_FEWEST_STEPS)
-    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    signal = problem.n_samples * problem.mu
     if problem.geometry is not None:
         return 4.25 * np.sqrt(signal / problem.model.shape[0])
     return 3.0 * np.sqrt(signal / np.sqrt(problem.model.dimension))

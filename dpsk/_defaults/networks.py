@@ -6,7 +6,6 @@ See docs/theory/networks.md for what each number was found on.
 import numpy as np
 
 from dpsk._defaults.losses import loss_defaults
-from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["ADAPTIVE_STEP", "MOMENTUM", "network_batch_size", "network_clip_norm",
            "network_step", "network_steps"]
@@ -55,5 +54,5 @@ def network_step(problem, clip_norm, n_steps):
 
 
 def _wanted_steps(problem):
-    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    signal = problem.n_samples * problem.mu
     return _STEPS * signal / np.sqrt(problem.model.dimension)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from dpsk._defaults.descent import default_clip_norm
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._problem import full_clip_norm
 
 __all__ = ["fine_tolerance", "perturbation_clip", "perturbation_ridge", "second_noise"]
@@ -40,7 +39,7 @@ def second_noise(problem):
     """Return the price of the second noise."""
     if problem.delta == 0:
         return _PURE_TAIL * problem.epsilon
-    return _TAIL * gaussian_mu(problem.epsilon, problem.delta)
+    return _TAIL * problem.mu
 
 
 def _noise_scale(problem, clip_norm):
@@ -49,7 +48,7 @@ def _noise_scale(problem, clip_norm):
     if problem.delta == 0:
         scale = 2.0 * clip_norm / problem.epsilon
         return scale, scale * dimension
-    scale = 2.0 * clip_norm / gaussian_mu(problem.epsilon, problem.delta)
+    scale = 2.0 * clip_norm / problem.mu
     return scale, scale * math.sqrt(dimension)
 
 

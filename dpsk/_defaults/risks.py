@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from dpsk._defaults.perturbation import perturbation_clip, perturbation_ridge
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._problem import full_clip_norm
 
 __all__ = ["RISKS", "ridge_outweighs_noise", "signal"]
@@ -21,7 +20,7 @@ def signal(problem):
     n_samples, dimension = problem.n_samples, problem.model.dimension
     if problem.delta == 0:
         return n_samples * problem.epsilon / dimension
-    return n_samples * gaussian_mu(problem.epsilon, problem.delta) / math.sqrt(dimension)
+    return n_samples * problem.mu / math.sqrt(dimension)
 
 
 def ridge_outweighs_noise(problem):

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 from dpsk._defaults.losses import saddle_defaults
-from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["configured_differences", "configured_saddle"]
 
@@ -54,8 +53,7 @@ def configured_differences(solver, problem, work):
 
 def _signal(problem):
     """Return n mu over the square root of the number of parameters."""
-    mu = gaussian_mu(problem.epsilon, problem.delta)
-    return problem.n_samples * mu / math.sqrt(problem.model.dimension)
+    return problem.n_samples * problem.mu / math.sqrt(problem.model.dimension)
 
 
 def _network_defaults(problem):

@@ -12,22 +12,11 @@ _LEAST = float(np.finfo(np.float64).tiny)
 
 
 def clip_factors(norms, limits, least=_LEAST):
-    """Return ``min(1, limits / norms)``, and 0 for vectors that are dropped.
+    """Return ``min(1, limits / norms)``, and 0 for vectors that are dropped; float64, shape (n,).
 
-    Those are the ones whose norm is not finite, and those whose factor is below `least`: it has
-    too few bits to keep the bound, or its product would.
-
-    Parameters
-    ----------
-    norms : ndarray of float64, shape (n,)
-    limits : float or ndarray of shape (n,)
-        With head-room.
-    least : float
-        The least factor of full precision in the arithmetic that uses it.
-
-    Returns
-    -------
-    factors : ndarray of float64, shape (n,)
+    Those are the ones whose norm is not finite, and those whose factor is below `least`, the least
+    of full precision in the arithmetic that uses it: it has too few bits to keep the bound, or its
+    product would. `limits`, one or n of them, come with head-room.
     """
     with np.errstate(all="ignore"):
         factors = np.minimum(1.0, limits / norms)

@@ -9,18 +9,7 @@ __all__ = ["clipped_entries", "row_maxima"]
 
 
 def clipped_entries(X, scale, bound):
-    """Return scaled rows with entries clipped to ``[-bound, bound]``, a new array like X.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, n_features)
-    scale : ndarray of float64, shape (n,)
-    bound : float
-
-    Returns
-    -------
-    rows : ndarray or CSR matrix, with the dtype and the places of the entries of X
-    """
+    """Return rows times `scale`, entries clipped to ``[-bound, bound]``: a new array like X."""
     if not sparse.issparse(X):
         out = np.empty(X.shape, X.dtype)
         for part in row_blocks(len(X), X.shape[1]):
@@ -35,13 +24,7 @@ def clipped_entries(X, scale, bound):
 
 
 def row_maxima(X, scale):
-    """Return the largest absolute entry of every row times its scale, float64, shape (n,).
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, n_features)
-    scale : ndarray of float64, shape (n,), or None for 1
-    """
+    """Return the largest absolute entry of every row times its scale, None for 1; shape (n,)."""
     scale = np.ones(X.shape[0]) if scale is None else scale
     maxima = np.zeros(X.shape[0])
     if not sparse.issparse(X):

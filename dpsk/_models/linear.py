@@ -84,17 +84,9 @@ class LinearModel:
         return np.maximum(maxima, 1.0) if self.fit_intercept else maxima
 
     def row_scales(self, X):
-        """Return the factor by which every row is scaled, and the norm it then has.
+        """Return the factor by which every row is scaled, and the norm it then has, shape (n,).
 
-        Parameters
-        ----------
-        X : ndarray or CSR matrix of shape (n, n_features)
-
-        Returns
-        -------
-        scale : ndarray of float64, shape (n,)
-        norms : ndarray of float64, shape (n,)
-            Without the intercept's 1.
+        In float64, and without the intercept's 1.
         """
         norms = row_norms(X)
         scale = clip_factors(norms, self.data_norm * HEADROOM, _LEAST_SCALE)
@@ -132,15 +124,9 @@ class LinearModel:
         return LinearPass(self, theta, X, scale, norms)
 
     def gradient_sum(self, dz, X, scale, out):
-        """Add the gradient's sum over rows to `out`, overwriting `dz`.
+        """Add the gradient's sum over rows to `out`, float64, overwriting `dz`.
 
-        Parameters
-        ----------
-        dz : ndarray of shape (n,) or (n, n_outputs)
-            Derivatives in the raw predictions, weights included.
-        X : ndarray or CSR matrix of shape (n, n_features)
-        scale : ndarray of shape (n,), or None
-        out : ndarray of float64, shape of theta
+        `dz` holds derivatives in the raw predictions, (n,) or (n, n_outputs), weights included.
         """
         if self.fit_intercept:
             out[-1] += dz.sum(axis=0, dtype=np.float64)
@@ -151,13 +137,7 @@ class LinearModel:
     def outer_sum(self, curvatures, X, scale, out):
         """Add the sum of outer products of entering rows to `out`, overwriting `curvatures`.
 
-        Parameters
-        ----------
-        curvatures : ndarray of shape (n,)
-            Weights of the rows.
-        X : ndarray or CSR matrix of shape (n, n_features)
-        scale : ndarray of shape (n,), or None
-        out : ndarray of float64, shape (len(theta), len(theta))
+        Those are weights of the rows, shape (n,); `out` has shape (len(theta), len(theta)).
         """
         p = self.n_features
         if self.fit_intercept:

@@ -10,20 +10,9 @@ __all__ = ["LinearPass"]
 
 
 class LinearPass:
-    """Raw predictions of some rows, and the way back.
+    """Raw predictions of some rows, and the way back, of a scalar output; all in float64.
 
-    Parameters
-    ----------
-    model : LinearModel
-        Scalar output.
-    theta : ndarray
-    X : ndarray or CSR matrix of float64, shape (n, n_features)
-    scale, norms : ndarray of shape (n,)
-        What `model.row_scales` returned for the rows.
-
-    Attributes
-    ----------
-    raw : ndarray of float64, shape (n,)
+    `scale` and `norms` are what `model.row_scales` returned for the rows.
     """
 
     def __init__(self, model, theta, X, scale, norms):

@@ -10,7 +10,6 @@ from dpsk._models.clipping import clip_factors
 
 __all__ = ["ACTIVATIONS", "MLP"]
 
-
 #: Rows up to this length are summed in single precision: 2^12 roundings of 2^-24.
 _LONGEST_SINGLE = 1 << 12
 #: Margin for the rounding of scaled rows.
@@ -42,13 +41,8 @@ def _tanh_slope(h):
 class Activation:
     """What happens between two layers, in place, and its slope from its own value.
 
-    Parameters
-    ----------
-    value, slope : callable
-    gain : float
-        Factor of the weights at the start that keeps the size of rows from layer to layer.
-    centered : bool
-        Whether units have a mean in common, which is then subtracted row by row.
+    `gain` is the factor of the weights at the start that keeps the size of rows from layer to
+    layer; units that are `centered` have a mean in common, which is then subtracted row by row.
     """
 
     value: object
@@ -120,10 +114,7 @@ class MLP:
     def initial(self, normals):
         """Return public starting weights, zero in the last layer (He et al., 2015, eq. 10).
 
-        Parameters
-        ----------
-        normals : callable
-            From a shape to independent standard normals that no row has touched.
+        `normals` gives independent standard normals of a shape, which no row has touched.
         """
         theta = np.zeros(self.shape)
         gain = ACTIVATIONS[self.activation].gain
@@ -145,16 +136,8 @@ class MLP:
     def unpacked(self, theta):
         """Return the weights and the biases of every layer, as released: copies in float32.
 
-        They make the same predictions whether or not units enter less their mean.
-
-        Parameters
-        ----------
-        theta : ndarray
-            What follows the `dimension` coordinates of the network is left out.
-
-        Returns
-        -------
-        weights, biases : list of ndarray of float32
+        They make the same predictions whether or not units enter less their mean. What follows
+        the `dimension` coordinates of the network in `theta` is left out.
         """
         layers = self.layers(theta[:self.dimension])
         weights = [layers[0][0], *(
@@ -180,19 +163,7 @@ class MLP:
         return np.concatenate([*map(np.ravel, weights), *biases])
 
     def forward(self, theta, X, dtype=np.float32):
-        """Return a pass over rows at `theta`.
-
-        Parameters
-        ----------
-        theta : ndarray of shape `shape`
-        X : ndarray of shape (n, n_features)
-        dtype : type
-            The precision.
-
-        Returns
-        -------
-        result : Pass
-        """
+        """Return a `Pass` over rows, (n, n_features), at `theta`, in the precision `dtype`."""
         activate = ACTIVATIONS[self.activation].value
         layers = self.layers(theta.astype(dtype, copy=False))
         inputs, units = [self.bounded(X.astype(dtype, copy=False))], []
@@ -216,12 +187,7 @@ class MLP:
 
 
 class Pass:
-    """One evaluation of a network on some rows, and the way back.
-
-    Attributes
-    ----------
-    raw : ndarray of float32, shape (n,) or (n, n_outputs)
-    """
+    """One evaluation of a network on some rows, and the way back; `raw` are its predictions."""
 
     def __init__(self, model, layers, inputs, units, raw):
         self._model, self._layers, self.inputs, self.raw = model, layers, inputs, raw
@@ -229,12 +195,7 @@ class Pass:
         self.errors = None
 
     def backward(self, dz):
-        """Carry derivatives in the raw predictions back to every layer's output.
-
-        Parameters
-        ----------
-        dz : ndarray of shape (n,) or (n, n_outputs)
-        """
+        """Carry derivatives `dz` in the raw predictions back to every layer's output."""
         slope = ACTIVATIONS[self._model.activation].slope
         errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
         for units, (weights, _) in zip(self._units[::-1], self._layers[:0:-1], strict=True):
@@ -259,14 +220,9 @@ class Pass:
         return total
 
     def add_gradient(self, factors, out):
-        """Add the sum over rows of `factors` times their gradients to `out`.
+        """Add the sum over rows of `factors` times their gradients to `out`, float64.
 
         Rows of factor 0 add nothing, even where their gradients are not finite.
-
-        Parameters
-        ----------
-        factors : ndarray of shape (n,)
-        out : ndarray of float64, shape of theta
         """
         for inputs, errors, (weights, biases) in zip(self.inputs, self.errors,
                                                      self._model.layers(out), strict=True):
@@ -275,14 +231,7 @@ class Pass:
             biases += weighted.sum(axis=0, dtype=np.float64)
 
     def less(self, other, own_factors, other_factors):
-        """Return the change ``factor gradient`` of self less that of `other`, a `Change`.
-
-        Parameters
-        ----------
-        other : Pass
-            On the same rows.
-        own_factors, other_factors : ndarray of shape (n,)
-        """
+        """Return the `Change` ``factor gradient`` of self less that of `other`, on its rows."""
         own, others = (f[:, None].astype(np.float32) for f in (own_factors, other_factors))
         return Change(self._model, [
             (h - h2, own * e, h2, own * e - others * e2) for h, e, h2, e2 in
@@ -299,13 +248,8 @@ class Change:
 
     With ``h, e`` a layer's input and weighted error, ``h e' - h2 e2'`` is
     ``(h - h2) e' + h2 (e - e2)'``. Norms and sums are both made of these parts, so that a sum
-    rounds in proportion to what is summed and not to the gradients.
-
-    Parameters
-    ----------
-    model : MLP
-    layers : list of (h - h2, e, h2, e - e2)
-        Of every layer.
+    rounds in proportion to what is summed and not to the gradients. `layers` holds
+    ``(h - h2, e, h2, e - e2)`` of every layer.
     """
 
     def __init__(self, model, layers):

@@ -7,12 +7,7 @@ __all__ = ["best_class", "log_probabilities", "probabilities"]
 
 
 def best_class(scores):
-    """Return the index of the class of highest score, int, shape (n,).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,), positive for the second of two classes, or (n, n_classes)
-    """
+    """Return the index of the best class, (n,); of two, one score is positive for the second."""
     return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
 
 

@@ -1,10 +1,16 @@
 """What every oracle says of itself."""
 
-__all__ = ["Oracle"]
+from typing import ClassVar
+
+from dpsk._oracle.row_sums import RowSums
+
+__all__ = ["Oracle", "SaddleAnswers", "SumsOracle"]
 
 
 class Oracle:
     """Owns the rows of a fit and answers with noise, through a release.
+
+    It is made by `open`, of a `Context`. More answers than were declared are a RuntimeError.
 
     Attributes
     ----------
@@ -22,3 +28,39 @@ class Oracle:
     minimax = False
     takes_networks = False
     penalizes_intercept = False
+
+
+class SumsOracle(Oracle):
+    """An oracle that holds the rows of a linear model in sums, clipped at `C`.
+
+    Parameters
+    ----------
+    sums : RowSums
+    declared : callable, float -> Event
+        The solver's plan.
+    noise_multiplier : float
+        `z`, the scale of the noise over `C`.
+    releases : Releases
+    """
+
+    #: What holds the rows.
+    sums_class: ClassVar[type] = RowSums
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        sums = cls.sums_class(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
+
+
+class SaddleAnswers(Oracle):
+    """An oracle that holds rows in `SaddleSums`, clipped block by block."""
+
+    takes_networks = True
+    minimax = True
+
+    @property
+    def dual_set(self):
+        """Interval or Simplex : where the dual variable lives; public."""
+        return self._sums.loss.dual_set

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from dpsk._oracle.base import Oracle
+from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 
@@ -56,22 +56,9 @@ class DifferenceSums(RowSums):
     def difference(self, theta, anchor, bound, rows=None):
         """Return the sum of differences ``gradient(theta) - gradient(anchor)``, float64.
 
-        Both gradients of a row are multiples of the row, so the difference of its derivatives
-        is clipped in their place.
-
-        Parameters
-        ----------
-        theta, anchor : ndarray
-            The latter that of the last `anchor_gradient`.
-        bound : float
-            Enforced on the norm of every row's difference.
-        rows : ndarray of int or None
-            Indices of the rows to sum over; None for all.
-
-        Raises
-        ------
-        ValueError
-            If the anchor is another one.
+        Both gradients of a row are multiples of the row, so the difference of its derivatives is
+        clipped in their place, to the norm `bound`. `rows` are indices, None for all. A ValueError
+        if the anchor is not that of the last `anchor_gradient`.
         """
         if self._anchor is None or anchor.tobytes() != self._anchor.tobytes():
             raise ValueError("anchor: not the point of the last gradient that was asked for; ask "
@@ -90,33 +77,16 @@ class DifferenceSums(RowSums):
         return total
 
 
-class DifferenceOracle(Oracle):
-    r"""Answer with noisy mean gradients at anchors and noisy mean differences from them.
+class DifferenceOracle(SumsOracle):
+    """Answer with noisy mean gradients at anchors and noisy mean differences from them.
 
-    An anchor is answered with ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, a
-    difference with ``(1/(q n)) [ sum over a batch of clipped differences + N(0, (z c)^2 I) ]``.
-    Clipping, summing, noising and charging are one operation, and c is worked out here from the
-    public points.
-
-    Parameters
-    ----------
-    sums : DifferenceSums
-        Holds the rows and clips at `C`.
-    declared : AnchoredSums
-        With the ratio `r`.
-    noise_multiplier : float
-        `z`.
-    releases : Releases
+    An anchor is answered with ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, r being
+    the declared ratio, and a difference with ``(1/(q n)) [ sum over a batch of clipped differences
+    + N(0, (z c)^2 I) ]``. Clipping, summing, noising and charging are one operation, and c is
+    worked out here from the public points.
     """
 
-    arithmetic = "float"
-
-    @classmethod
-    def open(cls, context):
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        sums = DifferenceSums(problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.releases)
+    sums_class = DifferenceSums
 
     def __init__(self, sums, declared, noise_multiplier, releases):
         batches, n_samples = declared.batches, sums.n_samples
@@ -132,44 +102,16 @@ class DifferenceOracle(Oracle):
         self._batches = releases.batches(batches, n_samples, declared.differences)
 
     def gradient(self, anchor):
-        """Return the noisy mean gradient over all rows at the public point `anchor`.
-
-        Parameters
-        ----------
-        anchor : ndarray
-
-        Returns
-        -------
-        gradient : ndarray of float64, like anchor
-
-        Raises
-        ------
-        RuntimeError
-            If more answers are asked for than were declared.
-        """
+        """Return the noisy mean gradient over all rows at the public `anchor`, float64."""
         return self._releases(
             self._anchor_event, lambda inside: self._sums.anchor_gradient(anchor),
             self._anchor_part, divisor=self._sums.n_samples)
 
     def difference(self, theta, anchor):
-        """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch.
+        """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch, float64.
 
-        Parameters
-        ----------
-        theta, anchor : ndarray
-            Public points, the latter that of the last `gradient`. Where they are the same
-            nothing is asked, drawn or charged.
-
-        Returns
-        -------
-        difference : ndarray of float64, like theta
-
-        Raises
-        ------
-        RuntimeError
-            If more answers are asked for than were declared.
-        ValueError
-            If the anchor is another one.
+        The points are public, the anchor that of the last `gradient`: a ValueError else. Where
+        both are the same nothing is asked, drawn or charged.
         """
         bound = self._sums.bound(theta, anchor)
         if not bound:

@@ -15,19 +15,11 @@ __all__ = ["GradientOracle"]
 
 
 class GradientOracle(Oracle):
-    r"""Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
+    """Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
 
     The divisor `m` is the public expected batch size. Where the sums lie on a grid the noise is
-    rounded to it; elsewhere it is larger by a margin for their rounding.
-
-    Parameters
-    ----------
-    sums : RowSums or NetworkSums
-        Holds the rows and clips at `C`.
-    declared : NoisySums
-    noise_multiplier : float
-        `z`, the noise's standard deviation on the sum over `C`.
-    releases : Releases
+    rounded to it; elsewhere it is larger by a margin for their rounding. `sums` are RowSums or
+    NetworkSums, and `declared` is NoisySums.
     """
 
     takes_networks = True
@@ -61,21 +53,7 @@ class GradientOracle(Oracle):
         return self._part.multiplier * self._part.bound / self._divisor
 
     def gradient(self, theta):
-        """Return the noisy mean gradient at the public point `theta`.
-
-        Parameters
-        ----------
-        theta : ndarray
-
-        Returns
-        -------
-        gradient : ndarray of float64, like theta
-
-        Raises
-        ------
-        RuntimeError
-            If more answers are asked for than were declared.
-        """
+        """Return the noisy mean gradient at the public point `theta`, float64, like it."""
         return self._releases(
             self._event, lambda inside: self._sums.gradient(theta, inside.rows), self._part,
             divisor=self._divisor, batches=self._batches,
@@ -83,18 +61,10 @@ class GradientOracle(Oracle):
             aside=not self._sums.model.is_linear)
 
     def along(self, theta, declared, clip_share, noise_multiplier):
-        """Return an oracle for multiples of the public `theta`, of what one number moves.
+        """Return an oracle for multiples of the public `theta`, not zero: what one number moves.
 
-        Its points and answers have shape (1,): the derivative in the factor.
-
-        Parameters
-        ----------
-        theta : ndarray
-            Not zero.
-        declared : NoisySums
-        clip_share : float
-            Clip norm over ``||theta|| radius``, which bounds the scores of a row.
-        noise_multiplier : float
+        Its points and answers have shape (1,): the derivative in the factor. `clip_share` is the
+        clip norm over ``||theta|| radius``, which bounds the scores of a row.
         """
         model = self._sums.model
         bound = float(np.linalg.norm(theta)) * model.radius

@@ -21,16 +21,9 @@ __all__ = ["GridSums"]
 
 
 class GridSums(RowSums):
-    """Row sums on a grid of public resolution, exact whatever the order.
+    """Row sums on a grid of public resolution, exact whatever the order; `bits` of `grid_bits`.
 
     Holds one float64 copy of the rows, scaled and truncated.
-
-    Parameters
-    ----------
-    model, loss, rows, clip_norm, order
-        As for RowSums.
-    bits : int
-        What `grid_bits` returned.
     """
 
     arithmetic = "grid"

@@ -15,7 +15,6 @@ read it.
 Public hold-out rows need no half of the rows and no noise on H.
 """
 
-
 import numpy as np
 
 from dpsk._oracle.base import Oracle
@@ -36,16 +35,8 @@ class ThresholdOracle(Oracle):
 
     A comparison and an answer are two releases, each charged to the batch whose rows they read;
     the hold-out's exact answer never leaves. Sums and noise lie on a grid where the noise allows
-    it.
-
-    Parameters
-    ----------
-    batches : list of (RowSums, RowSums or PublicSums)
-        Training and hold-out part of every batch, all disjoint.
-    declared : ThresholdRounds
-    noise_multiplier : float
-        `z`: noise of an answer, on the sum, over the clip norm.
-    releases : Releases
+    it. `batches` holds the sums of training and hold-out part of every batch, all disjoint; z is
+    the noise multiplier of an answer.
     """
 
     @classmethod
@@ -94,21 +85,7 @@ class ThresholdOracle(Oracle):
         return self._batches[0][0].arithmetic
 
     def gradient(self, theta):
-        """Return the checked noisy mean gradient of the batch whose turn it is.
-
-        Parameters
-        ----------
-        theta : ndarray
-
-        Returns
-        -------
-        gradient : ndarray of float64, like theta
-
-        Raises
-        ------
-        RuntimeError
-            If every batch has answered as often as was declared.
-        """
+        """Return the checked noisy mean gradient, float64, of the batch whose turn it is."""
         turn = min(self._answered // self._declared.rounds, len(self._batches) - 1)
         training, holdout = self._batches[turn]
         to_compare, to_answer = self._events

@@ -7,37 +7,19 @@ T_eff released gradients instead of T (Bok, Su, Altschuler 2024). It holds for t
 so nothing else may leave.
 """
 
-from dpsk._oracle.base import Oracle
+from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.one_shot import finite
-from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.sensitivity import contraction
 
 __all__ = ["LastIterateOracle"]
 
 
-class LastIterateOracle(Oracle):
-    """Run noisy gradient steps and release the last iterate, once.
-
-    Parameters
-    ----------
-    sums : RowSums
-        Holds the rows and clips their gradients.
-    declared : LastIterate
-    noise_multiplier : float
-        Noise on the sum of gradients in each step over the clip norm.
-    releases : Releases
-    """
+class LastIterateOracle(SumsOracle):
+    """Run noisy gradient steps, of noise `z C` on a sum, and release the last iterate, once."""
 
     arithmetic = "snapped"
     penalizes_intercept = True
-
-    @classmethod
-    def open(cls, context):
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        sums = RowSums(problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
     def __init__(self, sums, declared, noise_multiplier, releases):
         self._sums, self._declared, self._releases = sums, declared, releases
@@ -45,22 +27,9 @@ class LastIterateOracle(Oracle):
         self._noise_std = noise_multiplier * sums.clip_norm * sums.rounding
 
     def descend(self, theta, penalty):
-        """Return the last iterate of the declared noisy descent from `theta`.
+        """Return the last iterate of the declared noisy descent from the public start `theta`.
 
-        Parameters
-        ----------
-        theta : ndarray of float64
-            Public start.
-        penalty : Penalty
-
-        Returns
-        -------
-        theta : ndarray of float64
-
-        Raises
-        ------
-        ValueError
-            If the steps are not known to contract; nothing has been drawn then.
+        A ValueError if the steps are not known to contract; nothing has been drawn then.
         """
         self._check(penalty)
         step, n_samples = self._declared.step, self._sums.n_samples

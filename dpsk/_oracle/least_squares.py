@@ -23,18 +23,9 @@ __all__ = ["LeastSquaresOracle"]
 
 
 class LeastSquaresOracle(Oracle):
-    """Answer once with both moments.
+    """Answer once with both moments, of a scalar prediction and targets clipped to [-1, 1].
 
-    Parameters
-    ----------
-    model : LinearModel
-        With a scalar prediction.
-    rows : RowSource
-        Targets are clipped to [-1, 1].
-    declared : OneRelease
-    noise_multiplier : float
-        1 / mu.
-    releases : Releases
+    The noise multiplier is 1 / mu.
     """
 
     arithmetic = "grid"

@@ -46,14 +46,7 @@ class NetworkSums:
         return self._clip_norm
 
     def gradient(self, theta, rows=None):
-        """Return the sum of clipped gradients at `theta`, float64, shape of theta.
-
-        Parameters
-        ----------
-        theta : ndarray
-        rows : ndarray of int or None
-            Indices of the rows to sum over; None for all.
-        """
+        """Return the sum of clipped gradients over the rows of some indices, or all; float64."""
         total = np.zeros(self.model.shape)
         theta = theta.astype(np.float32)
         for part in self._rows.parts(SHORT_BLOCK, rows):

@@ -20,10 +20,9 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dpsk._oracle.base import Oracle
+from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.one_shot import finite, steps_to_certify
 from dpsk._oracle.release import Part
-from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
 __all__ = ["ObjectiveOracle", "determinant_loss"]
@@ -44,30 +43,15 @@ def determinant_loss(smoothness, ridge, n_samples):
     return math.log1p(smoothness / (n_samples * ridge))
 
 
-class ObjectiveOracle(Oracle):
+class ObjectiveOracle(SumsOracle):
     """Minimize a noisy objective and release the result once.
 
     b, the exact minimizer, the residual, and which algorithm got there never leave. Everything
     runs in float64, and a coordinate that is not finite becomes 0 before the second noise.
-
-    Parameters
-    ----------
-    sums : RowSums
-        Holds the rows and clips their gradients.
-    declared : PerturbedObjective
-    noise_multiplier : float
-    releases : Releases
     """
 
     arithmetic = "snapped"
     penalizes_intercept = True
-
-    @classmethod
-    def open(cls, context):
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        sums = RowSums(problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
     def __init__(self, sums, declared, noise_multiplier, releases):
         self._sums, self._declared, self._releases = sums, declared, releases
@@ -78,23 +62,10 @@ class ObjectiveOracle(Oracle):
         self._tolerance = max(declared.tolerance, self._rounding)
 
     def minimize(self, theta, penalty):
-        """Return the noisy minimizer of the mean loss and the declared ridge.
+        """Return the noisy minimizer of the mean loss and the declared ridge from a public start.
 
-        Parameters
-        ----------
-        theta : ndarray of float64
-            Public start.
-        penalty : Penalty
-            An l2 penalty no stronger than the declared ridge, which takes its place.
-
-        Returns
-        -------
-        theta : ndarray of float64
-
-        Raises
-        ------
-        ValueError
-            If the declared bounds do not hold; nothing has been drawn then.
+        `penalty` is an l2 penalty no stronger than the declared ridge, which takes its place. A
+        ValueError if the declared bounds do not hold; nothing has been drawn then.
         """
         self._check(penalty)
         declared = self._declared

@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from dpsk._oracle.base import Oracle
+from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.release import Part
-from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.sensitivity import (
     contraction,
     gradient_descent_sensitivity,
@@ -21,44 +20,23 @@ def steps_to_certify(smoothness, strong_convexity, start, tolerance):
 
     The excess falls by ``1 - 1 / sqrt(kappa)`` a step from at most ``start^2 / alpha``, `start`
     being the gradient's norm at the start, and half the squared norm of a gradient is at most the
-    curvature times the excess (Nesterov 2004, Theorem 2.2.3).
-
-    Parameters
-    ----------
-    smoothness, strong_convexity : float
-        Of the data term, and of the quadratic beside it.
-    start : float
-    tolerance : float
+    curvature times the excess (Nesterov 2004, Theorem 2.2.3). `smoothness` is that of the data
+    term, `strong_convexity` alpha that of the quadratic beside it.
     """
     kappa = (smoothness + strong_convexity) / strong_convexity
     needed = math.sqrt(kappa) * math.log(2.0 * kappa * (start / tolerance) ** 2)
     return max(1, math.ceil(needed))
 
 
-class OutputOracle(Oracle):
+class OutputOracle(SumsOracle):
     """Run gradient steps without noise and release the last iterate with noise.
 
     The iterates never leave. Everything runs in float64, and a coordinate that is not finite
     becomes 0 before the noise, so that nothing about the rows shows in an exception.
-
-    Parameters
-    ----------
-    sums : RowSums
-        Holds the rows and clips their gradients.
-    declared : OneRelease
-    noise_multiplier : float
-    releases : Releases
     """
 
     arithmetic = "snapped"
     penalizes_intercept = True
-
-    @classmethod
-    def open(cls, context):
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        sums = RowSums(problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
     def __init__(self, sums, declared, noise_multiplier, releases):
         self._sums, self._releases = sums, releases
@@ -67,27 +45,11 @@ class OutputOracle(Oracle):
         self._noise_multiplier = noise_multiplier
 
     def descend(self, theta, penalty, step, n_steps):
-        """Return the noisy last iterate of proximal gradient descent.
+        """Return the noisy last iterate of proximal gradient descent from a public start.
 
-        The sensitivity of that iterate is worked out here, from what the rows are clipped to
-        and from the penalty object, whose curvature and proximal map are trusted.
-
-        Parameters
-        ----------
-        theta : ndarray of float64
-            Public start.
-        penalty : Penalty
-        step : float
-        n_steps : int
-
-        Returns
-        -------
-        theta : ndarray of float64
-
-        Raises
-        ------
-        ValueError
-            If the steps are not known to be nonexpansive; nothing has been drawn then.
+        The sensitivity of that iterate is worked out here, from what the rows are clipped to and
+        from the penalty object, whose curvature and proximal map are trusted. A ValueError if the
+        steps are not known to be nonexpansive; nothing has been drawn then.
         """
         sensitivity = self._sensitivity(penalty, step, n_steps)
 
@@ -100,29 +62,12 @@ class OutputOracle(Oracle):
         return self._released(descended, sensitivity)
 
     def minimize(self, theta, penalty, tolerance, n_steps):
-        """Return the noisy minimizer, to a gradient norm that is certain.
+        """Return the noisy minimizer, to a gradient norm that is certain, from the start zero.
 
-        Accelerated steps, a public number of them: how long a fit takes tells nothing of the
-        rows. Where so many reach `tolerance` on any data the point is within
-        ``tolerance / alpha`` of the minimizer.
-
-        Parameters
-        ----------
-        theta : ndarray of float64
-            Public start, zero.
-        penalty : Penalty
-        tolerance : float
-        n_steps : int
-            At least `steps_to_certify` of them.
-
-        Returns
-        -------
-        theta : ndarray of float64
-
-        Raises
-        ------
-        ValueError
-            If the steps are not known to get there; nothing has been drawn then.
+        Accelerated steps, a public number of them: how long a fit takes tells nothing of the rows.
+        Where so many, at least `steps_to_certify`, reach `tolerance` on any data the point is
+        within ``tolerance / alpha`` of the minimizer. A ValueError if the steps are not known to
+        get there; nothing has been drawn then.
         """
         self._sums.require_monotone()
         sums, alpha = self._sums, penalty.strong_convexity

@@ -91,10 +91,7 @@ class Part:
 class Inside:
     """What reading may use before its result is noised; it never leaves the release.
 
-    Attributes
-    ----------
-    rows : ndarray of int or None
-        The rows of this answer, drawn in secret; None for all.
+    `rows` are the rows of this answer, indices drawn in secret; None for all.
     """
 
     __slots__ = ("_stream", "rows")
@@ -112,13 +109,7 @@ class Inside:
 
 
 class Releases:
-    """The ledger and the secret stream of one fit, and the only way to use either.
-
-    Parameters
-    ----------
-    stream : EntropyStream or KeyedStream
-    ledger : Ledger
-    """
+    """The ledger and the secret stream of one fit, and the only way to use either."""
 
     def __init__(self, stream, ledger):
         self._stream, self._ledger = stream, ledger
@@ -172,15 +163,7 @@ class Releases:
         return noisy if only is None else only(noisy)
 
     def hidden(self, event, run, unit):
-        """Charge, run steps that draw their own noise, and return the end rounded to a unit.
-
-        Parameters
-        ----------
-        event : Event
-        run : callable, Inside -> ndarray of float64
-        unit : float
-            Public.
-        """
+        """Charge, run steps that draw their own noise, and round their end to a public unit."""
         self._ledger.charge(event)
         end = run(Inside(self._stream, None))
         return np.rint(end / unit) * unit

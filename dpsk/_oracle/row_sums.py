@@ -97,11 +97,7 @@ class RowSums:
     def gradient(self, theta, rows=None):
         """Return the sum of clipped gradients at `theta`, float64, shape of theta.
 
-        Parameters
-        ----------
-        theta : ndarray
-        rows : ndarray of int or None
-            Indices of the rows to sum over; None for all.
+        `rows` are the indices of the rows to sum over; None for all.
         """
         total = np.zeros(self.model.shape)
         theta = self._point(theta)
@@ -113,10 +109,7 @@ class RowSums:
     def scores(self, theta):
         """Return the rows' raw predictions at `theta` as rows; sensitive, as those are.
 
-        Returns
-        -------
-        scores : Rows
-            Features of shape (n, n_outputs), or (n, 1) for a scalar prediction.
+        Their features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
         """
         theta = self._point(theta)
         raw = np.empty((self.n_samples, self.model.n_outputs or 1))

@@ -1,32 +1,20 @@
 """Noisy gradients of both blocks of a saddle problem, in one release."""
 
-
 import numpy as np
 
-from dpsk._oracle.base import Oracle
+from dpsk._oracle.base import SaddleAnswers
 from dpsk._oracle.release import Part
 from dpsk._oracle.saddle_sums import SaddleSums
 
 __all__ = ["SaddleOracle"]
 
 
-class SaddleOracle(Oracle):
-    r"""Answer with ``(1/m) [ sums of clipped gradients + noise ]`` of both blocks at once.
+class SaddleOracle(SaddleAnswers):
+    """Answer with ``(1/m) [ sums of clipped gradients + noise ]`` of both blocks at once.
 
     Both sums are over one batch and leave together, so that one event covers the pair; two
     events would need two batches.
-
-    Parameters
-    ----------
-    sums : SaddleSums
-    declared : JointSums
-    noise_multiplier : float
-    releases : Releases
     """
-
-    arithmetic = "float"
-    takes_networks = True
-    minimax = True
 
     @classmethod
     def open(cls, context):
@@ -49,27 +37,7 @@ class SaddleOracle(Oracle):
         self._batches = releases.batches(batches, sums.n_samples, declared.count)
 
     def gradients(self, primal, dual):
-        """Return the noisy mean gradients at public points.
-
-        Parameters
-        ----------
-        primal : ndarray of shape (dimension + n_extra,)
-        dual : ndarray
-
-        Returns
-        -------
-        primal_gradient, dual_gradient : ndarray of float64
-
-        Raises
-        ------
-        RuntimeError
-            If more answers are asked for than were declared.
-        """
+        """Return the noisy mean gradients, primal and dual, at public points, float64."""
         return self._releases(
             self._event, lambda inside: self._sums.gradients(primal, dual, inside.rows),
             *self._parts, divisor=self._divisor, batches=self._batches)
-
-    @property
-    def dual_set(self):
-        """Interval or Simplex : where the dual variable lives; public."""
-        return self._sums.loss.dual_set

@@ -1,9 +1,8 @@
 """Noisy dual gradients, primal gradients and differences of primal gradients."""
 
-
 import numpy as np
 
-from dpsk._oracle.base import Oracle
+from dpsk._oracle.base import SaddleAnswers
 from dpsk._oracle.release import Part
 from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._privacy.sensitivity import REPLACE_ONE
@@ -16,27 +15,15 @@ _LEAST_SHARE = 2.0**-20
 _MARGIN = 1.0 + 2.0**-40
 
 
-class SaddleDifferenceOracle(Oracle):
+class SaddleDifferenceOracle(SaddleAnswers):
     """Answer with noisy sums of three kinds, each charged on its own.
 
-    A difference is taken between two public points on one batch, between gradients that are
-    clipped already, and clipped again at a bound that follows from the public distance of the
-    points: ``min(2 C, C2 ||x - x'|| + C3 ||y - y'||)``. Its noise is proportional to that.
-
-    Parameters
-    ----------
-    sums : SaddleSums
-    declared : NoisyKinds
-        Of dual sums, primal sums and primal differences.
-    slopes : (float, float)
-        C2 and C3.
-    noise_multiplier : float
-    releases : Releases
+    The `declared` NoisyKinds are those of dual sums, primal sums and primal differences. A
+    difference is taken between two public points on one batch, between gradients that are clipped
+    already, and clipped again at a bound that follows from the public distance of the points:
+    ``min(2 C, C2 ||x - x'|| + C3 ||y - y'||)`` with the `slopes` C2 and C3. Its noise is
+    proportional to that.
     """
-
-    arithmetic = "float"
-    takes_networks = True
-    minimax = True
 
     @classmethod
     def open(cls, context):
@@ -68,17 +55,10 @@ class SaddleDifferenceOracle(Oracle):
                             lambda rows: self._sums.gradients(primal, dual, rows)[0])
 
     def difference(self, new, old):
-        """Return a noisy mean of the primal gradients at `new` less those at `old`.
+        """Return a noisy mean of the primal gradients at `new` less those at `old`, float64.
 
-        Parameters
-        ----------
-        new, old : pair of ndarray
-            Public (primal, dual) points.
-
-        Returns
-        -------
-        difference : ndarray of float64
-            Zero where the points are the same: nothing is then released.
+        Both are public (primal, dual) points. Where they are the same it is zero, and nothing is
+        released.
         """
         moved = [np.linalg.norm(a - b) for a, b in zip(new, old, strict=True)]
         if not any(moved):
@@ -95,8 +75,3 @@ class SaddleDifferenceOracle(Oracle):
         size = sums.loss.dual_set.size if name == "dual" else sums.primal_size
         return self._releases(event, lambda inside: summed(inside.rows),
                               Part(multiplier, clip, terms=terms, size=size), **settings)
-
-    @property
-    def dual_set(self):
-        """Interval or Simplex : where the dual variable lives; public."""
-        return self._sums.loss.dual_set

@@ -15,18 +15,9 @@ class SaddleSums:
     """Rows and the sums of their clipped gradients in the primal and in the dual block.
 
     The primal vector holds the model's coordinates, then the loss's extra ones; its gradient
-    is clipped as one vector, and the dual one as another.
-
-    Parameters
-    ----------
-    model : MLP or LinearModel
-    loss : SaddleLoss
-    rows : RowSource
-        Those of a network are dense. Those of a linear model enter scaled into its ball.
-    primal_clip, dual_clip : float
+    is clipped as one vector, and the dual one as another. Rows of a network are dense; those of a
+    linear model enter scaled into its ball.
     """
-
-    arithmetic = "float"
 
     def __init__(self, model, loss, rows, primal_clip, dual_clip):
         self.model, self.loss = model, loss
@@ -39,18 +30,9 @@ class SaddleSums:
         self._headroom = HEADROOM if model.is_linear else SINGLE_HEADROOM
 
     def gradients(self, primal, dual, rows=None):
-        """Return the sums of clipped primal and dual gradients.
+        """Return the sums of clipped primal and dual gradients, float64, over `rows` or all.
 
-        Parameters
-        ----------
-        primal : ndarray of shape (primal_size,)
-        dual : ndarray of shape (loss.dual_set.size,)
-        rows : ndarray of int or None
-            None for all.
-
-        Returns
-        -------
-        primal_sum, dual_sum : ndarray of float64
+        `primal` has shape (primal_size,) and `dual` (loss.dual_set.size,), and so have the sums.
         """
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
         for block in self._blocks(rows):
@@ -72,16 +54,7 @@ class SaddleSums:
     def differences(self, new, old, clip, rows=None):
         """Return the sum of clipped differences of clipped primal gradients on the same rows.
 
-        Parameters
-        ----------
-        new, old : pair of ndarray
-            (primal, dual) points.
-        clip : float
-        rows : ndarray of int or None
-
-        Returns
-        -------
-        primal_sum : ndarray of float64, shape (primal_size,)
+        Of shape (primal_size,), float64. `new` and `old` are (primal, dual) points.
         """
         total = np.zeros(self.primal_size)
         for block in self._blocks(rows):
@@ -147,12 +120,7 @@ class SaddleSums:
     def _factors(self, change, extra, clip):
         """Return what clips rows to a norm, and drop those that are not finite.
 
-        Parameters
-        ----------
-        change : Pass, LinearPass or Change
-            The part of the model's coordinates.
-        extra : ndarray of shape (n, n_extra)
-        clip : float
+        `change` is the part of the model's coordinates, a pass, and `extra` that of the others.
         """
         squares = change.square_norms() + np.einsum("ij,ij->i", extra, extra)
         factors = bounded_factors(squares, clip, self._headroom)

@@ -27,22 +27,10 @@ _COUNT_UNIT = 2.0**-20
 
 
 def noisy_mean(model, rows, mu, releases):
-    """Return the noisy mean of rows, and the standard deviation of its noise.
+    """Return the noisy mean of rows, (n_features,), and the public deviation of its noise.
 
-    Parameters
-    ----------
-    model : LinearModel
-        Without intercept. Scales rows to norm `data_norm` at most, for this answer only.
-    rows : RowSource
-    mu : float
-        What the answer may cost.
-    releases : Releases
-
-    Returns
-    -------
-    mean : ndarray of float64, shape (n_features,)
-    noise_std : float
-        On every coordinate of the mean; public.
+    `model`, without intercept, scales rows to norm `data_norm` at most, for this answer only; `mu`
+    is what the answer may cost.
     """
     n_samples, std = len(rows), REPLACE_ONE * model.data_norm / mu
     unit = 2.0 ** -exact_bits(n_samples * model.data_norm, std)
@@ -63,15 +51,7 @@ def noisy_mean(model, rows, mu, releases):
 def noisy_counts(groups, n_groups, mu, releases):
     """Return the noisy number of rows in every group, float64, shape (n_groups,).
 
-    Parameters
-    ----------
-    groups : ndarray of int, shape (n,)
-        Sensitive.
-    n_groups : int
-        At least 2, public.
-    mu : float
-        What the answer may cost.
-    releases : Releases
+    `groups` holds the sensitive group of every row; there are at least 2, and how many is public.
     """
     # The number of rows is public, so one of two counts says both.
     free = 1 if n_groups == 2 else n_groups
@@ -90,22 +70,10 @@ def second_moment_noise(model, n_samples, mu):
 
 
 def noisy_second_moment(model, rows, mu, releases):
-    """Return the noisy mean of ``r r'`` over entering rows r, symmetric.
+    """Return the noisy mean of ``r r'`` over entering rows r, symmetric, shape (p, p).
 
-    The intercept's 1 is measured as a smaller constant, which costs the features less.
-
-    Parameters
-    ----------
-    model : LinearModel
-        Scales rows and appends the intercept's 1.
-    rows : RowSource
-    mu : float
-        What the answer may cost.
-    releases : Releases
-
-    Returns
-    -------
-    moment : ndarray of float64, shape (p, p)
+    `model` scales rows and appends the intercept's 1, which is measured as a smaller constant:
+    that costs the features less.
     """
     n_samples, constant, bound = len(rows), _constant(model), _moment_bound(model)
     unit = 2.0 ** -(exact_bits(n_samples * bound / math.sqrt(2.0), bound / mu) // 2)

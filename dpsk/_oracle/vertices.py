@@ -8,11 +8,10 @@ contains 0, so it never exceeds e, and the choice is also mu-GDP for the mu of
 `bounded_range_mu`. Only the vertex leaves.
 """
 
-
 import numpy as np
 
 from dpsk._models.clipping import HEADROOM
-from dpsk._oracle.base import Oracle
+from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 
@@ -35,28 +34,11 @@ class MaxNormSums(RowSums):
         return np.abs(dz).max(axis=1)
 
 
-class SelectionOracle(Oracle):
-    """Answer with a vertex of the l1 ball.
+class SelectionOracle(SumsOracle):
+    """Answer with a vertex of the l1 ball; z C is the scale of the Gumbel noise on a score."""
 
-    Parameters
-    ----------
-    sums : MaxNormSums
-        Holds the rows and clips at `C`.
-    declared : Selections
-    noise_multiplier : float
-        `z`, the scale of the Gumbel noise on a score over `C`.
-    releases : Releases
-    """
-
-    arithmetic = "float"
+    sums_class = MaxNormSums
     penalizes_intercept = True
-
-    @classmethod
-    def open(cls, context):
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        sums = MaxNormSums(problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
     def __init__(self, sums, declared, noise_multiplier, releases):
         self._sums, self._releases = sums, releases
@@ -65,24 +47,9 @@ class SelectionOracle(Oracle):
                           size=2 * sums.model.dimension)
 
     def descent_vertex(self, theta):
-        """Return the vertex along which the loss falls fastest at `theta`, under noise.
+        """Return the vertex along which the loss falls fastest at the public `theta`, under noise.
 
-        Parameters
-        ----------
-        theta : ndarray of float64
-            Public.
-
-        Returns
-        -------
-        place : int
-            Index into the flattened theta.
-        sign : float
-            1.0 or -1.0.
-
-        Raises
-        ------
-        RuntimeError
-            If more answers are asked for than were declared.
+        As its place, an index into the flattened theta, and its sign, 1.0 or -1.0.
         """
         def scores(inside):
             slopes = self._sums.gradient(theta).ravel()

@@ -72,18 +72,7 @@ class Releases:
 
 
 def merge(event):
-    """Put an event in normal form.
-
-    Parameters
-    ----------
-    event : Event
-        Any event.
-
-    Returns
-    -------
-    Releases
-        With one Gaussian for all full-batch releases.
-    """
+    """Return an event in normal form, with one Gaussian for all full-batch releases."""
     kinds = {kind: [] for kind in ELEMENTARY}
     for part, count in tally(event).items():
         simple = part.simplified()
@@ -93,24 +82,7 @@ def merge(event):
 
 
 def account(event, epsilon):
-    """Bound delta and say how.
-
-    Parameters
-    ----------
-    event : Event
-        What is released.
-    epsilon : float
-        Privacy loss, finite and >= 0.
-
-    Returns
-    -------
-    Account
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is negative or not finite.
-    """
+    """Bound delta at a finite `epsilon` >= 0, and say how: an `Account`."""
     releases = merge(event)
     result = account_merged(releases, epsilon)
     if result.delta == 0 and releases.pure_epsilon > result.epsilon:
@@ -146,25 +118,10 @@ def _account_loss(releases, epsilon, coarsen):
 
 
 def delta(event, epsilon):
-    """Upper bound on the delta of a release.
+    """Upper bound, in [0, 1], on the delta of a release at a finite `epsilon` >= 0.
 
-    Parameters
-    ----------
-    event : Event
-        What is released.
-    epsilon : float
-        Privacy loss, finite and >= 0.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0 exactly if the loss never exceeds `epsilon`, as when nothing is released.
-        A positive delta below the smallest double is returned as that.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is negative or not finite.
+    0 exactly if the loss never exceeds `epsilon`, as when nothing is released. A positive delta
+    below the smallest double is returned as that.
 
     Examples
     --------
@@ -176,26 +133,11 @@ def delta(event, epsilon):
 
 
 def epsilon(event, delta):
-    """Upper bound on the epsilon of a release.
+    """Upper bound on the epsilon of a release at `delta` in [0, 1].
 
-    Parameters
-    ----------
-    event : Event
-        What is released.
-    delta : float
-        In [0, 1].
-
-    Returns
-    -------
-    float
-        A point where the delta of `account` is at most `delta`, above the smallest such
-        point by at most 1e-6 of it (or of 1e-9, if that is more). Infinite for ``delta = 0``
-        unless every release is `Pure`.
-
-    Raises
-    ------
-    ValueError
-        If `delta` is outside [0, 1].
+    A point where the delta of `account` is at most `delta`, above the smallest such point by at
+    most 1e-6 of it (or of 1e-9, if that is more). Infinite for ``delta = 0`` unless every release
+    is `Pure`.
 
     Examples
     --------

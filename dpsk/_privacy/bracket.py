@@ -10,21 +10,11 @@ _LARGEST_STEP = math.log(8.0)
 def smallest_passing(excess, guess, *, slope=-1.0, rtol=1e-6, low=0.0, high=math.inf):
     """Return the smallest x with ``excess(x) <= 0``, from above, and the slope there.
 
-    A secant in ``log x``, kept inside the bracket and replaced by a halving of it
-    whenever it stalls. The point returned has been evaluated and passed.
-
-    Parameters
-    ----------
-    excess : callable, float -> float
-        Decreasing; may be infinite, and NaN counts as not passing.
-    guess : float
-        Where to start, > 0.
-    slope : float, default=-1.0
-        Expected derivative of `excess` with respect to ``log x``.
-    rtol : float, default=1e-6
-        The result exceeds the smallest passing point by at most this fraction.
-    low, high : float
-        Beyond these the search gives up.
+    A secant in ``log x`` from `guess` > 0, kept inside the bracket and replaced by a halving of it
+    whenever it stalls. The point returned has been evaluated and passed, and exceeds the smallest
+    such point by at most the fraction `rtol`. `excess` decreases; it may be infinite, and NaN
+    counts as not passing. `slope` is its expected derivative in ``log x``; beyond `low` and `high`
+    the search gives up.
 
     Returns
     -------

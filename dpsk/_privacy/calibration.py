@@ -42,11 +42,6 @@ def calibrate(make_event, epsilon, delta):
         If `epsilon` or `delta` is out of range, if ``delta = 0`` with Gaussian noise, if
         no noise at all would satisfy `delta`, or if no noise is enough.
 
-    Notes
-    -----
-    The accountant's delta at the scale returned is at most `delta`: this is checked, not
-    inferred from the search.
-
     Examples
     --------
     >>> from dpsk._privacy.events import Gaussian, Repeated

@@ -44,6 +44,8 @@ then positive. Hence `G` falls from 0, then rises to its limit 0, and is negativ
 **Rounding.** `ROUNDING` covers the special functions, and stands in every bound to the private
 side; a sum of many terms has one more factor, which grows with them. The Gaussian delta comes as
 it is, since it is solved for as well: its event multiplies.
+
+Everywhere mu >= 0 is the distance of two unit normals, epsilon >= 0 a loss, delta a probability.
 """
 
 import math
@@ -70,21 +72,9 @@ _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 
 def gaussian_log_delta(mu, epsilon):
-    r"""Natural logarithm of the smallest delta of a mu-GDP release.
+    """Natural logarithm of the smallest delta of a mu-GDP release; ``-inf`` at ``mu = 0``.
 
-    Parameters
-    ----------
-    mu : float
-        Separation of the two unit normals, >= 0.
-    epsilon : float
-        Privacy loss, >= 0.
-
-    Returns
-    -------
-    float
-        :math:`\log(\Phi(a) - e^\varepsilon \Phi(b))`; ``-inf`` at ``mu = 0``. The relative
-        error of delta is below 1e-11; where delta is below the smallest double, an upper
-        bound.
+    The relative error of delta is below 1e-11; below the smallest double it is an upper bound.
     """
     if mu == 0:
         return -math.inf
@@ -107,37 +97,14 @@ def gaussian_log_delta(mu, epsilon):
 
 
 def gaussian_delta(mu, epsilon):
-    """Smallest delta at `epsilon` of a release that is mu-GDP.
-
-    Parameters
-    ----------
-    mu : float
-        Separation of the two unit normals, >= 0.
-    epsilon : float
-        Privacy loss, >= 0.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-    """
+    """Smallest delta at `epsilon` of a release that is mu-GDP, in [0, 1]."""
     return min(1.0, math.exp(gaussian_log_delta(mu, epsilon)))
 
 
 def gaussian_epsilon(mu, delta):
-    """Smallest epsilon at `delta` of a release that is mu-GDP, rounded up.
+    """Smallest epsilon at `delta` of a mu-GDP release, rounded up by about 1e-12 of it.
 
-    Parameters
-    ----------
-    mu : float
-        Separation of the two unit normals, >= 0.
-    delta : float
-        In [0, 1].
-
-    Returns
-    -------
-    float
-        Relative excess at most about 1e-12; ``inf`` for ``delta = 0`` unless ``mu = 0``.
+    Infinite for ``delta = 0`` unless ``mu = 0``.
     """
     if mu == 0 or delta >= 1:
         return 0.0
@@ -156,20 +123,7 @@ def gaussian_epsilon(mu, delta):
 
 
 def gaussian_mu(epsilon, delta):
-    """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, >= 0.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        Relative shortfall at most about 1e-12.
-    """
+    """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down by about 1e-12."""
     target = math.log(delta)
     tail = math.sqrt(-2 * target)
     # both are private: by the normal tail, and by delta(epsilon) <= delta(0)
@@ -192,38 +146,12 @@ def _pushed(root, passes, step):
 
 
 def pure_epsilon(counts):
-    """Sum of the losses, a bound with delta = 0.
-
-    Parameters
-    ----------
-    counts : iterable of (Event, int)
-        Elementary releases and how often each is made.
-
-    Returns
-    -------
-    float
-        ``sum(count * pure_epsilon)``; infinite if that of one kind is.
-    """
+    """Sum of the losses of (event, count) pairs, a bound with delta = 0; infinite if one is."""
     return math.fsum(event.pure_epsilon * count for event, count in counts)
 
 
 def pure_delta(epsilon0, count, epsilon):
-    """Upper bound on delta for `count` releases of loss at most `epsilon0`.
-
-    Parameters
-    ----------
-    epsilon0 : float
-        Loss of one release, >= 0.
-    count : int
-        Number of releases, >= 0.
-    epsilon : float
-        Privacy loss of the whole, >= 0.
-
-    Returns
-    -------
-    float
-        The formula of the module, times a factor that covers rounding.
-    """
+    """Upper bound on delta for `count` releases of loss at most `epsilon0`; see the module."""
     if count * epsilon0 <= epsilon:
         return 0.0
     flips = np.arange(count + 1)
@@ -248,15 +176,8 @@ def _binomial(count, epsilon0):
 def bounded_range_mu(epsilon):
     r"""Return the mu of one choice, :math:`2 \Phi^{-1}(1 / (1 + e^{-\varepsilon_0 / 2}))`.
 
-    Parameters
-    ----------
-    epsilon : float
-        Width of the range of the loss, > 0.
-
-    Returns
-    -------
-    float
-        About 0.627 of `epsilon` where that is small; rounded up.
+    `epsilon` > 0 is the width of the range of its loss. About 0.627 of it where that is small;
+    rounded up.
 
     Examples
     --------
@@ -275,38 +196,12 @@ def bounded_range_mu(epsilon):
 
 
 def bounded_range_epsilon(mu):
-    r"""Return the width of the range of a choice that is mu-GDP.
-
-    Parameters
-    ----------
-    mu : float
-        > 0.
-
-    Returns
-    -------
-    float
-        :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`.
-    """
+    r"""Return the range of a mu-GDP choice, :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`."""
     return 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
 
 
 def dominated_delta(offset, slope, epsilon):
-    """Upper bound on delta for one release of loss at most ``offset + slope Rho``.
-
-    Parameters
-    ----------
-    offset : float
-        K, >= 0.
-    slope : float
-        c, > 0.
-    epsilon : float
-        Privacy loss, >= 0.
-
-    Returns
-    -------
-    float
-        The formula of the module, times a factor that covers rounding.
-    """
+    """Upper bound on delta for one loss of at most K (`offset`) + c (`slope`) rho."""
     from_edge = (epsilon - offset) / slope
     start = max(from_edge, 0.0)
     above = slope * _mills(start + slope) * math.exp(-0.5 * start**2)
@@ -319,4 +214,4 @@ def dominated_delta(offset, slope, epsilon):
 
 def _mills(x):
     """``sqrt(2 pi) e^(x^2/2) Phi(-x)``."""
-    return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
+    return _SQRT_HALF_PI * float(erfcx(x / _SQRT2))

@@ -8,13 +8,7 @@ __all__ = ["Ledger"]
 
 
 class Ledger:
-    """Charge releases against a declared plan.
-
-    Parameters
-    ----------
-    plan : Event
-        Everything that one row may pay for, declared before the first draw.
-    """
+    """Charge releases against a plan: all that one row may pay, declared before the first draw."""
 
     def __init__(self, plan):
         self.plan = plan
@@ -24,10 +18,7 @@ class Ledger:
     def charge(self, event, count=1):
         """Record `count` releases of the elementary `event`, before they are drawn.
 
-        Raises
-        ------
-        RuntimeError
-            If the plan holds fewer of them; nothing is recorded then.
+        A RuntimeError if the plan holds fewer of them; nothing is recorded then.
         """
         # Hashing an event takes longer than the rest, so it is looked up as seldom as can be.
         left = self._left[event] - count
@@ -41,12 +32,8 @@ class Ledger:
         A row is in one group at most. It pays for what all rows answered together and for the
         answers of its own group, not for those of others (parallel composition). So each group
         has what is left of the whole plan to itself. That groups are disjoint, and that an
-        answer charged to a group reads the rows of no other, is for the oracle to see to.
-
-        Raises
-        ------
-        RuntimeError
-            If there are groups already: a row is then in one of each kind, and pays for both.
+        answer charged to a group reads the rows of no other, is for the oracle to see to. If there
+        are groups already, a row is in one of each kind and pays for both: a RuntimeError.
         """
         if self._groups:
             raise RuntimeError("The rows are in groups already, which others may overlap; a fit "
@@ -68,13 +55,7 @@ class Ledger:
 
 
 class _GroupLedger:
-    """What one of several disjoint groups of rows has answered.
-
-    Parameters
-    ----------
-    left : Counter
-        What is left of the plan to a row of no group; shared with the whole ledger.
-    """
+    """What one disjoint group of rows has answered; `left` is what the whole ledger has left."""
 
     def __init__(self, left):
         self._left = left

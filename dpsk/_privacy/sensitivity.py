@@ -5,6 +5,12 @@ A full-batch gradient step on a mean loss whose per-sample gradients have norm a
 also :math:`c`-Lipschitz in its starting point, :math:`T` steps move by at most
 :math:`(2 \eta L / n) \sum_{k<T} c^k`. All results hold in exact arithmetic.
 
+L is `lipschitz`, the norm bound on one row's gradient of the *data term*, and :math:`\beta`
+(`smoothness`) the largest curvature of that convex term; :math:`\alpha` (`strong_convexity`)
+that of the explicit quadratic penalty, over every coordinate that moves; :math:`\eta` (`step`)
+the constant step size; :math:`n` the public number of rows. A ValueError names an argument
+that is out of range.
+
 References
 ----------
 Zhang, Zheng, Mou and Wang, "Efficient private ERM for smooth objectives", IJCAI 2017
@@ -15,88 +21,27 @@ differential privacy", ICML 2024 (the last iterate of a contraction).
 import math
 
 __all__ = ["REPLACE_ONE", "contraction", "effective_steps", "gradient_descent_sensitivity",
-           "iterated_sensitivity", "minimizer_sensitivity"]
+           "minimizer_sensitivity"]
 
 #: How far replacing one row moves a term of a sum, over the bound on its norm.
 REPLACE_ONE = 2.0
 
 
 def contraction(step, strong_convexity, smoothness):
-    r"""Lipschitz constant of one gradient step.
-
-    Parameters
-    ----------
-    step : float
-        Step size, > 0.
-    strong_convexity : float
-        Curvature of the explicit quadratic penalty over every coordinate, >= 0.
-    smoothness : float
-        Largest curvature of the convex data term alone, >= 0.
-
-    Returns
-    -------
-    float
-        :math:`\max(|1 - \eta\alpha|, |1 - \eta(\alpha + \beta)|)`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not finite or out of range.
-    """
+    r"""Lipschitz constant, :math:`\max(|1 - \eta\alpha|, |1 - \eta(\alpha + \beta)|)`."""
     _require_positive(step=step)
     _require_nonnegative(strong_convexity=strong_convexity, smoothness=smoothness)
     return max(abs(1 - step * strong_convexity),
                abs(1 - step * (strong_convexity + smoothness)))
 
 
-def iterated_sensitivity(per_step_shift, contraction, steps):
-    r"""Distance after `steps` maps that contract and each move by a shift.
-
-    Parameters
-    ----------
-    per_step_shift : float
-        How far one map can move because of the row, >= 0.
-    contraction : float
-        Lipschitz constant :math:`c` of every map, >= 0.
-    steps : int
-        Number of maps :math:`T`, >= 0.
-
-    Returns
-    -------
-    float
-        ``per_step_shift`` times :math:`\sum_{k<T} c^k`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not finite or negative, or the sum overflows.
-    """
-    _require_nonnegative(per_step_shift=per_step_shift, contraction=contraction, steps=steps)
-    return per_step_shift * _series(1 - contraction, steps)
-
-
 def gradient_descent_sensitivity(*, lipschitz, n_samples, step, n_steps, smoothness,
                                  strong_convexity):
-    r"""Distance between two runs of gradient descent on neighboring data.
+    r"""Distance between two runs of :math:`T` (`n_steps`) gradient steps on neighboring data.
 
     The objective is a mean of `n_samples` convex losses plus
     :math:`(\alpha/2) \|\theta\|^2`; projections and proximal steps of convex functions
     are allowed, since they are nonexpansive.
-
-    Parameters
-    ----------
-    lipschitz : float
-        Norm bound :math:`L` on one row's gradient of the *data term*, > 0.
-    n_samples : int
-        Number of rows, public, >= 1.
-    step : float
-        Constant step size :math:`\eta`, > 0.
-    n_steps : int
-        Number of steps :math:`T`, >= 0.
-    smoothness : float
-        Largest curvature :math:`\beta` of the data term, >= 0.
-    strong_convexity : float
-        :math:`\alpha >= 0`, over every coordinate that moves.
 
     Returns
     -------
@@ -135,29 +80,10 @@ def gradient_descent_sensitivity(*, lipschitz, n_samples, step, n_steps, smoothn
 
 
 def minimizer_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0.0):
-    r"""Distance between approximate minimizers on neighboring data.
+    r"""Distance between approximate minimizers, :math:`2L/(n\alpha) + 2\tau/\alpha`.
 
-    Parameters
-    ----------
-    lipschitz : float
-        Norm bound :math:`L` on one row's gradient of the *data term*, > 0.
-    n_samples : int
-        Number of rows, public, >= 1.
-    strong_convexity : float
-        :math:`\alpha > 0`, over every coordinate that moves.
-    tolerance : float, default=0.0
-        Certified bound :math:`\tau` on the norm of the objective's gradient at the point
-        returned, on every data set.
-
-    Returns
-    -------
-    float
-        :math:`2L/(n\alpha) + 2\tau/\alpha`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    The objective's gradient at the point returned has norm at most `tolerance`, certified on every
+    data set.
     """
     _require_positive(lipschitz=lipschitz, n_samples=n_samples,
                       strong_convexity=strong_convexity)
@@ -168,12 +94,7 @@ def minimizer_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0
 def effective_steps(contraction, steps):
     r"""Number of full-price noisy steps that the last iterate alone costs.
 
-    Parameters
-    ----------
-    contraction : float
-        Lipschitz constant :math:`c` of every noiseless map, in [0, 1].
-    steps : int
-        Number of noisy steps :math:`T`, >= 1.
+    Every noiseless map has the Lipschitz constant :math:`c` (`contraction`) in [0, 1].
 
     Returns
     -------
@@ -181,11 +102,6 @@ def effective_steps(contraction, steps):
         :math:`(1 - c^T)(1 + c) / ((1 + c^T)(1 - c))`, which tends to :math:`T` as
         :math:`c \to 1`. With a shift :math:`s` and noise :math:`\tau` a step, the last
         iterate is :math:`\mu`-GDP with :math:`\mu = (s/\tau)` times its square root.
-
-    Raises
-    ------
-    ValueError
-        If `contraction` is outside [0, 1] or `steps` below 1.
 
     Examples
     --------

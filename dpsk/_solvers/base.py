@@ -128,15 +128,8 @@ def check_monotone(problem, clip_norm):
 def bounded_step(step, curvature, rule):
     """Return `step`, at most ``2 / curvature``; raise a ValueError where it is longer.
 
-    The longest step is lowered by as much as rounding could lengthen it.
-
-    Parameters
-    ----------
-    step : float
-        The learning rate given.
-    curvature : float
-    rule : str
-        What the longest step is, for the message.
+    The longest step is lowered by as much as rounding could lengthen it; `rule` says in the
+    message what it is.
     """
     longest = 2.0 / curvature
     if step > longest * (1.0 + 1e-12):

@@ -37,12 +37,7 @@ def draw_stop(solver, problem, draw_index):
 
 
 class Momentum:
-    """The exponential mean of gradients, ``v = m v + (1 - m) g``.
-
-    Parameters
-    ----------
-    momentum : float in [0, 1)
-    """
+    """The exponential mean of gradients, ``v = m v + (1 - m) g``, with `momentum` m in [0, 1)."""
 
     def __init__(self, momentum):
         self._momentum, self._mean = momentum, None
@@ -60,12 +55,7 @@ class Momentum:
 
 
 class Adaptive:
-    """Adam: the mean of gradients over the root of that of their squares, both corrected.
-
-    Parameters
-    ----------
-    momentum : float in [0, 1)
-    """
+    """Adam: the mean of gradients over the root of that of their squares, both corrected."""
 
     def __init__(self, momentum):
         self._momentum, self._mean = momentum, Momentum(momentum)
@@ -86,26 +76,10 @@ def falling_step(first, t, n_steps):
 
 
 def train(oracle, penalty, theta, *, step, n_steps, iterate, momentum, decay, adaptive):
-    """Take noisy proximal steps along a direction that remembers.
+    """Take noisy proximal steps from a public start along a direction that remembers.
 
-    Parameters
-    ----------
-    oracle : GradientOracle
-    penalty : Penalty
-    theta : ndarray
-        Public start.
-    step : float
-    n_steps : int
-    iterate : one of ITERATES
-    momentum : float in [0, 1)
-    decay : bool
-        Whether the step falls linearly, to ``step / n_steps`` in the last one.
-    adaptive : bool
-        Whether every coordinate's step is divided by the root of its mean squared gradient.
-
-    Returns
-    -------
-    result : Result
+    With `decay` the step falls linearly, to ``step / n_steps`` in the last one; `adaptive` divides
+    every coordinate's step by the root of its mean squared gradient. Returns a Result.
     """
     first = first_kept(n_steps, iterate)
     turn = Adaptive(momentum) if adaptive else Momentum(momentum)

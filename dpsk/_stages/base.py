@@ -26,14 +26,7 @@ class Stage(ABC):
     value = None
 
     def applies(self, problem, given, solver):
-        """Return whether it is released in this fit, from public facts.
-
-        Parameters
-        ----------
-        problem : Problem
-        given, solver : Solver
-            As the caller set it up, and configured.
-        """
+        """Return whether it is released, from public facts; `given` is not configured yet."""
         return True
 
     @abstractmethod
@@ -58,15 +51,7 @@ class Stage(ABC):
 
 
 class RowStage(Stage):
-    """A stage that maps the rows of a linear model, on its own row.
-
-    Parameters
-    ----------
-    model : LinearModel
-        Of the rows as they are.
-    dtype : dtype
-        Of the fitted attribute.
-    """
+    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`."""
 
     #: What the certificate says of a row's norm beside its bound.
     words: ClassVar[str] = ""

@@ -22,11 +22,7 @@ _MOST_NOISE = 0.5
 class Centering(Stage):
     """Release a noisy mean of rows and subtract it from them, for a network.
 
-    Parameters
-    ----------
-    n_features : int
-    data_norm : float or None
-        The bound on rows; None: as if features had size 1, for the mean only.
+    `data_norm` bounds the rows; None: as if features had size 1, for the mean only.
     """
 
     attribute = "center_"
@@ -36,14 +32,7 @@ class Centering(Stage):
 
     @classmethod
     def wanted(cls, precondition, problem, data_norm):
-        """Return a list of one such stage, or of none.
-
-        Parameters
-        ----------
-        precondition : bool or "auto"
-        problem : Problem
-        data_norm : float or None
-        """
+        """Return a list of one such stage, or of none; `precondition` is a bool or "auto"."""
         pays = centering_pays(problem) if precondition == "auto" else precondition
         return [cls(problem.model.n_features, data_norm)] if pays else []
 
@@ -65,7 +54,6 @@ class Centering(Stage):
 
     def undo(self, model, theta):
         return model.shifted(theta, self.value)
-
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +95,7 @@ def centering_pays(problem):
 def shrunk(mean, noise_std, bound):
     """Return a noisy mean scaled down by what is noise in its square, and to its public bound.
 
-    Parameters
-    ----------
-    mean : ndarray
-    noise_std : float
-        On every coordinate.
-    bound : float
-        On the norm of the exact mean.
+    `noise_std` is on every coordinate, `bound` on the norm of the exact mean.
 
     References
     ----------

@@ -18,20 +18,10 @@ _LEAST = 0.01
 
 
 class Counting(Stage):
-    """Release noisy counts of groups of rows, and give the loss their shares.
+    """Release noisy counts of `groups` of rows, and give the loss their shares.
 
-    Parameters
-    ----------
-    groups : ndarray of int, shape (n,)
-        The group of every row.
-    n_groups : int
-    make_loss : callable
-        From a tuple of shares, one a group, to the loss.
-
-    attribute : str
-        The fitted attribute that shows the shares.
-    shown : callable
-        From the tuple of shares to the value of that attribute.
+    `make_loss` goes from a tuple of shares, one a group, to the loss, and `shown` to the value of
+    the fitted `attribute` that shows them.
     """
 
     def __init__(self, groups, n_groups, make_loss, attribute, shown):

@@ -37,10 +37,8 @@ _CLIP_SHARE = 0.3
 class TemperatureScaling(Stage):
     """Release noisy slopes along the ray through what was fitted, and rescale it.
 
-    Parameters
-    ----------
-    wanted : bool or None
-        None: on whitened rows, where the clip, left at its default, makes scores too large.
+    Where `wanted` is None: on whitened rows, where the clip, left at its default, makes scores
+    too large.
     """
 
     attribute = "temperature_"
@@ -52,16 +50,7 @@ class TemperatureScaling(Stage):
     def applies(self, problem, given, solver):
         """Return whether scores are rescaled, from public facts.
 
-        Parameters
-        ----------
-        problem : Problem
-        given, solver : Solver
-            As the caller set it up, and configured.
-
-        Raises
-        ------
-        ValueError
-            If it is wanted where it cannot be had.
+        A ValueError if that is wanted where it cannot be had.
         """
         possible = takes_temperature(problem, solver)
         if self._wanted and not possible:
@@ -131,14 +120,8 @@ def best_factor(oracle, penalty, theta):
     """Return the factor at which the objective along `theta` is least, from noisy slopes.
 
     The zero of a line through the slopes over the factors' logarithms, drawn to the usual factor
-    the more, the larger the noise is beside the line's rise.
-
-    Parameters
-    ----------
-    oracle : GradientOracle
-        For multiples of `theta`.
-    penalty : Penalty
-    theta : ndarray
+    the more, the larger the noise is beside the line's rise. `oracle` is that of multiples of
+    `theta`.
     """
     slopes = np.array([
         oracle.gradient(np.array([factor]))[0]

@@ -49,7 +49,7 @@ class Whitening(RowStage):
         penalized = penalty.smoothness > 0 or not penalty.is_smooth
         if is_sparse or penalized or columns > MOST_COLUMNS + 1 or problem.delta == 0:
             return False
-        return columns < problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+        return columns < problem.n_samples * problem.mu
 
     def prepared(self, problem):
         columns = self._model.shape[0]
@@ -98,19 +98,8 @@ def whitening_floor(noise_std, entries, loss, data_norm):
 def thresholded(moment, noise_std, fit_intercept):
     """Return a noisy moment without the covariances that noise alone explains.
 
-    Parameters
-    ----------
-    moment : ndarray of shape (p, p)
-        Released, symmetric; the last row belongs to the constant if there is one.
-    noise_std : float
-        Of the noise on the diagonal.
-    fit_intercept : bool
-
-    Returns
-    -------
-    moment : ndarray of shape (p, p)
-    entries : float
-        How many entries a row keeps on average.
+    And how many entries a row keeps on average. The moment, shape (p, p), is released and
+    symmetric, its last row that of the constant if there is one; `noise_std` is on the diagonal.
 
     References
     ----------
@@ -130,20 +119,10 @@ def thresholded(moment, noise_std, fit_intercept):
 
 
 def inverse_root(moment, floor):
-    """Return the symmetric inverse root of a noisy moment with a public floor.
+    """Return the symmetric inverse root of a noisy moment with a public floor, and its rank.
 
-    Parameters
-    ----------
-    moment : ndarray of shape (p, p)
-        Released, symmetric.
-    floor : float
-        Added to the eigenvalues, after raising negative ones to 0.
-
-    Returns
-    -------
-    matrix : ndarray of shape (p, p)
-    effective_rank : float
-        How many directions the map makes alike: those well above the floor.
+    The `floor` is added to the eigenvalues, after raising negative ones to 0. The effective rank
+    says how many directions the map makes alike: those well above the floor.
     """
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, 0.0)

@@ -11,11 +11,13 @@ import math
 
 from scipy.special import betaincinv, ndtri
 
+from dpsk._docs import documented
 from dpsk._parameters import check_integer, check_real
 
 __all__ = ["delta_lower_bound", "epsilon_lower_bound", "mu_lower_bound"]
 
 
+@documented
 def epsilon_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, delta=0.0, level=0.025):
     r"""Lower bound on epsilon at a given delta.
 
@@ -25,17 +27,10 @@ def epsilon_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, delta=0.0, 
 
     Parameters
     ----------
-    hits : int
-        How many runs on the data set fell in the event.
-    runs : int
-        Number of runs on the data set, >= 1.
-    neighbor_hits, neighbor_runs : int
-        The same for the neighbor.
+    %(hits)s %(runs)s %(neighbor_hits)s
     delta : float, default=0.0
         The delta of the guarantee, in [0, 1).
-    level : float, default=0.025
-        Error probability of *each* of the two limits, in (0, 0.5): the bound holds with
-        probability at least ``1 - 2 * level``.
+    %(level)s
 
     Returns
     -------
@@ -66,6 +61,7 @@ def epsilon_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, delta=0.0, 
     return math.log((low - delta) / high) if low - delta > high else 0.0
 
 
+@documented
 def delta_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, epsilon, level=0.025):
     r"""Lower bound on delta at a given epsilon.
 
@@ -73,16 +69,10 @@ def delta_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, epsilon, leve
 
     Parameters
     ----------
-    hits : int
-        How many runs on the data set fell in the event.
-    runs : int
-        Number of runs on the data set, >= 1.
-    neighbor_hits, neighbor_runs : int
-        The same for the neighbor.
+    %(hits)s %(runs)s %(neighbor_hits)s
     epsilon : float
         The epsilon of the guarantee, finite and >= 0.
-    level : float, default=0.025
-        Error probability of *each* of the two limits, in (0, 0.5).
+    %(level)s
 
     Returns
     -------
@@ -110,6 +100,7 @@ def delta_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, epsilon, leve
     return max(0.0, low - math.exp(min(epsilon, 700.0)) * high)
 
 
+@documented
 def mu_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, level=0.025):
     r"""Lower bound on the mu of Gaussian differential privacy.
 
@@ -120,14 +111,7 @@ def mu_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, level=0.025):
 
     Parameters
     ----------
-    hits : int
-        How many runs on the data set fell in the event.
-    runs : int
-        Number of runs on the data set, >= 1.
-    neighbor_hits, neighbor_runs : int
-        The same for the neighbor.
-    level : float, default=0.025
-        Error probability of *each* of the two limits, in (0, 0.5).
+    %(hits)s %(runs)s %(neighbor_hits)s %(level)s
 
     Returns
     -------

@@ -29,22 +29,7 @@ class DPHuberRegressor(LinearRegressor):
         It is on the scale of targets mapped to [-1, 1].
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s %(precondition)s %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
-    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
-    %(solver_options)s %(random_state)s %(verbose)s
-
-    Attributes
-    ----------
-    %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
-    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
-
-    %(raises)s
-
-    Notes
-    -----
-    %(privacy)s
-
-    ``predict(X)``
-    %(linear)s
+    %(regressor)s
 
     References
     ----------

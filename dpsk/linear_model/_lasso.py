@@ -36,22 +36,7 @@ class DPLasso(LeastSquares):
         of sets what DPRidge takes.
     %(precondition)s %(max_iter)s
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
-    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
-    %(solver_options)s %(random_state)s %(verbose)s
-
-    Attributes
-    ----------
-    %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
-    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
-
-    %(raises)s
-
-    Notes
-    -----
-    %(privacy)s
-
-    ``predict(X)``
-    %(linear)s
+    %(regressor)s
 
     The intercept enters as a coordinate of 1, so it stands in the way of a `data_norm_inf` below
     1: the solvers inside the ball then know no better bound than 1. Where targets are centered

@@ -35,31 +35,7 @@ class DPLinearRegression(LeastSquares):
 
     Parameters
     ----------
-    %(epsilon)s %(delta)s %(target_bounds)s %(alpha)s
-        It is on the scale of targets mapped to [-1, 1].
-    %(penalty)s %(l1_ratio)s %(radius)s %(solver_squares)s %(precondition)s %(max_iter)s
-        The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
-    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
-    %(solver_options)s %(random_state)s %(verbose)s
-
-    Attributes
-    ----------
-    %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
-    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
-
-    %(raises)s
-
-    Notes
-    -----
-    %(privacy)s
-
-    ``predict(X)``
-    %(linear)s
-
-    References
-    ----------
-    Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
-    regression", Algorithm 2.
+    %(least_squares)s
 
     Examples
     --------
@@ -89,31 +65,7 @@ class DPRidge(LeastSquares):
 
     Parameters
     ----------
-    %(epsilon)s %(delta)s %(target_bounds)s %(alpha)s
-        It is on the scale of targets mapped to [-1, 1].
-    %(penalty)s %(l1_ratio)s %(radius)s %(solver_squares)s %(precondition)s %(max_iter)s
-        The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
-    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
-    %(solver_options)s %(random_state)s %(verbose)s
-
-    Attributes
-    ----------
-    %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
-    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
-
-    %(raises)s
-
-    Notes
-    -----
-    %(privacy)s
-
-    ``predict(X)``
-    %(linear)s
-
-    References
-    ----------
-    Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
-    regression", Algorithm 2.
+    %(least_squares)s
 
     Examples
     --------

@@ -37,21 +37,8 @@ class NetworkFit(DPEstimator):
                      free_weights=False, stages=(), enforced=(), public=(), released=()):
         """Set `coefs_`, `intercepts_` and `center_`; return what follows the layers in theta.
 
-        Parameters
-        ----------
-        X : ndarray of float32, shape (n, n_features)
-            As the network sees them.
-        y : ndarray of shape (n,)
-        loss : Loss
-        n_outputs : int or None
-        weights : ndarray of shape (n,) or None
-        weight_bound : float
-        free_weights : bool
-            Whether weights may exceed the bound.
-        stages : sequence of Counting
-        enforced : list of Enforced
-        public, released : list of str
-            Beside what is so of any network.
+        `X` is float32, as the network sees it. `free_weights` may exceed `weight_bound`; what is
+        enforced, public and released is beside what is so of any network.
         """
         n_samples, n_features = X.shape
         epsilon, delta = self._budget(n_samples)
@@ -76,12 +63,7 @@ class NetworkFit(DPEstimator):
     def _raw_of_network(self, X, dtype, rows=lambda part: part):
         """Return raw predictions, shape (n,) or (n, n_outputs), of validated rows.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        dtype : type
-        rows : callable
-            From a block of rows to the rows that the network sees.
+        `rows` maps a block of rows to those that the network sees.
         """
         hidden = tuple(len(weights) for weights in self.coefs_[1:])
         n_outputs = len(self.intercepts_[-1])

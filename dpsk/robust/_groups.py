@@ -12,14 +12,8 @@ __all__ = ["encode_groups", "public_shares"]
 def encode_groups(groups, labels, n_samples, name):
     """Return the group labels, sorted, and the index of every row's group among them.
 
-    Parameters
-    ----------
-    groups : array-like of shape (n,)
-    labels : array-like or None
-        The public set of groups; None to take it from `groups`.
-    n_samples : int
-    name : str
-        Of the estimator, for messages.
+    `labels` is the public set of groups; None to take it from `groups`. `name` is that of the
+    estimator, for messages.
     """
     groups = discreetly("groups", np.asarray, groups)
     if groups.ndim == 2 and groups.shape[1] == 1:
@@ -37,13 +31,7 @@ def encode_groups(groups, labels, n_samples, name):
 
 
 def public_shares(group_shares, labels):
-    """Return declared shares of the groups, in their order, scaled to sum 1, or None.
-
-    Parameters
-    ----------
-    group_shares : dict or None
-    labels : ndarray of shape (n_groups,)
-    """
+    """Return declared shares of the groups, in the order of `labels`, scaled to sum 1, or None."""
     if group_shares is None:
         return None
     if not isinstance(group_shares, dict):

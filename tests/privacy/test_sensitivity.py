@@ -9,7 +9,6 @@ from dpsk._privacy.sensitivity import (
     contraction,
     effective_steps,
     gradient_descent_sensitivity,
-    iterated_sensitivity,
     minimizer_sensitivity,
 )
 
@@ -30,13 +29,6 @@ def test_linear_losses_attain_the_bound(alpha):
     bound = gradient_descent_sensitivity(lipschitz=1.0, n_samples=n, step=step, n_steps=n_steps,
                                          smoothness=0.0, strong_convexity=alpha)
     assert distance == pytest.approx(bound, rel=1e-12)
-
-
-def test_iterated_sensitivity_sums_the_series():
-    for c in (0.0, 0.3, 1 - 1e-13, 1.0, 1.01):
-        assert iterated_sensitivity(2.0, c, 7) == pytest.approx(2 * sum(c**k for k in range(7)),
-                                                                rel=1e-13)
-    assert iterated_sensitivity(2.0, 0.5, 0) == 0.0
 
 
 def test_long_step_uses_the_expanding_series():

@@ -15,19 +15,8 @@ _FINER = 30
 def grid_bits(n_samples, clip_norm, noise_std):
     """Return ``a + b``: the grid of sums is ``2^-(a+b)``, from public numbers only.
 
-    As fine as keeps sums and noise within 52 bits and the noise within 2^40 grid units.
-
-    Parameters
-    ----------
-    n_samples : int
-    clip_norm : float
-    noise_std : float
-        Standard deviation of the noise on the sum.
-
-    Returns
-    -------
-    bits : int or None
-        None where the noise would be under 2^10 units: exact sums do not apply.
+    As fine as keeps sums and noise, of deviation `noise_std`, within 52 bits and the noise within
+    2^40 grid units. None where it would be under 2^10 units: exact sums do not apply.
     """
     bits = exact_bits(n_samples * clip_norm, noise_std)
     return bits if noise_std * 2.0**bits >= 2.0**10 else None

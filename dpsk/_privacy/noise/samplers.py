@@ -1,6 +1,7 @@
 """The noise that leaves with an answer.
 
-Each function draws from the stream it is given and keeps nothing.
+Each function draws float64 noise of a `shape` from an EntropyStream or a KeyedStream, and keeps
+nothing.
 """
 
 import math
@@ -20,15 +21,6 @@ def standard_normal(stream, shape):
 
     A sign and a lower-half uniform with 53 significant bits go through the inverse
     normal distribution function, so the tails are as finely resolved as the center.
-
-    Parameters
-    ----------
-    stream : EntropyStream or KeyedStream
-    shape : tuple of int
-
-    Returns
-    -------
-    noise : ndarray of float64, shape `shape`
     """
     noise = np.empty(int(np.prod(shape)))
     # In parts that stay in the cache.
@@ -43,15 +35,6 @@ def laplace(stream, shape):
     """Draw independent Laplace variables of scale 1, density ``exp(-|z|) / 2``.
 
     A fair sign times an exponential whose both ends are resolved to 53 significant bits.
-
-    Parameters
-    ----------
-    stream : EntropyStream or KeyedStream
-    shape : tuple of int
-
-    Returns
-    -------
-    noise : ndarray of float64, shape `shape`
     """
     count = int(np.prod(shape))
     signs, _ = signed_uniforms(stream, count)
@@ -61,20 +44,10 @@ def laplace(stream, shape):
 
 
 def gamma_norm(stream, shape):
-    r"""Draw a vector with density proportional to :math:`\exp(-\|z\|_2)`.
+    r"""Draw one vector, with a density proportional to :math:`\exp(-\|z\|_2)`.
 
-    A uniform direction times a Gamma(d) length. Times `scale` and added to a vector of l2
-    sensitivity `Delta` it is ``Pure(Delta / scale)``, by the triangle inequality.
-
-    Parameters
-    ----------
-    stream : EntropyStream or KeyedStream
-    shape : tuple of int
-        The array is treated as one vector of ``d = prod(shape)`` coordinates.
-
-    Returns
-    -------
-    noise : ndarray of float64, shape `shape`
+    A uniform direction times a Gamma(d) length, ``d = prod(shape)``. Times `scale` and added to a
+    vector of l2 sensitivity `Delta` it is ``Pure(Delta / scale)``, by the triangle inequality.
     """
     direction = standard_normal(stream, shape)
     length = np.linalg.norm(direction)
@@ -88,15 +61,6 @@ def gumbel(stream, shape):
 
     ``-log u`` is a standard exponential whose two tails are resolved alike, so u has 53
     significant bits near 0 and near 1.
-
-    Parameters
-    ----------
-    stream : EntropyStream or KeyedStream
-    shape : tuple of int
-
-    Returns
-    -------
-    noise : ndarray of float64, shape `shape`
     """
     noise = exponentials(stream, int(np.prod(shape)))
     np.log(noise, out=noise)
@@ -109,16 +73,6 @@ def symmetric_normal(stream, shape):
 
     Standard deviation 1 on the diagonal and ``sqrt(1/2)`` beside it: in an orthonormal basis of
     the symmetric matrices, independent standard normals.
-
-    Parameters
-    ----------
-    stream : EntropyStream or KeyedStream
-    shape : (int, int)
-        Square.
-
-    Returns
-    -------
-    noise : ndarray of float64, shape `shape`
     """
     noise = standard_normal(stream, shape)
     upper = np.triu(noise, 1) * math.sqrt(0.5)

@@ -49,13 +49,7 @@ class EntropyStream:
 
 
 class KeyedStream:
-    """A counter-based stream (Philox) under a secret 128-bit key.
-
-    Parameters
-    ----------
-    key : bytes of length 16 or more
-        Only the first 16 bytes are used.
-    """
+    """A counter-based stream (Philox) under a secret 128-bit key, the first 16 bytes of `key`."""
 
     reproducible = True
     description = ("NoiseSeed: Philox stream keyed by HMAC-SHA256 of the seed over method, "
@@ -70,20 +64,11 @@ class KeyedStream:
 
 
 def open_stream(seed, context):
-    """Open the stream of one fit.
+    """Open the stream of one fit: operating-system entropy without a `seed`, else a keyed one.
 
-    Parameters
-    ----------
-    seed : None or NoiseSeed
-        None for operating-system entropy; a seed for a repeatable stream.
-    context : callable, returns an iterable of bytes
-        What the fit is about (method, hyper-parameters, content of the rows). Hashed into
-        the key, so that one seed in two folds or two candidates gives unrelated streams.
-        Called only where there is a seed.
-
-    Returns
-    -------
-    stream : EntropyStream or KeyedStream
+    `context` returns what the fit is about as an iterable of bytes (method, hyper-parameters,
+    content of the rows). It is hashed into the key, so that one seed in two folds or two
+    candidates gives unrelated streams, and called only where there is a seed.
     """
     if seed is None:
         return EntropyStream()
@@ -141,19 +126,11 @@ def random_permutation(stream, count):
 
 
 def poisson_batches(stream, n_samples, sampling_rate, count):
-    """Draw Poisson samples of rows.
+    """Draw `count` Poisson samples of rows.
 
-    Every row enters every batch independently with probability `sampling_rate`. The gaps
+    Every row enters every batch independently with probability `sampling_rate` in (0, 1). The gaps
     between chosen rows are geometric, so a batch costs time in its own size, not in
     `n_samples`.
-
-    Parameters
-    ----------
-    stream : EntropyStream or KeyedStream
-    n_samples : int
-    sampling_rate : float in (0, 1)
-    count : int
-        Number of batches.
 
     Yields
     ------

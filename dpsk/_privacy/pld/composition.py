@@ -58,22 +58,10 @@ _NOTHING_SHOWN = LossBound(1.0, 0.0, 0.0)
 
 
 def loss_bound(counts, epsilon, *, tail, coarsen=1.0):
-    """Bound the delta of several releases at one epsilon.
+    """Bound the delta of several releases at one epsilon >= 0, as a `LossBound`.
 
-    Parameters
-    ----------
-    counts : sequence of (Event, int)
-        Elementary releases and how often each is made.
-    epsilon : float
-        Privacy loss, >= 0.
-    tail : float
-        Largest total mass put at infinite loss.
-    coarsen : float, default=1.0
-        Multiplies the grid step; the bound stays a bound.
-
-    Returns
-    -------
-    LossBound
+    `counts` are pairs (Event, int) of elementary releases; at most a mass of `tail` is put at
+    infinite loss. `coarsen` multiplies the grid step; the bound stays a bound.
     """
     laws = [(event.loss_law(), count) for event, count in counts]
     releases = sum(count for _, count in counts)

@@ -33,17 +33,7 @@ _RULES = ((0.02, np.polynomial.legendre.leggauss(4)),
 
 @dataclass(frozen=True)
 class LossGrid:
-    """Masses on ``step * (-K, ..., K)`` and the mass of an infinite loss.
-
-    Attributes
-    ----------
-    step : float
-        Distance of two grid points.
-    masses : ndarray of shape (2 * K + 1,)
-        Mass of P at each loss.
-    infinite : float
-        Mass of P whose loss is put at infinity.
-    """
+    """Masses of P, shape (2 K + 1,), on ``step * (-K, ..., K)``, and that of an infinite loss."""
 
     step: float
     masses: np.ndarray
@@ -54,12 +44,7 @@ class LossGrid:
 class NormalMixture:
     """The pair ``(1-q) N(0, z^2) + q N(1, z^2)`` against its mirror image.
 
-    Parameters
-    ----------
-    q : float
-        Weight of the shifted component, in (0, 1]; at 1 the pair is 2/z-GDP.
-    z : float
-        Standard deviation, > 0.
+    The weight q is in (0, 1]; at 1 the pair is 2/z-GDP.
     """
 
     q: float
@@ -77,19 +62,7 @@ class NormalMixture:
         return self._density(x) * (x[1] - x[0]), loss
 
     def grid(self, step, tail):
-        """Discretize on multiples of `step`, up to the loss that `tail` is above.
-
-        Parameters
-        ----------
-        step : float
-            Distance of two grid points, > 0.
-        tail : float
-            Mass that may lie above the grid, in (0, 1).
-
-        Returns
-        -------
-        LossGrid
-        """
+        """Discretize on multiples of `step`, up to a loss that a mass of `tail` may exceed."""
         size = max(1, math.ceil(self.largest_loss(tail) / step))
         edges = self._inverse(step * np.arange(size + 1))
         upper, lower, rise, fall = self._cells(edges, step)
@@ -190,13 +163,7 @@ class NormalMixture:
 
 @dataclass(frozen=True)
 class TwoPoint:
-    """Randomized response: loss ``+-epsilon`` with odds ``exp(epsilon)``.
-
-    Parameters
-    ----------
-    epsilon : float
-        Largest loss, > 0.
-    """
+    """Randomized response: loss ``+-epsilon``, > 0, with odds ``exp(epsilon)``."""
 
     epsilon: float
 
@@ -233,13 +200,6 @@ class RayleighBound:
 
     The law of a bound on the loss under P, in either direction. Together with a Q of density
     ``exp(-loss)``, the rest of whose mass is where P has none, it is a pair that dominates.
-
-    Parameters
-    ----------
-    offset : float
-        >= 0.
-    slope : float
-        > 0.
     """
 
     offset: float

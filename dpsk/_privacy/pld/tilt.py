@@ -20,12 +20,8 @@ _FINEST_CAP = 2e-5
 class Sketch:
     """Moments of the total loss under an exponential tilt, from quadrature nodes.
 
-    Parameters
-    ----------
-    laws : sequence of (law, int)
-        Each kind of release and how often it is made.
-    tail : float
-        Mass that the nodes may leave out.
+    `laws` are pairs of a kind of release and how often it is made; the nodes may leave out a mass
+    of `tail`.
     """
 
     def __init__(self, laws, tail):

@@ -9,7 +9,6 @@ from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import FINITE_CLIP, IN_A_SET, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._privacy.batches import FullBatch
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver
@@ -94,7 +93,7 @@ class AcceleratedMirrorDescent(Solver):
 
 def _balanced_steps(problem, geometry, smoothness, clip_norm):
     """Return the T at which the bias ``8 beta B / T^2`` balances the noise."""
-    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    signal = problem.n_samples * problem.mu
     spread = clip_norm * geometry.width
     gain = geometry.step_gain * smoothness * np.sqrt(geometry.divergence)
     wanted = np.sqrt(gain * signal / spread)

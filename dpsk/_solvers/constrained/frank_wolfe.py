@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import FINITE_CLIP, IN_AN_L1_BALL
 from dpsk._oracle import SelectionOracle
-from dpsk._privacy.closed_forms import bounded_range_epsilon, gaussian_mu
+from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import Selections
 from dpsk._solvers.base import Result, Solver
 
@@ -81,8 +81,7 @@ def _pure_is_cheaper(problem, steps):
     """Whether few choices at a share of epsilon each allow less noise than Gaussian ones."""
     if problem.delta == 0:
         return True
-    mu = gaussian_mu(problem.epsilon, problem.delta)
-    return problem.epsilon / steps >= bounded_range_epsilon(mu / math.sqrt(steps))
+    return problem.epsilon / steps >= bounded_range_epsilon(problem.mu / math.sqrt(steps))
 
 
 def _balanced_steps(problem, clip_norm):
@@ -94,7 +93,7 @@ def _balanced_steps(problem, clip_norm):
     spread = clip_norm * np.log(2.0 * problem.model.dimension) / problem.n_samples
     ratio = curvature * problem.penalty.radius / spread
     if problem.delta > 0:
-        wanted = (0.7 * ratio * gaussian_mu(problem.epsilon, problem.delta)) ** (2.0 / 3.0)
+        wanted = (0.7 * ratio * problem.mu) ** (2.0 / 3.0)
     else:
         wanted = np.sqrt(ratio * problem.epsilon)
     return int(np.clip(round(float(wanted)), _FEWEST_STEPS, _MOST_STEPS))

@@ -1,6 +1,5 @@
 """The loop that full-batch and stochastic gradient descent share."""
 
-
 import numpy as np
 
 from dpsk._solvers.base import Result
@@ -10,23 +9,9 @@ __all__ = ["descend"]
 
 
 def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
-    """Take noisy proximal gradient steps.
+    """Take noisy proximal gradient steps from a public start; return a Result.
 
-    Parameters
-    ----------
-    oracle : GradientOracle
-    penalty : Penalty
-    theta : ndarray
-        Public start.
-    step : float
-    n_steps : int
-    iterate : one of ITERATES
-    momentum : callable
-        The momentum after step ``t = 0, 1, ...``; 0.0 for none.
-
-    Returns
-    -------
-    result : Result
+    `momentum` returns that after step ``t = 0, 1, ...``; 0.0 for none.
     """
     first = first_kept(n_steps, iterate)
     point, kept = theta, np.zeros_like(theta)

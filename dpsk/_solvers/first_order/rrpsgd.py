@@ -16,7 +16,6 @@ from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_integer
 from dpsk._privacy.batches import batch_plan
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
@@ -113,7 +112,7 @@ class RandomRoundDescent(Solver):
 def _theorem_step(problem, clip_norm, batch_size, max_iter):
     """Return the constant step of Theorem 5 with a public bound in place of its D_F."""
     longest = default_step(problem, clip_norm)
-    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    signal = problem.n_samples * problem.mu
     sampling = 1.0 / batch_size - 1.0 / problem.n_samples
     variance = clip_norm**2 * (sampling + 4.0 * max_iter * problem.model.dimension / signal**2)
     # The step that meets no noise stands for the inverse smoothness.

@@ -20,8 +20,6 @@ import math
 
 import numpy as np
 
-from dpsk._privacy.closed_forms import gaussian_mu
-
 __all__ = ["ITERATE", "check_schedule", "scheduled_steps"]
 
 #: Which iterate each theorem is about.
@@ -50,17 +48,10 @@ def check_schedule(schedule, problem, pl_constant):
 
 
 def scheduled_steps(schedule, problem, clip_norm, step, pl_constant):
-    """Return T, from public facts.
-
-    Parameters
-    ----------
-    schedule : key of ITERATE
-    problem : Problem
-    clip_norm, step, pl_constant : float
-    """
+    """Return T by the theorem of a schedule, a key of ITERATE, from public facts."""
     smoothness, risk = 1.0 / step, problem.risk_at_zero
     # What the budget allows over what the noise of one gradient costs.
-    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta) / (
+    signal = problem.n_samples * problem.mu / (
         clip_norm * math.sqrt(problem.model.dimension))
     if schedule == "convex":
         steps = 5.0 / problem.model.radius * smoothness * signal / math.sqrt(8.0)

@@ -37,7 +37,6 @@ class MiniBatchStableGradientDescent(StableGradientDescent):
 
     batch_size: int | None = None
 
-
     def configured(self, problem):
         n_samples = problem.n_samples
         if self.batch_size is not None and self.batch_size < 2:

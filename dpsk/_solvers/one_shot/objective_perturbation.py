@@ -100,5 +100,3 @@ class ObjectivePerturbation(Solver):
         return [Enforced("ridge", self.ridge, "derived",
                          "curvature of the l2 term that was minimized, intercept included: "
                          "alpha, or more where noise and guarantee ask for it")]
-
-

@@ -9,7 +9,6 @@ from dpsk._objective.penalties import ConstraintSet
 from dpsk._objective.requirements import BOUNDED_CURVATURE, BOUNDED_SLOPE, CONVEX_LOSS
 from dpsk._oracle import OutputOracle, steps_to_certify
 from dpsk._parameters import check_real
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import OneRelease
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
@@ -131,7 +130,7 @@ def _balanced_steps(problem, clip_norm):
     """
     radius, dimension = problem.model.radius, problem.model.dimension
     if problem.delta > 0:
-        spread = np.sqrt(dimension) / gaussian_mu(problem.epsilon, problem.delta)
+        spread = np.sqrt(dimension) / problem.mu
     else:
         spread = dimension / problem.epsilon
     scale = problem.smoothness * problem.n_samples * (5.0 / radius) / (2.8 * clip_norm * spread)

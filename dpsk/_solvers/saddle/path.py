@@ -10,13 +10,9 @@ __all__ = ["TailMean", "check_saddle", "dual_bound"]
 
 
 class TailMean:
-    """Mean of the late ones of `n_steps` points.
+    """Mean of the late ones of `n_steps` points, by one of ITERATES.
 
-    Parameters
-    ----------
-    n_steps : int
-    iterate : one of ITERATES
-        "random" is the last, of as many steps as were drawn.
+    "random" is the last, of as many steps as were drawn.
     """
 
     def __init__(self, n_steps, iterate):

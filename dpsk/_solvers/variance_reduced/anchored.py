@@ -12,7 +12,6 @@ from dpsk._objective.requirements import BOUNDED_CURVATURE, FINITE_CLIP, POSITIV
 from dpsk._oracle import DifferenceOracle
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.batches import batch_plan
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import AnchoredSums
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Solver
@@ -99,6 +98,6 @@ def balanced_steps(problem, clip_norm):
 
     ``B^2 beta / (2 T)`` for coefficients of norm B against the noise of T full-batch gradients.
     """
-    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    signal = problem.n_samples * problem.mu
     pull = _REACH / problem.model.radius * problem.smoothness / clip_norm
     return pull * signal / (2.8 * math.sqrt(problem.model.dimension))
