@@ -24,7 +24,7 @@ from tests.registry import (
     takes_several_classes,
 )
 
-__all__ = ["N", "Table", "Tape", "every_case", "fixed_streams", "make", "table", "taped"]
+__all__ = ["CASES", "Table", "Tape", "every_case", "fixed_streams", "make", "table", "taped"]
 
 # Enough rows for a hold-out of several batches, few enough for thousands of fits.
 N, D = 42, 4
@@ -71,7 +71,7 @@ every_case = pytest.mark.parametrize("cls, solver, variant", CASES)
 
 def make(cls, solver, variant="plain", **params):
     """Return the estimator of a case."""
-    given = {"epsilon": 4.0, "delta": 1e-4, "max_iter": 6, "batch_size": 14, "random_state": 0,
+    given = {"epsilon": 4.0, "delta": 1e-4, "max_iter": 6, "batch_size": 21, "random_state": 0,
              **SETTINGS.get(variant, {}), **params}
     return build(cls, solver, **given)
 
