@@ -1,0 +1,240 @@
+"""Fits of every kind, tables of the same public facts, and what passes through their releases."""
+
+import inspect
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from unittest import mock
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import is_classifier
+
+from dpsk import _fit
+from dpsk._oracle.release import Part, Releases
+from dpsk._privacy.noise.streams import KeyedStream
+from tests.estimators.pairs import build
+from tests.registry import (
+    ALL_SOLVERS,
+    ESTIMATORS,
+    documented_solvers,
+    is_linear,
+    pair_marks,
+    takes_groups,
+    takes_several_classes,
+)
+
+__all__ = ["CASES", "Table", "Tape", "every_case", "fixed_streams", "make", "table", "taped"]
+
+# Enough rows for a hold-out of several batches, few enough for thousands of fits.
+N, D = 42, 4
+#: Settings beside the plain fit, by name. Those of `_variants` apply to some fits only.
+SETTINGS = {
+    "whitened": {"precondition": True},
+    "free": {"fit_intercept": False, "data_norm": 3.0},
+    "rescaled": {"temperature": True, "clip_norm": 0.2},
+    "layers": {"hidden_layer_sizes": (3,), "precondition": True},
+    "inner": {"data_norm_inf": 0.4},
+    "public": {"solver_options": {"holdout": "public"}},
+    "pure": {"delta": 0.0},
+}
+
+
+def _variants(cls, solver):
+    """Yield the names of the ways in which a pair is fitted."""
+    family, names = ALL_SOLVERS[solver], inspect.signature(cls).parameters
+    yield from ("plain", "single", "weights")
+    if is_linear(cls):
+        yield from ("sparse", "free", "inner")
+        if family.whitens:
+            yield "whitened"
+    if "hidden_layer_sizes" in names and family.oracle.takes_networks:
+        yield "layers"
+    if is_classifier(cls()) and takes_several_classes(cls, solver):
+        yield "several"
+    if "temperature" in names and family.takes_temperature:
+        yield "rescaled"
+    if takes_groups(cls):
+        yield "groups"
+    if "holdout" in family.options():
+        yield "public"
+    if solver in ("stgd", "output_perturbation", "objective_perturbation", "frank_wolfe"):
+        yield "pure"
+
+
+CASES = [pytest.param(cls, solver, variant, id=f"{name}-{solver}-{variant}",
+                      marks=pair_marks(cls, solver))
+         for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))
+         for variant in _variants(cls, solver)]
+every_case = pytest.mark.parametrize("cls, solver, variant", CASES)
+
+
+def make(cls, solver, variant="plain", **params):
+    """Return the estimator of a case."""
+    given = {"epsilon": 4.0, "delta": 1e-4, "max_iter": 6, "batch_size": 21, "random_state": 0,
+             **SETTINGS.get(variant, {}), **params}
+    return build(cls, solver, **given)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The arguments of a fit."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    groups: np.ndarray | None
+    public: tuple | None
+    variant: str
+
+    def fit(self, model):
+        """Fit a model to the table, and return it."""
+        X = self.X.astype(np.float32) if self.variant == "single" else self.X
+        X = sparse.csr_matrix(X) if self.variant == "sparse" else X
+        more = {"sample_weight": self.weights, "groups": self.groups}
+        more = {key: value for key, value in more.items() if value is not None}
+        if self.public is not None:
+            more["public_X"], more["public_y"] = self.public
+        return model.fit(X, self.y, **more)
+
+    def with_row(self, i, other, j):
+        """Return the table with row j of another in the place of row i."""
+        parts = {}
+        for name in ("X", "y", "weights", "groups"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not None:
+                mine = mine.copy()
+                mine[i] = theirs[j]
+            parts[name] = mine
+        return Table(**parts, public=self.public, variant=self.variant)
+
+
+#: What the rows of tables are like: each crosses some threshold that the ordinary ones do not.
+KINDS = ("other", "inside", "long", "zeros", "constant", "huge", "tiny")
+
+
+def table(cls, variant, kind="ordinary", seed=0):
+    """Return a table; all kinds of one case have the same public facts."""
+    rng = np.random.default_rng([seed, (*KINDS, "ordinary").index(kind)])
+    X = rng.normal(size=(N, D)) * rng.choice([0.1, 1.0], size=(N, 1))
+    if variant == "sparse":
+        X[rng.random(X.shape) < 0.4] = 0.0
+    if kind in ("inside", "long", "huge", "tiny"):
+        X *= {"inside": 1e-2, "long": 1e4, "huge": 1e30, "tiny": 1e-35}[kind]
+    elif kind == "zeros":
+        X[1:] = 0.0
+    elif kind == "constant":
+        X[:] = [0.6, -0.2, 0.0, 0.3]
+    weights = None
+    if variant == "weights":
+        weights = rng.uniform(0.0, 2.0, size=N)
+        if kind in ("inside", "zeros", "huge"):
+            weights[1:] = 0.0
+    groups = None
+    if takes_groups(cls):
+        share = 0.8 if kind in ("ordinary", "zeros") else 0.2
+        groups = np.where(np.arange(N) < share * N, "north", "south")
+        groups[-1:] = "west"
+    public = None
+    if variant == "public":
+        fixed = np.random.default_rng(9)
+        public = fixed.normal(size=(12, D)), _targets(cls, variant, "ordinary", fixed, 12)
+    return Table(X, _targets(cls, variant, kind, rng, N), weights, groups, public, variant)
+
+
+def _targets(cls, variant, kind, rng, count):
+    model = cls()
+    if is_classifier(model):
+        # Nearly all rows of one class, of one side in half of the kinds.
+        y = np.full(count, "yes" if kind in ("inside", "long", "constant") else "no", dtype="<U5")
+        y[:3] = ["yes", "no", "maybe" if variant == "several" else "no"]
+        return y
+    low, high = model.target_bounds
+    if kind == "inside":
+        return rng.uniform(0.0, 1e-3 * high, size=count)
+    if kind in ("zeros", "constant"):
+        return np.full(count, high)
+    return rng.uniform(low, high, size=count)
+
+
+@dataclass
+class Tape:
+    """What passed through the releases of one fit, one entry an answer.
+
+    Attributes
+    ----------
+    answers : list of ndarray, tuple or int
+    events : list of tuple of Event
+    parts : list of tuple of Part
+    public : list
+        Scales, units and divisors: what must not follow rows.
+    totals : list of tuple of ndarray
+        Exact; empty for what draws its own noise.
+    contexts : list of Context
+        What the oracle was opened with.
+    """
+
+    answers: list = field(default_factory=list)
+    events: list = field(default_factory=list)
+    parts: list = field(default_factory=list)
+    public: list = field(default_factory=list)
+    totals: list = field(default_factory=list)
+    contexts: list = field(default_factory=list)
+
+
+@contextmanager
+def taped(answers=None):
+    """Watch releases, and hand `answers` of another fit back in the place of theirs."""
+    tape, call, hidden, noised = Tape(), Releases.__call__, Releases.hidden, Part.noised
+    given, opened = iter(answers or ()), _fit.Context
+
+    def kept(answer):
+        tape.answers.append(_copied(answer if answers is None else next(given)))
+        return _copied(tape.answers[-1])
+
+    def watched_call(releases, event, read, *parts, divisor=1.0, **kwargs):
+        tape.events.append(event if isinstance(event, tuple) else (event,))
+        tape.parts.append(parts)
+        tape.totals.append([])
+        tape.public.append((divisor, sorted(kwargs.keys() - {"batches", "ledger"})))
+        return kept(call(releases, event, read, *parts, divisor=divisor, **kwargs))
+
+    def watched_hidden(releases, event, run, unit):
+        tape.events.append((event,))
+        tape.parts.append(())
+        tape.totals.append([])
+        tape.public.append(unit)
+        return kept(hidden(releases, event, run, unit))
+
+    def watched_noised(part, total, noise, divisor):
+        assert noise.shape == total.shape
+        tape.totals[-1].append(total.copy())
+        answer = noised(part, total, noise, divisor)
+        tape.public.append((part.multiplier, part.bound, part.unit, part.terms, part.size,
+                            part.scales, divisor, total.shape))
+        return answer
+
+    def watched_open(*args):
+        tape.contexts.append(opened(*args))
+        return tape.contexts[-1]
+
+    with (mock.patch.object(Releases, "__call__", watched_call),
+          mock.patch.object(Releases, "hidden", watched_hidden),
+          mock.patch.object(Part, "noised", watched_noised),
+          mock.patch.object(_fit, "Context", watched_open)):
+        yield tape
+    assert answers is None or next(given, None) is None, "fewer answers were asked for"
+
+
+def _copied(answer):
+    if isinstance(answer, tuple):
+        return tuple(map(np.copy, answer))
+    return answer.copy() if isinstance(answer, np.ndarray) else answer
+
+
+@contextmanager
+def fixed_streams():
+    """Let fits draw the same, whatever the rows."""
+    streams = iter([KeyedStream(b"public draws 0123"), KeyedStream(b"noise 0123456789")])
+    with mock.patch.object(_fit, "open_stream", lambda *_: next(streams)):
+        yield

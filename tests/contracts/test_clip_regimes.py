@@ -1,0 +1,127 @@
+"""Differences of gradients: in every regime of their bound one row moves what is paid for.
+
+A bound follows the distance of two points, up to where the clips of both gradients take over.
+Rows and points are searched for the largest move of a sum by a row that is replaced; the worst
+come near twice the bound, so that a bound that is too large would show as well.
+"""
+
+import numpy as np
+import pytest
+
+from dpsk._data.source import Rows
+from dpsk._models import MLP, LinearModel
+from dpsk._objective.losses import Logistic
+from dpsk._objective.saddle import AUCSquare, GroupRisk
+from dpsk._oracle import DifferenceOracle, Releases
+from dpsk._oracle.differences import DifferenceSums
+from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
+from dpsk._oracle.saddle_sums import SaddleSums
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import AnchoredSums, NoisyKind, NoisyKinds
+from tests.contracts.tapes import taped
+from tests.registry import every_loss, make_loss, make_model
+
+CLIP = 0.3
+#: Distances of the points, as what they let a gradient change by over the clip norm.
+REGIMES = {"beside": 1e-5, "near": 0.3, "between": 1.5, "beyond": 40.0}
+every_regime = pytest.mark.parametrize("regime", REGIMES)
+
+
+def _targets(name, classes):
+    if classes:
+        return [0, 1, 2]
+    signs = "hinge" in name or name == "sigmoid"
+    return [-1.0, 1.0] if signs else [0.0, 1.0] if name in ("logistic", "capped_poisson") else [
+        -1.0, 0.0, 1.0]
+
+
+def _worst(moves):
+    """Return the largest distance between what two rows add."""
+    moves = np.array(moves).reshape(len(moves), -1)
+    return max(float(np.linalg.norm(moves - one, axis=1).max()) for one in moves)
+
+
+def _released(ask):
+    """Return the exact total of what is asked for last, and its part."""
+    with taped() as tape:
+        ask()
+    return tape.totals[-1][0], tape.parts[-1][0]
+
+
+def _with_row(loss, model, x, y, anchor, theta):
+    declared = AnchoredSums(FullBatch(), 1, 1, 1.0)
+    sums = DifferenceSums(model, loss, Rows(x[None], np.array([y])), CLIP)
+    oracle = DifferenceOracle(sums, declared, 2.0,
+                              Releases(EntropyStream(), Ledger(declared(2.0))))
+    oracle.gradient(anchor)
+    return _released(lambda: oracle.difference(theta, anchor))
+
+
+@every_regime
+@every_loss
+def test_a_replaced_row_moves_a_difference_by_at_most_twice_its_bound(name, regime):
+    loss, model = make_loss(name), make_model(name, fit_intercept=False)
+    rng, closest = np.random.default_rng(0), 0.0
+    outputs = model.n_outputs or 1
+    change = REGIMES[regime] * CLIP / loss.smoothness
+    for place in (-8.0, -2.0, -1.0, -0.5, 0.0, 0.5, 2.0):
+        away = rng.normal(size=(model.n_features, 1))
+        away /= np.linalg.norm(away)
+        code = np.ones((1, outputs))
+        if outputs > 1:
+            # Between two classes a vector of scores has its greatest slope.
+            code = np.array([[1.0, -1.0, -30.0]])
+        move = away @ np.where(code < -1, 0.0, code)
+        shape = model.shape
+        anchor = (place * change * move + away @ np.where(code < -1, code, 0.0)).reshape(shape)
+        theta = anchor + (change * move / np.linalg.norm(move)).reshape(shape)
+        moves = []
+        for scale in (1.0, -1.0, 0.3, 1e300, -1e-300):
+            for y in _targets(name, loss.vector_output):
+                total, part = _with_row(loss, model, scale * away[:, 0], y, anchor, theta)
+                moves.append(total)
+        assert _worst(moves) <= 2.0 * part.bound * (1.0 + 1e-9)
+        closest = max(closest, _worst(moves) / (2.0 * part.bound))
+    assert part.bound <= loss.gradient_diameter * CLIP
+    # Of bounded curvature each, some attain it in a point only, some along a way.
+    assert closest > {"beside": 0.9, "near": 0.5, "between": 0.4, "beyond": 0.9}[regime], closest
+
+
+SADDLES = {"auc": AUCSquare(0.4), "groups": GroupRisk(Logistic(), (0.6, 0.4), 0.1, 3.0)}
+MODELS = {"linear": LinearModel(3, None, True, 1.0), "network": MLP(3, (4,), None, "tanh"),
+          "relu": MLP(3, (4,), None, "relu")}
+
+
+@every_regime
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", SADDLES)
+def test_a_replaced_row_moves_a_saddle_difference_by_at_most_twice_its_bound(name, kind, regime):
+    loss, model = SADDLES[name], MODELS[kind]
+    rng, closest = np.random.default_rng(1), 0.0
+    declared = NoisyKinds(tuple(NoisyKind(FullBatch(), 1) for _ in range(3)))
+    for size in (0.3, 3.0, 30.0):
+        old, new = (
+            (size * rng.normal(size=model.dimension + loss.n_extra),
+             loss.dual_set.project(rng.normal(size=loss.dual_set.size))) for _ in range(2))
+        distances = [np.linalg.norm(a - b) for a, b in zip(new, old, strict=True)]
+        # Slopes that put the distance into the regime, whatever the points are.
+        slope = REGIMES[regime] * CLIP / (2.0 * distances[0])
+        slopes = slope, slope * distances[0] / max(distances[1], 1e-3)
+        moves = []
+        for x in (*rng.normal(size=(12, 3)), *(1e6 * rng.normal(size=(3, 3))), np.zeros(3)):
+            for y in (0.0, 1.0):
+                target = np.array([y]) if name == "auc" else np.array([[y, rng.integers(2)]])
+                rows = Rows(x[None] if kind == "linear" else x[None].astype(np.float32), target)
+                sums = SaddleSums(model, loss, rows, CLIP, CLIP)
+                oracle = SaddleDifferenceOracle(
+                    sums, declared, slopes, 2.0,
+                    Releases(EntropyStream(), Ledger(declared(2.0))))
+                total, part = _released(lambda oracle=oracle, new=new, old=old:
+                                        oracle.difference(new, old))
+                moves.append(total)
+        assert _worst(moves) <= 2.0 * part.bound * (1.0 + 1e-9)
+        assert part.bound <= 2.0 * CLIP
+        closest = max(closest, _worst(moves) / (2.0 * part.bound))
+    assert closest > (0.9 if regime in ("beside", "near") else 0.4), closest
