@@ -109,7 +109,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                       tuple(stage.event(problem) for stage in last))
     noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
     event = plan(noise_multiplier)
-    if accountant.delta(event, problem.epsilon) > problem.delta:
+    if not accountant.delta(event, problem.epsilon) <= problem.delta:
         # No cache and no search is trusted with this.
         raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
     # The key holds the event: the same noise under two multipliers would give away the sums.

@@ -49,6 +49,9 @@ class Part:
         Number of rows in a sum that is not exact; 0 where rounding is in the bound.
     size : int
         Number of coordinates of the array; asked for where it is not exact.
+    rounded : bool
+        False where only a choice leaves, which shows no low bits and whose law is that of
+        continuous noise.
     """
 
     multiplier: float
@@ -57,11 +60,7 @@ class Part:
     unit: float | None = None
     terms: int = 0
     size: int = 0
-
-    def draw(self, stream, shape):
-        """Return fresh noise of scale 1."""
-        law = self.law if callable(self.law) else getattr(samplers, self.law)
-        return law(stream, shape)
+    rounded: bool = True
 
     @cached_property
     def scales(self):
@@ -71,18 +70,33 @@ class Part:
         bound = self.bound * rounding_margin(self.terms)
         unit = float_unit(self.multiplier * bound)
         # Rounding moves each of two neighboring arrays by half a unit a coordinate.
-        return unit, self.multiplier * (bound + unit * math.sqrt(self.size)) / unit
+        moved = self.size if self.law == "laplace" else math.sqrt(self.size)
+        return unit, self.multiplier * (bound + unit * moved) / unit
+
+    def noise(self, stream, shape):
+        """Return fresh noise in units, in whole ones where all of the answer leaves."""
+        law = self.law if callable(self.law) else getattr(samplers, self.law)
+        noise = law(stream, shape)
+        noise *= self.scales[1]
+        return np.rint(noise, out=noise) if self.rounded else noise
 
     def noised(self, total, noise, divisor):
-        """Return ``(total + noise) / divisor`` with both in whole units, in place of `total`."""
-        unit, scale = self.scales
+        """Return the noisy total over the divisor, in place of `total`.
+
+        Parameters
+        ----------
+        total : ndarray of float64
+        noise : ndarray of float64
+            In units.
+        divisor : float
+        """
+        unit = self.scales[0]
+        if self.unit is None and total.size != self.size:
+            raise ValueError("size: the part is declared for another number of coordinates.")
         total *= 1.0 / unit
-        if self.unit is None:
-            if total.size != self.size:
-                raise ValueError("size: the part is declared for another number of coordinates.")
+        if self.rounded:
             np.rint(total, out=total)
-        noise *= scale
-        total += np.rint(noise, out=noise)
+        total += noise
         # The unit is a power of two: this rounds once.
         total /= divisor / unit
         return total
@@ -152,14 +166,14 @@ class Releases:
         inside = Inside(self._stream, None if batches is None else next(batches))
         if aside:
             with ThreadPoolExecutor(1) as thread:
-                noise = thread.submit(parts[0].draw, self._stream, None)
+                noise = thread.submit(parts[0].noise, self._stream, None)
                 return parts[0].noised(read(inside), noise.result(), divisor)
         totals = read(inside)
         if isinstance(totals, tuple):
-            return tuple(part.noised(total, part.draw(self._stream, total.shape), divisor)
+            return tuple(part.noised(total, part.noise(self._stream, total.shape), divisor)
                          for part, total in zip(parts, totals, strict=True))
         (part,) = parts
-        noisy = part.noised(totals, part.draw(self._stream, totals.shape), divisor)
+        noisy = part.noised(totals, part.noise(self._stream, totals.shape), divisor)
         return noisy if only is None else only(noisy)
 
     def hidden(self, event, run, unit):

@@ -44,7 +44,7 @@ class SelectionOracle(SumsOracle):
         self._sums, self._releases = sums, releases
         self._event = declared.release(noise_multiplier)
         self._part = Part(noise_multiplier, sums.clip_norm, "gumbel", terms=sums.n_samples,
-                          size=2 * sums.model.dimension)
+                          size=2 * sums.model.dimension, rounded=False)
 
     def descent_vertex(self, theta):
         """Return the vertex along which the loss falls fastest at the public `theta`, under noise.
