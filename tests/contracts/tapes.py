@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from dpsk import _fit
-from dpsk._oracle.release import Part, Releases
+from dpsk._oracle.release import Inside, Part, Releases
 from dpsk._privacy.noise.streams import KeyedStream
 from tests.estimators.pairs import build
 from tests.registry import (
@@ -170,6 +170,8 @@ class Tape:
         Scales, units and divisors: what must not follow rows.
     totals : list of tuple of ndarray
         Exact; empty for what draws its own noise.
+    noise : list of ndarray
+        All that was drawn to be added, of scale 1.
     contexts : list of Context
         What the oracle was opened with.
     """
@@ -179,6 +181,7 @@ class Tape:
     parts: list = field(default_factory=list)
     public: list = field(default_factory=list)
     totals: list = field(default_factory=list)
+    noise: list = field(default_factory=list)
     contexts: list = field(default_factory=list)
 
 
@@ -209,10 +212,18 @@ def taped(answers=None):
     def watched_noised(part, total, noise, divisor):
         assert noise.shape == total.shape
         tape.totals[-1].append(total.copy())
+        upper = np.triu_indices(len(noise)) if part.law == "symmetric_normal" else ...
+        tape.noise.append(noise[upper].ravel().copy())
         answer = noised(part, total, noise, divisor)
         tape.public.append((part.multiplier, part.bound, part.unit, part.terms, part.size,
                             part.scales, divisor, total.shape))
         return answer
+
+    def watched_draw(law):
+        def draw(inside, shape):
+            tape.noise.append(law(inside, shape))
+            return tape.noise[-1].copy()
+        return draw
 
     def watched_open(*args):
         tape.contexts.append(opened(*args))
@@ -221,6 +232,8 @@ def taped(answers=None):
     with (mock.patch.object(Releases, "__call__", watched_call),
           mock.patch.object(Releases, "hidden", watched_hidden),
           mock.patch.object(Part, "noised", watched_noised),
+          mock.patch.object(Inside, "normal", watched_draw(Inside.normal)),
+          mock.patch.object(Inside, "gamma_norm", watched_draw(Inside.gamma_norm)),
           mock.patch.object(_fit, "Context", watched_open)):
         yield tape
     assert answers is None or next(given, None) is None, "fewer answers were asked for"
