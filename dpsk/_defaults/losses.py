@@ -22,9 +22,6 @@ class LossDefaults:
         outliers.
     plain_gain, whitened_gain : float
         How much longer than the inverse smoothness a step on clipped rows is.
-    preserves_norm : bool
-        Whether whitened rows keep their length up to 1, as a regression wants, or are brought to
-        norm 1, as suits a score whose sign or order matters.
     most_steps : int
         The most steps on whitened rows.
     network_step : float
@@ -34,7 +31,6 @@ class LossDefaults:
     clip_share: float = 0.3
     plain_gain: float = 2.0
     whitened_gain: float = 1.0
-    preserves_norm: bool = False
     most_steps: int = 40
     network_step: float = 1.0
 
@@ -68,15 +64,13 @@ class SaddleDefaults:
 _LOGISTIC = LossDefaults(plain_gain=8.0, most_steps=52, network_step=8.0)
 #: By the name of the loss.
 MEASURED = {
-    "CappedPoisson": LossDefaults(preserves_norm=True),
     # The threshold is a clip already.
-    "Huber": LossDefaults(clip_share=1.0, whitened_gain=2.5, preserves_norm=True, most_steps=36),
+    "Huber": LossDefaults(clip_share=1.0, whitened_gain=2.5, most_steps=36),
     "Logistic": _LOGISTIC,
     "Multinomial": _LOGISTIC,
     "RankingLogistic": _LOGISTIC,
     # As of the logistic loss, the curvature is far below its supremum on most rows.
     "Sigmoid": LossDefaults(plain_gain=8.0),
-    "Squared": LossDefaults(preserves_norm=True),
 }
 #: Of saddle losses, whose clip is what bounds a row.
 _SADDLE = LossDefaults(clip_share=1.0)

@@ -61,7 +61,7 @@ class ThresholdOracle(Oracle):
         parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
         if declared.public_holdout:
             public = PublicSums(RowSums(problem.model, problem.loss, rows.holdout, context.clip,
-                                        order), size)
+                                        order), size, parts[0].resolution)
             batches = [(part, public) for part in parts]
         else:
             batches = list(zip(parts[::2], parts[1::2], strict=True))
@@ -108,11 +108,12 @@ class ThresholdOracle(Oracle):
 
 
 class PublicSums:
-    """Sums over public rows, as if there were `size` of them."""
+    """Sums over public rows, as if there were `size` of them, on the grid of the others."""
 
-    def __init__(self, sums, size):
-        self._sums, self._factor = sums, size / sums.n_samples
+    def __init__(self, sums, size, resolution):
+        self._sums, self._factor, self._unit = sums, size / sums.n_samples, resolution
 
     def gradient(self, theta):
         """Return the sum of clipped gradients at `theta` over the public rows, rescaled."""
-        return self._factor * self._sums.gradient(theta)
+        total = self._factor * self._sums.gradient(theta)
+        return total if self._unit is None else np.rint(total / self._unit) * self._unit

@@ -31,7 +31,6 @@ __all__ = ["ObjectiveOracle", "determinant_loss"]
 _MOST_COORDINATES = 500
 _MOST_FACTORISATIONS = 40
 _MOST_CHEAP_STEPS = 400
-_UNIT = 2.0**-53
 
 
 def determinant_loss(smoothness, ridge, n_samples):
@@ -91,20 +90,16 @@ class ObjectiveOracle(SumsOracle):
     def _rounding_bound(self):
         """Bound the rounding in a gradient of ``J / n`` near its minimizer, from public facts.
 
-        The sum of n terms is off by ``n u C``. A raw prediction is off by ``d u R ||theta||``, and
-        the derivative at it by its own rounding besides, which moves a gradient by beta / R times
-        as much. No minimizer is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
+        No minimizer is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
         loss at 0: there the objective is no less, and losses are not negative.
         """
         sums, ridge = self._sums, self._declared.ridge
-        dimension, radius = sums.model.dimension, sums.model.radius
+        dimension = sums.model.dimension
         # b is longer with a probability below 1e-20.
         length = 4.0 * dimension + 100.0 if self._declared.pure else math.sqrt(dimension) + 12.0
         pull = length * self._noise_multiplier * sums.clip_norm / sums.n_samples
         reach = 2.0 * pull / ridge + math.sqrt(2.0 * sums.risk_at_zero / ridge)
-        predictions = (dimension + 8.0) * sums.smoothness * (reach + 1.0 / radius)
-        terms = (sums.n_samples + 8.0) * sums.clip_norm + 4.0 * (ridge * reach + pull)
-        return _UNIT * (predictions + terms)
+        return sums.rounding_error(reach, 4.0 * (ridge * reach + pull))
 
     def _pull(self, inside, theta):
         """Draw ``b / n``."""

@@ -77,9 +77,12 @@ class OutputOracle(SumsOracle):
             raise ValueError(f"tolerance={tolerance!r}: the minimizer is reached only with an l2 "
                              f"penalty and enough steps, which {n_steps} may not be; raise "
                              "tolerance in solver_options, or use solver='gd'.")
+        # Accelerated steps pass on the rounding of a gradient about sqrt(kappa) times.
+        rounding = sums.rounding_error(sums.clip_norm / alpha, 4.0 * sums.clip_norm)
+        missed = tolerance + 2.0 * math.sqrt(1.0 + sums.smoothness / alpha) * rounding
         sensitivity = minimizer_sensitivity(
             lipschitz=sums.clip_norm, n_samples=sums.n_samples, strong_convexity=alpha,
-            tolerance=tolerance) * self._sums.rounding
+            tolerance=missed) * sums.rounding
         return self._released(lambda inside: self._accelerated(theta, penalty, n_steps),
                               sensitivity)
 

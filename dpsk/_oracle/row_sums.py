@@ -14,6 +14,7 @@ __all__ = ["RowSums"]
 # its predictions to its gradient.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
+_UNIT = 2.0**-53
 
 
 class RowSums:
@@ -81,6 +82,17 @@ class RowSums:
     def rounding(self):
         """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
         return rounding_margin(self.n_samples)
+
+    def rounding_error(self, reach, more):
+        """Bound the rounding in a mean gradient at points of norm `reach`, from public facts.
+
+        The sum of n terms is off by ``n u C``. A raw prediction is off by ``d u R reach``, and
+        the derivative at it by its own rounding besides, which moves a gradient by beta / R times
+        as much. `more` is the size of what is added to the mean.
+        """
+        predictions = (self.model.dimension + 8.0) * self.smoothness * (
+            reach + 1.0 / self.model.radius)
+        return _UNIT * (predictions + (self.n_samples + 8.0) * self.clip_norm + more)
 
     def require_monotone(self):
         """Raise a ValueError where an argument by nonexpansive steps would be void."""

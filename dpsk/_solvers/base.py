@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._objective.requirements import IN_A_SET
+from dpsk._objective.requirements import IN_A_SET, L2_PENALTY
 from dpsk._problem import full_clip_norm
 
 __all__ = ["NAMED_OPTIONS", "Result", "Solver", "bounded_step", "check_monotone"]
@@ -70,7 +70,8 @@ class Solver(ABC):
         if oracle is not None:
             cls.minimax = oracle.minimax
             cls.takes_networks = oracle.takes_networks and IN_A_SET not in cls.requires
-            cls.penalizes_intercept = oracle.penalizes_intercept or IN_A_SET in cls.requires
+            cls.penalizes_intercept = oracle.penalizes_intercept or bool(
+                {IN_A_SET, L2_PENALTY} & set(cls.requires))
 
     @property
     def wants_holdout(self):

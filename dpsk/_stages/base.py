@@ -51,15 +51,19 @@ class Stage(ABC):
 
 
 class RowStage(Stage):
-    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`."""
+    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`.
+
+    With `preserves_norm` mapped rows are only scaled down, as a regression wants; else they are
+    brought to norm 1, as suits a score whose sign or order matters.
+    """
 
     #: What the certificate says of a row's norm beside its bound.
     words: ClassVar[str] = ""
     #: Whether it takes rows of a sparse matrix.
     takes_sparse: ClassVar[bool] = False
 
-    def __init__(self, model, dtype):
-        self._model, self._dtype = model, dtype
+    def __init__(self, model, dtype, preserves_norm=False):
+        self._model, self._dtype, self._preserves_norm = model, dtype, preserves_norm
 
     @classmethod
     @abstractmethod

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpsk._defaults.budgets import MEAN_SHARE, MOST_MEAN_NOISE
 from dpsk._models import MLP, LinearModel
 from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
@@ -13,10 +14,6 @@ from dpsk._stages.base import Stage
 
 __all__ = ["Centering", "center_norm", "centering_pays", "mean_budget", "shrunk"]
 
-#: Share of mu^2 spent on the mean of the rows.
-_SHARE = 0.03
-#: The most noise on the mean, in units of the bound on rows, that is worth having by default.
-_MOST_NOISE = 0.5
 
 
 class Centering(Stage):
@@ -76,7 +73,7 @@ class CenteredRows:
 
 def mean_budget(problem):
     """Return the mu that the mean of the rows may cost."""
-    return float(np.sqrt(_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
+    return float(np.sqrt(MEAN_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
 
 
 def center_norm(n_features, data_norm):
@@ -89,7 +86,7 @@ def centering_pays(problem):
     if problem.delta == 0:
         return False
     noise = 2.0 * np.sqrt(problem.model.n_features)
-    return noise <= _MOST_NOISE * problem.n_samples * mean_budget(problem)
+    return noise <= MOST_MEAN_NOISE * problem.n_samples * mean_budget(problem)
 
 
 def shrunk(mean, noise_std, bound):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpsk._defaults.budgets import COUNT_SHARE, LEAST_SHARE
 from dpsk._oracle.statistics import noisy_counts
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
@@ -11,10 +12,6 @@ from dpsk._stages.base import Stage
 
 __all__ = ["Counting", "count_budget", "shares"]
 
-#: Share of mu^2 spent on counts.
-_SHARE = 0.01
-#: Smaller shares than this, of a group, would be mostly noise.
-_LEAST = 0.01
 
 
 class Counting(Stage):
@@ -42,12 +39,12 @@ class Counting(Stage):
 
 def count_budget(problem):
     """Return the mu that counts of groups may cost."""
-    return float(np.sqrt(_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
+    return float(np.sqrt(COUNT_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
 
 
 def shares(counts, n_samples):
     """Return shares of at least 1 % that sum to 1, from noisy counts; a tuple of float."""
-    least = min(_LEAST, 0.5 / len(counts))
+    least = min(LEAST_SHARE, 0.5 / len(counts))
     raised = np.maximum(counts / n_samples, least)
     # What exceeds the least is scaled so that the sum is 1 and no share falls below.
     room = raised - least

@@ -7,6 +7,7 @@ them, undoes most of that and leaves every decision as it was.
 
 import numpy as np
 
+from dpsk._defaults.budgets import SLOPE_CLIP_SHARE, SLOPES_SHARE
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import gaussian_mu
@@ -28,10 +29,6 @@ __all__ = [
 _LOGS = np.linspace(np.log(0.4), 0.0, 4)
 #: The logarithm expected before the slopes are known, and its standard deviation.
 _USUAL, _SPREAD = float(_LOGS.mean()), 0.3
-#: Share of mu^2 spent on the slopes.
-_SHARE = 0.02
-#: Clip norm of a slope over the bound on weighted scores, which few rows come near.
-_CLIP_SHARE = 0.3
 
 
 class TemperatureScaling(Stage):
@@ -102,7 +99,7 @@ def takes_temperature(problem, solver):
 
 def slope_clip(problem):
     """Return the clip norm of a slope over the bound on scores."""
-    return _CLIP_SHARE * problem.usual_weight
+    return SLOPE_CLIP_SHARE * problem.usual_weight
 
 
 def slopes_plan():
@@ -112,7 +109,7 @@ def slopes_plan():
 
 def slopes_multiplier(problem):
     """Return the noise multiplier with which all slopes cost their share of the budget."""
-    mu = np.sqrt(_SHARE) * gaussian_mu(problem.epsilon, problem.delta)
+    mu = np.sqrt(SLOPES_SHARE) * gaussian_mu(problem.epsilon, problem.delta)
     return float(2.0 * np.sqrt(len(_LOGS)) / mu)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsk._defaults.losses import loss_defaults
+from dpsk._defaults.budgets import LEAST_FLOOR, MOMENT_SHARE, MOST_COLUMNS, NOISE_FLOOR
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.closed_forms import gaussian_mu
@@ -13,20 +13,12 @@ from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
 
-__all__ = ["MOST_COLUMNS", "Whitening", "inverse_root", "moment_budget", "thresholded",
+__all__ = ["Whitening", "inverse_root", "moment_budget", "thresholded",
            "whitening_floor"]
 
 #: A covariance is kept where it stands this many standard deviations of noise above zero.
 _DEVIATIONS = 3.0
 
-#: Share of mu^2 spent on the second moment.
-_SHARE = 0.2
-#: The floor under eigenvalues over the size of the noise in operator norm.
-_NOISE_FLOOR = 0.5
-#: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
-_LEAST_FLOOR = 0.0026
-#: Beyond this many columns the matrix is too large to be worth its time.
-MOST_COLUMNS = 2000
 
 
 class Whitening(RowStage):
@@ -66,14 +58,13 @@ class Whitening(RowStage):
         noisy = noisy_second_moment(model, rows, mu, releases)
         noise_std = second_moment_noise(model, len(rows), mu)
         moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
-        floor = whitening_floor(noise_std, entries, problem.loss, model.data_norm)
+        floor = whitening_floor(noise_std, entries, self._preserves_norm, model.data_norm)
         matrix, effective_rank = inverse_root(moment, floor)
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
-        preserves_norm = loss_defaults(problem.loss).preserves_norm
         # The usual row that keeps its length then has about norm 1.
-        self._matrix = matrix / np.sqrt(effective_rank) if preserves_norm else matrix
+        self._matrix = matrix / np.sqrt(effective_rank) if self._preserves_norm else matrix
         self.value = self._matrix.astype(self._dtype)
-        rows = rows.mapped(Preconditioner(model, self._matrix, preserves_norm))
+        rows = rows.mapped(Preconditioner(model, self._matrix, self._preserves_norm))
         return replace(problem, geometry=Geometry(effective_rank, max(1.0, left))), rows
 
     def undo(self, model, theta):
@@ -82,17 +73,17 @@ class Whitening(RowStage):
 
 def moment_budget(problem):
     """Return the mu that the second moment may cost."""
-    return float(np.sqrt(_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
+    return float(np.sqrt(MOMENT_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
 
 
-def whitening_floor(noise_std, entries, loss, data_norm):
+def whitening_floor(noise_std, entries, preserves_norm, data_norm):
     """Return what is added to eigenvalues of a moment with `entries` noisy entries a row.
 
     Where rows keep their length a direction of noise alone must not lengthen them; elsewhere
     the floor stops at a share of the squared row bound.
     """
-    least = 2.0 * noise_std if loss_defaults(loss).preserves_norm else _LEAST_FLOOR * data_norm**2
-    return max(least, _NOISE_FLOOR * noise_std * np.sqrt(entries))
+    least = 2.0 * noise_std if preserves_norm else LEAST_FLOOR * data_norm**2
+    return max(least, NOISE_FLOOR * noise_std * np.sqrt(entries))
 
 
 def thresholded(moment, noise_std, fit_intercept):

@@ -103,7 +103,6 @@ class LinearEstimator(DPEstimator):
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
         problem = replace(problem, penalty=self._penalty(int(free) + loss.n_extra))
-        self.preconditioner_ = None
         theta, rest = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,
             stages=[*([] if stage is None else [stage]), *stages, *self._last_stages()],
@@ -111,6 +110,7 @@ class LinearEstimator(DPEstimator):
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
+        self.preconditioner_ = None if stage is None else stage.value
         theta = theta.astype(X.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()], rest
@@ -136,7 +136,7 @@ class LinearEstimator(DPEstimator):
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":
             pays = solver.whitens and stage.pays(problem, is_sparse)
-            return stage(problem.model, X.dtype) if pays else None
+            return stage(problem.model, X.dtype, self._preserves_norm) if pays else None
         if not solver.whitens:
             raise ValueError(f"precondition={wanted!r}: a solver that releases moments or moves "
                              "inside a set has no use for it; leave precondition='auto', or use "
@@ -147,7 +147,7 @@ class LinearEstimator(DPEstimator):
         if problem.delta == 0:
             raise ValueError(f"precondition={wanted!r}: what it releases gets Gaussian noise, "
                              "which needs delta > 0; leave precondition='auto'.")
-        return stage(problem.model, X.dtype)
+        return stage(problem.model, X.dtype, self._preserves_norm)
 
     def _row_model(self, n_features, n_outputs, fit_intercept):
         bound = None if self.data_norm_inf is None else float(self.data_norm_inf)

@@ -1,10 +1,10 @@
 """Least squares with differential privacy, with and without a ridge."""
 
 from dpsk._defaults.auto import solver_in_set
+from dpsk._defaults.budgets import MOST_COLUMNS
 from dpsk._docs import documented
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet
-from dpsk._stages.whitening import MOST_COLUMNS
 from dpsk.linear_model._regressor import LinearRegressor
 
 __all__ = ["DPLinearRegression", "DPRidge", "LeastSquares"]

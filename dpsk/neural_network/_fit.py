@@ -49,7 +49,6 @@ class NetworkFit(DPEstimator):
                           weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         centering = Centering.wanted(self.precondition, problem, self.data_norm)
-        self.center_ = None
         theta, rest = self._solve(
             problem, name, X, y, weights=weights, stages=[*centering, *stages],
             enforced=[*self._norm_bounds(), *enforced],
@@ -57,6 +56,8 @@ class NetworkFit(DPEstimator):
                     "number of rows and of features, feature names, dtype and container",
                     *public],
             released=["coefs_", "intercepts_", *released])
+        if not centering:
+            self.center_ = None
         self.coefs_, self.intercepts_ = model.unpacked(theta)
         return rest
 

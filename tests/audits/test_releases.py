@@ -74,8 +74,8 @@ def released(monkeypatch):
     record(LeastSquaresOracle, "moments")
     record(centering, "noisy_mean", lambda answer: answer[0])
     monkeypatch.setattr(temperature_scaling, "best_factor", recorded_factor)
-    monkeypatch.setattr(temperature_scaling, "_SHARE", SLOPES_SHARE)
-    monkeypatch.setattr(centering, "_SHARE", MEAN_SHARE)
+    monkeypatch.setattr(temperature_scaling, "SLOPES_SHARE", SLOPES_SHARE)
+    monkeypatch.setattr(centering, "MEAN_SHARE", MEAN_SHARE)
     return answers
 
 

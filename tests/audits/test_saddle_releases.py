@@ -103,7 +103,7 @@ every_release = pytest.mark.parametrize("name", RELEASES)
 @pytest.fixture(autouse=True)
 def costly_counts(monkeypatch):
     """Let counts take the whole budget, as a hundredth of it shows too little to be seen."""
-    monkeypatch.setattr(counting, "_SHARE", 1.0)
+    monkeypatch.setattr(counting, "COUNT_SHARE", 1.0)
     # Shares are raised and scaled to sum 1; what is audited is the counts that they are made of.
     monkeypatch.setattr("dpsk._stages.counting.shares", lambda noisy, n_samples: noisy / n_samples)
 
