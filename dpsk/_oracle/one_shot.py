@@ -24,7 +24,9 @@ def steps_to_certify(smoothness, strong_convexity, start, tolerance):
     term, `strong_convexity` alpha that of the quadratic beside it.
     """
     kappa = (smoothness + strong_convexity) / strong_convexity
-    needed = math.sqrt(kappa) * math.log(2.0 * kappa * (start / tolerance) ** 2)
+    if kappa == 1.0:
+        return 1
+    needed = math.log(2.0 * kappa * (start / tolerance) ** 2) / -math.log1p(-kappa**-0.5)
     return max(1, math.ceil(needed))
 
 

@@ -24,7 +24,7 @@ from dpsk._privacy.noise import streams
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Framed
-from dpsk._problem import Problem
+from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._solvers.steps import ITERATES
 from dpsk._stages.counting import count_budget
@@ -45,7 +45,7 @@ def problem_of(loss="auc", model="linear", n_samples=200, **changes):
 PROBLEMS = [problem_of(loss, model, n, epsilon=epsilon, weight_bound=bound)
             for loss in LOSSES for model in MODELS
             for n, epsilon, bound in [(2, 0.01, 1.0), (200, 1.0, np.inf), (10**7, 50.0, 1e10)]]
-PROBLEMS += [problem_of(loss, effective_rank=4.0, unevenness=2.0) for loss in LOSSES]
+PROBLEMS += [problem_of(loss, geometry=Geometry(4.0, 2.0)) for loss in LOSSES]
 
 
 @every_saddle_solver
@@ -94,7 +94,7 @@ def test_nothing_that_is_released_first_changes_the_plan_or_the_clips(name):
             (problem_of("groups"), dataclasses.replace(
                 problem_of("groups"), loss=GroupRisk(Logistic(), (0.01, 0.99), 0.01, 3.0))),
             (problem_of(), dataclasses.replace(problem_of(), loss=AUCSquare(0.01, 0.01))),
-            (problem_of(effective_rank=4.0), problem_of(effective_rank=1.1, unevenness=9.0))]:
+            (problem_of(geometry=Geometry(4.0)), problem_of(geometry=Geometry(1.1, 9.0)))]:
         first, later = (solver.configured(problem) for problem in (before, after))
         assert first.plan(before) == later.plan(after)
         assert first.clip_bounds == later.clip_bounds

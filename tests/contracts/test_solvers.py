@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from dpsk._objective.penalties import CONSTRAINTS
-from dpsk._objective.requirements import IN_A_SET, IN_AN_L1_BALL
+from dpsk._objective.requirements import IN_A_SET, IN_AN_L1_BALL, L2_PENALTY, RIDGE
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Event, Gaussian, tally
@@ -72,8 +72,8 @@ def test_configured_keeps_what_was_given_and_is_idempotent(name):
 def test_configured_sees_a_problem_of_public_facts_only(name):
     assert list(inspect.signature(SOLVERS[name].configured).parameters) == ["self", "problem"]
     kinds = {field.name for field in dataclasses.fields(Problem)}
-    assert kinds == {"n_samples", "model", "loss", "penalty", "epsilon", "delta", "directions",
-                     "unevenness", "weight_bound"}
+    assert kinds == {"n_samples", "model", "loss", "penalty", "epsilon", "delta", "geometry",
+                     "weight_bound"}
     # A problem can be hashed, which no array can.
     assert len({problem_for(name), problem_for(name)}) == 1
     one, other = (SOLVERS[name]().configured(problem_for(name)) for _ in range(2))
@@ -113,7 +113,7 @@ def _suits(solver, params):
     kind = ALL_SOLVERS[solver]
     penalty = params.get("penalty", "l2")
     return (not set(params) & set(kind.ignores)
-            and (penalty == "l2" or not {"l2 penalty", "ridge"} & set(kind.requires))
+            and (penalty == "l2" or not {L2_PENALTY, RIDGE} & set(kind.requires))
             and (params.get("penalty", "l1_ball") in CONSTRAINTS
                  or not {IN_A_SET, IN_AN_L1_BALL} & set(kind.requires))
             and (kind.whitens or params.get("precondition") is not True))

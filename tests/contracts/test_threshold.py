@@ -160,8 +160,9 @@ def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
     oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, releases)
     draw = samplers.laplace if pure else samplers.standard_normal
     draw(twin, (4,))
-    # Sums are rounded to whole units, which move by one in each of four coordinates.
-    unit, scale = unit_and_scale(1.0, 1.0 + 10.0**16 * 2.0**-53, 4)
+    # Sums are rounded to whole units, which move by one in each of four coordinates: by two
+    # units in the l2 norm, by four in the l1 norm.
+    unit, scale = unit_and_scale(1.0, 1.0 + 10.0**16 * 2.0**-53, 16 if pure else 4)
     expected = scale * draw(twin, (4,))
     answer = oracle.gradient(np.zeros(4)) * 10**8
     np.testing.assert_allclose(answer, expected, rtol=1e-12, atol=unit)

@@ -116,7 +116,7 @@ def _symmetric(std, draws=250, size=60):
     diagonal, beside = [], []
     for _ in range(draws):
         part = Part(std, 1.0, "symmetric_normal", unit=1.0)
-        noise = part.noised(np.zeros((size, size)), part.draw(EntropyStream(), (size, size)), 1.0)
+        noise = part.noised(np.zeros((size, size)), part.noise(EntropyStream(), (size, size)), 1.0)
         np.testing.assert_array_equal(noise, noise.T)
         np.testing.assert_array_equal(noise, np.rint(noise))
         diagonal.append(np.diag(noise))

@@ -24,9 +24,9 @@ VALUES = {
     "steps": (10, 100), "step": (0.5, 0.4), "strong_convexity": (0.1, 0.2),
     "ridge": (0.1, 0.2), "determinant": (0.05, 0.2), "tail": (0.02, 0.05),
     "tolerance": (1e-3, 1e-2), "dual_share": (0.3, 0.5),
-    "dual": (NoisyKind(SOME, 20), NoisyKind(SOME, 20, 0.5), NoisyKind(SOME, 21)),
-    "base": (NoisyKind(SOME, 4), NoisyKind(FullBatch(), 4)),
-    "difference": (NoisyKind(SOME, 9, 2.0), NoisyKind(SOME, 9)),
+    "kinds": ((NoisyKind(SOME, 20), NoisyKind(SOME, 4)), (NoisyKind(SOME, 21), NoisyKind(SOME, 4)),
+              (NoisyKind(SOME, 20), NoisyKind(FullBatch(), 4)),
+              (NoisyKind(SOME, 20, 0.5), NoisyKind(SOME, 4)), (NoisyKind(SOME, 20),)),
     "first": ((Gaussian(0.02),), (Gaussian(0.1),), ()), "last": ((), (Gaussian(0.1),)),
     "plan": (NoisySums(SOME, 20), NoisySums(SOME, 30), NoisySums(FullBatch(), 20)),
 }

@@ -26,7 +26,7 @@ def full_batch_gaussian(inputs):
 def output_perturbation(inputs):
     common = {"lipschitz": inputs["lipschitz"], "n_samples": inputs["n"],
               "strong_convexity": inputs["alpha"]}
-    if inputs["kind"] == "approximate_minimizer":
+    if inputs["kind"] == "approximate_minimiser":
         moved = sensitivity.minimizer_sensitivity(
             tolerance=inputs["gradient_norm_tolerance"], **common)
     else:
