@@ -65,6 +65,10 @@ class ShiftedLogistic(Loss):
     def gradient(self, y, z):
         return -(y * expit(1.0 - (y * z.T)).T).T
 
+    def hessian(self, y, z):
+        p = expit(1.0 - y * z)
+        return p * (1.0 - p)
+
 
 MEASURED["ShiftedLogistic"] = replace(MEASURED["Logistic"], network_step=1.0)
 

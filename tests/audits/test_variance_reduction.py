@@ -94,6 +94,9 @@ class Saddle(Loss):
     def gradient(self, y, z):
         return y * z
 
+    def hessian(self, y, z):
+        raise AssertionError("not asked for")
+
 
 def turning_oracle(target, plan, z):
     """Return an oracle over rows of which the first alone, with `target`, has a gradient."""

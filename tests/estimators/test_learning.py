@@ -118,8 +118,8 @@ def _patience(solver):
 
 def _weak_ridge(solver):
     """Return a penalty that hardly binds, or a set that holds the signal."""
-    ridge = {"alpha": 1e-3} if "alpha" in SOLVER_PARAMS.get(solver, {}) else {}
-    return {"radius": 5.0, **ridge}
+    own = SOLVER_PARAMS.get(solver, {})
+    return {name: value for name, value in {"alpha": 1e-3, "radius": 5.0}.items() if name in own}
 
 
 @every_regressor_fit
