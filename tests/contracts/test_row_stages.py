@@ -1,0 +1,138 @@
+"""Every row stage: what it declares, what it maps, what it leaves, by registration alone."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk._models import LinearModel, Preconditioner
+from dpsk._oracle.context import Context
+from dpsk._oracle.statistics import noisy_mean
+from dpsk._privacy.events import Composed, Gaussian, tally
+from dpsk._problem import Geometry
+from dpsk._stages import ROW_STAGES
+from dpsk._stages.base import RowStage
+from dpsk.testing import NoiseSeed
+from tests.registry import training_rows
+
+_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Squared:
+    """The squares of bounded rows."""
+
+    model: LinearModel
+    dtype = np.float64
+
+    @property
+    def width(self):
+        return self.model.n_features
+
+    def dense(self, X, out):
+        scale, _ = self.model.row_scales(X)
+        np.multiply(X, scale[:, None], out=out)
+        np.square(out, out=out)
+
+
+class Standardization(RowStage):
+    """What somebody else may add: features less noisy means over noisy deviations."""
+
+    attribute = "preconditioner_"
+    words = "; then standardized by released means and mean squares"
+
+    @classmethod
+    def pays(cls, problem, is_sparse):
+        return False
+
+    def prepared(self, problem):
+        columns = self._model.shape[0]
+        return replace(problem, model=LinearModel(columns, self._model.n_outputs, False, 1.0),
+                       geometry=Geometry(columns))
+
+    def event(self, problem):
+        one = Gaussian(np.sqrt(_SHARE) * problem.mu)
+        return Composed((one, one))
+
+    def release(self, problem, rows, releases):
+        (one, _), model = self.event(problem).events, self._model
+        plain = replace(model, n_outputs=None, fit_intercept=False)
+        mean, _ = noisy_mean(plain, rows, one.mu, releases)
+        squares, noise_std = noisy_mean(replace(plain, data_norm=model.data_norm**2),
+                                        rows.mapped(Squared(plain)), one.mu, releases)
+        deviations = np.sqrt(np.maximum(squares - mean**2, 2.0 * noise_std))
+        self._matrix = np.diag(np.append(1.0 / deviations, [1.0] * model.fit_intercept))
+        if model.fit_intercept:
+            self._matrix[-1, :-1] = -mean / deviations
+        self.value = self._matrix.astype(self._dtype)
+        return problem, rows.mapped(
+            Preconditioner(model, self._matrix, self._preserves_norm))
+
+    def undo(self, model, theta):
+        return self._matrix @ theta
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setitem(ROW_STAGES, "standardization", Standardization)
+
+
+@pytest.fixture
+def handed_over(monkeypatch):
+    """Collect the mapped rows that oracles are opened with."""
+    seen, before = [], Context.__init__
+
+    def opened(self, problem, rows, *rest):
+        before(self, problem, rows, *rest)
+        seen.append(rows.take(slice(0, len(rows))).X.copy())
+
+    monkeypatch.setattr(Context, "__init__", opened)
+    return seen
+
+
+every_stage = pytest.mark.parametrize("name", [*sorted(ROW_STAGES), "standardization"])
+estimators = pytest.mark.parametrize("cls", [DPLogisticRegression, DPHuberRegressor])
+
+
+def _model(cls, name, **params):
+    return cls(epsilon=4.0, solver="gd", precondition=name, random_state=NoiseSeed(0), **params)
+
+
+@every_stage
+@estimators
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_it_pays_for_what_it_releases_and_says_so(name, cls, fit_intercept, ledgers):
+    model = _model(cls, name, fit_intercept=fit_intercept)
+    X, y = training_rows(model)
+    certificate = model.fit(X, y).privacy_
+    (ledger,) = ledgers
+    assert tally(ledger.spent) == tally(ledger.plan) == tally(certificate.event)
+    stage = ROW_STAGES[name]
+    assert stage.attribute in certificate.released and hasattr(model, stage.attribute)
+    (bound,) = [line for line in certificate.enforced if line.name == "data_norm"]
+    assert stage.words in bound.how
+    plain = _model(cls, False, fit_intercept=fit_intercept).fit(X, y)
+    assert plain.privacy_.noise_multiplier < certificate.noise_multiplier
+
+
+@every_stage
+@estimators
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_training_and_prediction_map_rows_alike(name, cls, fit_intercept, handed_over):
+    model = _model(cls, name, fit_intercept=fit_intercept)
+    X, y = training_rows(model)
+    model.fit(X, y)
+    theta = np.append(model.coef_.ravel(), [model.intercept_] * fit_intercept)
+    trained = handed_over[0] @ np.linalg.solve(model.preconditioner_, theta)
+    np.testing.assert_allclose(model._predict_raw(X), trained, atol=1e-6)
+
+
+@every_stage
+@pytest.mark.parametrize("params, message", [
+    ({"delta": 0.0, "solver": "objective_perturbation"}, "delta > 0"),
+    ({"penalty": "l1_ball", "radius": 1.0, "solver": "accmd"}, "no use for it")])
+def test_where_it_cannot_be_had_it_is_refused_by_name(name, params, message):
+    model = DPLogisticRegression(precondition=name, **params)
+    with pytest.raises(ValueError, match=f"precondition='{name}'.*{message}"):
+        model.fit(*training_rows(model))
