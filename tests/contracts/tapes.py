@@ -128,6 +128,8 @@ def table(cls, variant, kind="ordinary", seed=0):
     weights = None
     if variant == "weights":
         weights = rng.uniform(0.0, 2.0, size=N)
+        # Far above any bound of a gradient without them.
+        weights[::5] *= 1e3
         if kind in ("inside", "zeros", "huge"):
             weights[1:] = 0.0
     groups = None
