@@ -32,7 +32,7 @@ N, D = 42, 4
 SETTINGS = {
     "whitened": {"precondition": True},
     "free": {"fit_intercept": False, "data_norm": 3.0},
-    "rescaled": {"temperature": True, "clip_norm": 0.2},
+    "rescaled": {"temperature": True, "clip_norm": 0.2, "fit_intercept": False},
     "layers": {"hidden_layer_sizes": (3,), "precondition": True},
     "inner": {"data_norm_inf": 0.4},
     "public": {"solver_options": {"holdout": "public"}},
