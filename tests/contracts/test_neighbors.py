@@ -88,8 +88,10 @@ def test_no_row_moves_an_exact_total_by_more_than_its_event_is_priced_for(runs):
     for kind, other in runs.tapes.items():
         for events, parts, here, there in zip(runs.tape.events, runs.tape.parts, runs.tape.totals,
                                               other.totals, strict=True):
+            assert events, "nothing was charged"
             # The noise of a minimizer is in the objective, that of a last iterate in its steps.
-            if len(events) == 1 and parts:
+            if runs.solver not in ("objective_perturbation", "last_iterate"):
+                assert len(events) == 1 and parts
                 moves = [a - b for a, b in zip(here, there, strict=True)]
                 share = spent(events[0], parts, moves)
                 assert share <= 1.0 + 1e-6, kind

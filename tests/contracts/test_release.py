@@ -353,7 +353,8 @@ def _is_sampled(solver):
 @pytest.mark.parametrize("solver", [name for name in sorted(ALL_SOLVERS) if _is_sampled(name)])
 def test_every_answer_of_a_fit_has_a_batch_of_its_own(solver, seen, short_blocks):
     """Two Poisson batches of 80 rows at rate 0.3 are equal with chance below 1e-18."""
-    _fitted(solver)
+    # The public number of steps of "rrpsgd" is drawn, and may be one; the noise stays fresh.
+    _fitted(solver, random_state=0)
     assert len(seen.rows) > 1
     assert len(set(seen.rows)) == len(seen.rows)
 
