@@ -30,17 +30,18 @@ l1_ratio : float in [0, 1]
     Share of l1 in ``penalty="elasticnet"``.
 radius : float or None
     Size of a set; needed there, and refused elsewhere.
-solver|margin : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", \
-"stgd", "minibatch_stgd", "last_iterate", "output_perturbation", "objective_perturbation"}
+solver|margin : {"auto", %(offered)s}
     "auto" takes the one whose excess risk, predicted from public numbers, is least: "gd"
     without a penalty; with an l2 penalty one of "last_iterate" and the perturbations, or
     "gd" under heavy noise; inside a set "gd", or "frank_wolfe" on an l1 ball; and at
     ``delta=0`` outside of sets "objective_perturbation", of classes for two only.
-solver|squares : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", \
-"stgd", "minibatch_stgd", "objective_perturbation", "sufficient_statistics"}
+solver|squares : {"auto", %(offered)s}
     "auto" takes "sufficient_statistics", or "gd" where the penalty is not l2 or there are
     more than 2000 features; at ``delta=0``, "objective_perturbation". Inside a set it
     takes "gd", or "frank_wolfe" where its predicted risk is less.
+solver|lasso : {"auto", %(offered)s}
+    "auto" takes whichever of "frank_wolfe" and "gd" has the least predicted risk; outside
+    of sets what DPRidge takes.
 solver|network : {"auto", "sgd", "gd", "rrpsgd"}
     "auto" is "sgd".
 precondition : {"auto", True, False}
@@ -222,29 +223,34 @@ def documented(thing):
 
     A line of placeholders alone, such as ``%(epsilon)s %(delta)s``, stands for the fragments of
     those names; lines that follow, further indented, add to the last of them. Docstrings of
-    the methods that the class itself defines are filled in as well.
+    the methods that the class itself defines are filled in as well. The solvers that a class
+    offers follow from what they require and what it minimizes: its `_offered_solvers`.
     """
+    offered = getattr(thing, "_offered_solvers", list)
     for each in (thing, *filter(inspect.isfunction, vars(thing).values())):
         # There are none under ``python -OO``.
         if each.__doc__ and _LINE.search(each.__doc__):
-            each.__doc__ = _filled(each.__doc__, inspect.signature(each).parameters)
+            each.__doc__ = _filled(each.__doc__, inspect.signature(each).parameters, offered)
     return thing
 
 
-def _filled(text, parameters):
+def _filled(text, parameters, offered):
     """Return a text with the fragments that its lines name."""
     return _LINE.sub(
         lambda line: textwrap.indent(
-            "\n".join(_entry(key, parameters) for key in re.findall(r"\w+(?=\)s)", line[2])),
+            "\n".join(_entry(key, parameters, offered)
+                      for key in re.findall(r"\w+(?=\)s)", line[2])),
             line[1]),
         text)
 
 
-def _entry(key, parameters):
+def _entry(key, parameters, offered):
     """Return the text of a fragment, with the default that the parameters have."""
     names, kind, body = FRAGMENTS[key]
     if not names:
-        return _filled(body, parameters)
+        return _filled(body, parameters, offered)
+    if "%(offered)s" in kind:
+        kind = kind.replace("%(offered)s", ", ".join(f'"{name}"' for name in offered()))
     head = f"{names} : {kind}"
     given = parameters.get(names.split(",")[0])
     if given is not None and given.default is not given.empty:

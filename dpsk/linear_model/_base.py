@@ -40,6 +40,19 @@ class LinearEstimator(DPEstimator):
         **DPEstimator._constraints, "penalty": choice(*PENALTIES),
         "precondition": partial(check_auto_flag, names=ROW_STAGES)}
 
+    @classmethod
+    def _offered_solvers(cls):
+        """Return the names of the solvers whose requirements can be met, an l1 ball included."""
+        own = cls()
+        facts = {"n_samples": 1000, "model": LinearModel(3, None, True, 1.0), "delta": 1e-6,
+                 "loss": own._scalar_loss(), "epsilon": 1.0}
+        problems = [Problem(penalty=PENALTIES[penalty](alpha=0.1, l1_ratio=0.5, radius=1.0,
+                                                       unpenalized=0), **facts)
+                    for penalty in (own.penalty, "l1_ball")]
+        return [name for name, solver in cls._solvers.items()
+                if any(all(requirement.is_met(solver(), problem)
+                           for requirement in solver.requires) for problem in problems)]
+
     def _check_combination(self):
         super()._check_combination()
         if self.penalty in CONSTRAINTS:

@@ -26,6 +26,9 @@ class LinearClassifier(LinearScorer):
             solver is None or SCALAR_PREDICTION not in solver.requires)
         return tags
 
+    def _scalar_loss(self):
+        return self._binary_loss()
+
     @abstractmethod
     def _binary_loss(self):
         """Return the loss for two classes."""

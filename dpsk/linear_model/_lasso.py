@@ -30,11 +30,7 @@ class DPLasso(LeastSquares):
     %(penalty)s
         The l1 ball makes it the lasso. "l1" adds `alpha` times the norm instead.
     %(l1_ratio)s
-    solver : {"auto", "gd", "sgd", "svrg", "svrgpp", "accmd", "frank_wolfe", "rrpsgd", "stgd",
-            "minibatch_stgd"}, default="auto"
-        "auto" takes whichever of "frank_wolfe" and "gd" has the least predicted risk; outside
-        of sets what DPRidge takes.
-    %(precondition)s %(max_iter)s
+    %(solver_lasso)s %(precondition)s %(max_iter)s
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
     %(regressor)s
 

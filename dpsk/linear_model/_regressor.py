@@ -22,6 +22,9 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     _preserves_norm = True
     _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **BOUNDED_TARGETS}
 
+    def _scalar_loss(self):
+        return self._loss()
+
     @abstractmethod
     def _loss(self):
         """Return the loss on the mapped targets."""

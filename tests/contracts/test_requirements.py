@@ -64,6 +64,10 @@ _UNMET = [*((name, {"clip_norm": math.inf}, "clip_norm=inf") for name in (
           ("last_iterate", {"alpha": 0.1}, "bounded slope"),
           ("objective_perturbation", {"penalty": "l1"}, "penalty='l2'"),
           ("sufficient_statistics", {"penalty": "l1"}, "penalty='l2'")]
+#: Others are asked for delta = 0, or for an l1 penalty, whichever they need to refuse.
+_UNMET += [(name, {"delta": 0.0}, "delta=0.0") if requirements.POSITIVE_DELTA in solver.requires
+           else (name, {"penalty": "l1", "alpha": 0.1}, name) for name, solver in SOLVERS.items()
+           if solver.requires and name not in {case[0] for case in _UNMET}]
 
 
 @pytest.mark.parametrize("name, params, message", _UNMET, ids=[case[0] for case in _UNMET])
