@@ -136,15 +136,15 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         for stage in reversed(first):
             theta = stage.undo(problem.model, theta)
     certificate = Certificate(
-            epsilon=problem.epsilon, delta=problem.delta, event=event,
-            noise_multiplier=noise_multiplier, estimator=method.name, solver=name,
-            enforced=(*enforced, *_gradient_bounds(method, solver), *solver.stated(),
-                      *(line for stage in stages for line in stage.stated(problem))),
-            public=(*public, *solver.public_facts(problem)),
-            released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
-            noise_source=stream.description,
-            reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
-            versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
+        epsilon=problem.epsilon, delta=problem.delta, event=event,
+        noise_multiplier=noise_multiplier, estimator=method.name, solver=name,
+        enforced=(*enforced, *_gradient_bounds(method, solver), *solver.stated(),
+                  *(line for stage in stages for line in stage.stated(problem))),
+        public=(*public, *solver.public_facts(problem)),
+        released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
+        noise_source=stream.description,
+        reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
+        versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
     return Fitted(theta, rest, result.n_iter, certificate)
 
 
