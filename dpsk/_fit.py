@@ -1,7 +1,7 @@
 """The fit that every private estimator shares: declare, calibrate, solve, certify."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import sklearn
@@ -109,8 +109,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                       tuple(stage.event(problem) for stage in last))
     noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
     event = plan(noise_multiplier)
-    if not accountant.delta(event, problem.epsilon) <= problem.delta:
-        # No cache and no search is trusted with this.
+    if not _priced(event, problem.epsilon) <= problem.delta:
+        # Neither the search nor the cache of plans is trusted with this.
         raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
     # The key holds the event: the same noise under two multipliers would give away the sums.
     stream = open_stream(noise_seed(random_state),
@@ -146,6 +146,12 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
     return Fitted(theta, rest, result.n_iter, certificate)
+
+
+@lru_cache(maxsize=256)
+def _priced(event, epsilon):
+    """Return the delta of an event, which is all that it is remembered by."""
+    return accountant.delta(event, epsilon)
 
 
 def _gradient_bounds(method, solver):

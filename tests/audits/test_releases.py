@@ -247,7 +247,7 @@ def measured(case, released):
     return bounds
 
 
-@every("whole", "joint")
+@every()
 def test_releases_stay_under_the_claim(name, released):
     epsilon, mu = measured(CASES[name], released)
     assert epsilon <= CASES[name].epsilon
@@ -255,7 +255,7 @@ def test_releases_stay_under_the_claim(name, released):
 
 
 # The moment by itself is slow to audit; it is part of the whole.
-@every("whole", "slopes", "mean", "joint")
+@every("whole", "slopes", "joint")
 def test_noise_cut_to_a_third_exceeds_the_claim(name, released, noise_times):
     noise_times(1 / 3)
     epsilon, mu = measured(CASES[name], released)

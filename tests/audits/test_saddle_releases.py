@@ -76,7 +76,7 @@ def counts(sign, n_groups):
     members = np.resize(np.arange(n_groups), N)
     members[0] = n_groups - 1 if sign > 0 else 0
     found = []
-    stage = Counting(members, n_groups, found.append)
+    stage = Counting(members, n_groups, found.append, "shares_", tuple)
     stage.release(PUBLIC, None, Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
     return np.array(found[0])
 
@@ -165,7 +165,7 @@ def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noi
 
 
 def test_counts_are_charged_once_and_no_more():
-    stage = Counting(np.zeros(N, int), 2, lambda shares: None)
+    stage = Counting(np.zeros(N, int), 2, lambda shares: None, "shares_", tuple)
     ledger = Ledger(stage.event(PUBLIC))
     stage.release(PUBLIC, None, Releases(EntropyStream(), ledger))
     ((event, count),) = tally(ledger.spent).items()
@@ -183,7 +183,7 @@ def test_any_row_moves_the_counts_by_the_sensitivity(n_groups, noise_times):
     for group in range(n_groups):
         members = np.resize(np.arange(n_groups), N)
         members[0] = group
-        stage = Counting(members, n_groups, found.append)
+        stage = Counting(members, n_groups, found.append, "shares_", tuple)
         stage.release(PUBLIC, None, Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
     moves = [np.linalg.norm(N * (np.array(a) - np.array(b))[free]) for a in found for b in found]
     assert max(moves) == pytest.approx(largest)

@@ -64,8 +64,10 @@ def test_the_number_of_classes_gives_the_shapes(cls, solver):
         assert probability.shape == (150, n_classes)
         np.testing.assert_allclose(probability.sum(axis=1), 1.0)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), probability, atol=1e-12)
-        np.testing.assert_array_equal(model.predict(X),
-                                      model.classes_[probability.argmax(axis=1)])
+        # Scores of a few rounding errors, as vertices that cancel leave, round to a tie.
+        told = np.abs(np.diff(np.sort(probability, axis=1)[:, -2:], axis=1).ravel()) > 1e-9
+        np.testing.assert_array_equal(model.predict(X)[told],
+                                      model.classes_[probability.argmax(axis=1)][told])
 
 
 def test_declared_classes_need_not_occur():
@@ -91,7 +93,7 @@ def _linear_rows(n=5000):
 def test_with_little_noise_the_classifiers_learn(cls, solver):
     X, signal = _linear_rows()
     # The score lies ten standard deviations and more above this over repeated fits.
-    model = build(cls, solver, epsilon=20, **_weak_ridge(solver), **_patience(solver))
+    model = build(cls, solver, epsilon=20, **_weak_ridge(cls, solver), **_patience(solver))
     model.fit(X, signal > 0)
     score = model.score(X, signal > 0)
     print(f"{cls.__name__} {solver}: {score:.3f}")
@@ -104,7 +106,8 @@ def test_with_little_noise_the_regressors_learn(cls, solver):
     y = np.exp(signal - 1.1) if cls is DPPoissonRegressor else signal
     # The few units and steps of other tests depend on their start.
     effort = {} if is_linear(cls) else {"hidden_layer_sizes": (32,), "max_iter": 100}
-    model = build(cls, solver, epsilon=20, **_weak_ridge(solver), **_patience(solver), **effort)
+    model = build(cls, solver, epsilon=20, **_weak_ridge(cls, solver), **_patience(solver),
+                  **effort)
     score = model.fit(X, y).score(X, y)
     print(f"{cls.__name__} {solver}: {score:.3f}")
     # One noisy release shows more after the exponential.
@@ -116,10 +119,12 @@ def _patience(solver):
     return {"max_iter": 200} if "stgd" in solver else {}
 
 
-def _weak_ridge(solver):
+def _weak_ridge(cls, solver):
     """Return a penalty that hardly binds, or a set that holds the signal."""
     own = SOLVER_PARAMS.get(solver, {})
-    return {name: value for name, value in {"alpha": 1e-3, "radius": 5.0}.items() if name in own}
+    weak = {"alpha": 1e-3} if "alpha" in own else {}
+    in_a_set = "penalty" in own or cls().get_params().get("radius") is not None
+    return {**weak, "radius": 5.0} if in_a_set else weak
 
 
 @every_regressor_fit
