@@ -8,7 +8,7 @@ VENV ?= .venv
 PYTHON ?= python3
 OLDEST_PYTHON ?= python3.10
 BIN := $(VENV)/bin
-PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
 	--ignore tests/privacy/test_against_dp_accounting.py \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
