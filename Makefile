@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
 	--ignore tests/privacy/test_against_dp_accounting.py \
+	$(foreach slow,certified_minimizer clip_regimes fresh_noise last_iterate low_bits neighbors \
+		replay time,--ignore tests/contracts/test_$(slow).py) \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
 .PHONY: demo quick test audit oldest bench lint clean
