@@ -13,6 +13,7 @@ from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._solvers import SOLVERS
+from dpsk._solvers.base import NAMED_OPTIONS
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["DPEstimator"]
@@ -91,8 +92,7 @@ class DPEstimator(BaseEstimator):
         """Return the solver with this estimator's parameters, None where not given."""
         cls = self._solvers[name]
         # Grids made with NumPy hold its scalars, which events and plans do not take.
-        given = {key: getattr(self, key)
-                 for key in ("max_iter", "learning_rate", "batch_size", "clip_norm")}
+        given = {key: getattr(self, key) for key in NAMED_OPTIONS}
         given = {key: value.item() if isinstance(value, np.generic) else value
                  for key, value in given.items()}
         for key in cls.ignores:

@@ -64,6 +64,14 @@ class RowSource(ABC):
         """Return a source of the rows at an array of indices, without the public ones."""
 
     @abstractmethod
+    def with_features(self, X):
+        """Return other features, which may be overwritten, with these targets and weights."""
+
+    @abstractmethod
+    def clipped_by(self, model):
+        """Return the rows with entries within the model's bound on coordinates."""
+
+    @abstractmethod
     def mapped(self, row_map, visit=None):
         """Return a source of rows that are mapped one by one.
 
@@ -143,11 +151,9 @@ class Rows(RowSource):
         return replace(self, X=out, owned=out.dtype == np.float64)
 
     def with_features(self, X):
-        """Return other features, which may be overwritten, with these targets and weights."""
         return replace(self, X=X, owned=True)
 
     def clipped_by(self, model):
-        """Return the rows with entries within the model's bound on coordinates."""
         X = model.bounded(self.X)
         if X is self.X:
             return self

@@ -1,6 +1,6 @@
 r"""Gradients checked against a hold-out: thresholded answers, noisy on either side.
 
-The rows are split by a public permutation into disjoint batches, each into a training half and a
+The rows are split by a secret permutation into disjoint batches, each into a training half and a
 hold-out half of m rows. With A and H the sums of clipped gradients over the halves and a scale
 ``s = z C``, every coordinate of an answer is
 

@@ -15,7 +15,6 @@ from dpsk._stages.base import Stage
 __all__ = ["Centering", "center_norm", "centering_pays", "mean_budget", "shrunk"]
 
 
-
 class Centering(Stage):
     """Release a noisy mean of rows and subtract it from them, for a network.
 

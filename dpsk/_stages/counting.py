@@ -13,7 +13,6 @@ from dpsk._stages.base import Stage
 __all__ = ["Counting", "count_budget", "shares"]
 
 
-
 class Counting(Stage):
     """Release noisy counts of `groups` of rows, and give the loss their shares.
 

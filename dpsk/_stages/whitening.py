@@ -20,7 +20,6 @@ __all__ = ["Whitening", "inverse_root", "moment_budget", "thresholded",
 _DEVIATIONS = 3.0
 
 
-
 class Whitening(RowStage):
     """Release a noisy second moment and map the rows by its inverse root.
 
