@@ -4,11 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsk._defaults.budgets import MEAN_SHARE, MOST_MEAN_NOISE
+from dpsk._defaults.budgets import MEAN_SHARE, MOST_MEAN_NOISE, mu_of_share
 from dpsk._models import MLP, LinearModel
 from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
 
@@ -72,7 +71,7 @@ class CenteredRows:
 
 def mean_budget(problem):
     """Return the mu that the mean of the rows may cost."""
-    return float(np.sqrt(MEAN_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
+    return mu_of_share(problem, MEAN_SHARE)
 
 
 def center_norm(n_features, data_norm):

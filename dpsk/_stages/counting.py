@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsk._defaults.budgets import COUNT_SHARE, LEAST_SHARE
+from dpsk._defaults.budgets import COUNT_SHARE, LEAST_SHARE, mu_of_share
 from dpsk._oracle.statistics import noisy_counts
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
 
@@ -38,7 +37,7 @@ class Counting(Stage):
 
 def count_budget(problem):
     """Return the mu that counts of groups may cost."""
-    return float(np.sqrt(COUNT_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
+    return mu_of_share(problem, COUNT_SHARE)
 
 
 def shares(counts, n_samples):

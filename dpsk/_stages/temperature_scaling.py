@@ -7,10 +7,9 @@ them, undoes most of that and leaves every decision as it was.
 
 import numpy as np
 
-from dpsk._defaults.budgets import SLOPE_CLIP_SHARE, SLOPES_SHARE
+from dpsk._defaults.budgets import SLOPE_CLIP_SHARE, SLOPES_SHARE, mu_of_share
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 from dpsk._stages.base import Stage
@@ -109,7 +108,7 @@ def slopes_plan():
 
 def slopes_multiplier(problem):
     """Return the noise multiplier with which all slopes cost their share of the budget."""
-    mu = np.sqrt(SLOPES_SHARE) * gaussian_mu(problem.epsilon, problem.delta)
+    mu = mu_of_share(problem, SLOPES_SHARE)
     return float(2.0 * np.sqrt(len(_LOGS)) / mu)
 
 

@@ -5,10 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsk._defaults.budgets import LEAST_FLOOR, MOMENT_SHARE, MOST_COLUMNS, NOISE_FLOOR
+from dpsk._defaults.budgets import (
+    LEAST_FLOOR,
+    MOMENT_SHARE,
+    MOST_COLUMNS,
+    NOISE_FLOOR,
+    mu_of_share,
+)
 from dpsk._models import LinearModel, Preconditioner
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
@@ -72,7 +77,7 @@ class Whitening(RowStage):
 
 def moment_budget(problem):
     """Return the mu that the second moment may cost."""
-    return float(np.sqrt(MOMENT_SHARE)) * gaussian_mu(problem.epsilon, problem.delta)
+    return mu_of_share(problem, MOMENT_SHARE)
 
 
 def whitening_floor(noise_std, entries, preserves_norm, data_norm):
