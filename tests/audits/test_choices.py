@@ -74,6 +74,7 @@ def measured(plan):
     return bounds
 
 
+@pytest.mark.audit
 @every_plan
 def test_choices_stay_under_the_claim(plan):
     epsilon, mu = measured(plan)

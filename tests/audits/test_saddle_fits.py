@@ -228,6 +228,7 @@ def test_every_estimator_with_every_saddle_solver_is_audited():
     assert {CASES[name].rate == 1.0 for name in CASES} == {True, False}
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("name", CORE)
 def test_fits_stay_under_the_claim(name):
     found = statistics(name, CORE[name][0])

@@ -144,6 +144,7 @@ def calibrated():
     return plan, calibrate(plan, CLAIM, DELTA)
 
 
+@pytest.mark.audit
 def test_differences_stay_under_the_claim(calibrated):
     plan, z = calibrated
     counts = differences_hits(weakest_threshold(z), z, plan)

@@ -83,12 +83,15 @@ CASES = [pytest.param(kind, solver, run, id=f"{kind}-{solver}-{run}")
 IN_SETS = {"accmd", "frank_wolfe"}
 WHITENED = [case for case in CASES if SOLVERS[case.values[1]].whitens]
 
+#: The smaller one takes more steps to be felt.
+every_ridge = pytest.mark.parametrize("alpha", [0.01, pytest.param(0.1, marks=pytest.mark.audit)])
+
 
 def test_every_solver_is_run():
     assert set(RUNS) == set(SOLVERS) - IN_SETS == {case.values[1] for case in CASES}
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.1])
+@every_ridge
 @pytest.mark.parametrize(("kind", "solver", "run"), CASES)
 def test_the_ridge_optimum_is_reached(kind, solver, run, alpha, noise_times):
     params, largest = RUNS[solver][run]
@@ -98,7 +101,7 @@ def test_the_ridge_optimum_is_reached(kind, solver, run, alpha, noise_times):
     assert gap <= largest
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.1])
+@every_ridge
 @pytest.mark.parametrize(("kind", "solver", "run"), WHITENED)
 def test_the_optimum_of_the_whitened_problem_is_reached(kind, solver, run, alpha, noise_times):
     params, largest = RUNS[solver][run]
