@@ -24,10 +24,13 @@ class Geometry:
         is about the identity over it.
     unevenness : float
         The largest second moment that the map left in a direction; 1 or more.
+    usual_norm : float
+        Norm of a usual row.
     """
 
     effective_rank: float
     unevenness: float = 1.0
+    usual_norm: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,11 @@ class Problem:
     def mu(self):
         """float : the budget as that of Gaussian releases."""
         return gaussian_mu(self.epsilon, self.delta)
+
+    @property
+    def signal(self):
+        """float : ``n mu`` over the number of columns, the constant included."""
+        return self.n_samples * self.mu / self.model.shape[0]
 
     def start(self, normals):
         """Return where a solver starts: the model's own start, then zeros for what a loss adds.

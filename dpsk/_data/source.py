@@ -77,7 +77,7 @@ class RowSource(ABC):
 
         Parameters
         ----------
-        row_map : object with width, dtype, dense(X, out) and csr(X, owned)
+        row_map : object with width, dtype, dense(X, out) and, to keep rows sparse, csr(X, owned)
             Of a block of features; `width` is the number of columns that come out.
         visit : callable, (slice, ndarray or CSR matrix), or None
             Sees every mapped block once.
@@ -136,12 +136,12 @@ class Rows(RowSource):
                     X.dtype == np.float64)
 
     def mapped(self, row_map, visit=None):
-        if self.is_sparse:
+        if self.is_sparse and hasattr(row_map, "csr"):
             X = row_map.csr(self.X, self.owned)
             if visit is not None:
                 visit(slice(0, self.n), X)
             return replace(self, X=X, owned=True)
-        reused = self.owned and self.n_features == row_map.width
+        reused = self.owned and self.n_features == row_map.width and not self.is_sparse
         out = self.X if reused else np.empty((self.n, row_map.width), row_map.dtype)
         # All that is done to a block is done while the cache holds it.
         for part in row_blocks(self.n, row_map.width):

@@ -5,18 +5,23 @@ import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE",
-           "MOST_COLUMNS", "MOST_MEAN_NOISE", "NOISE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE",
-           "mu_of_share"]
+__all__ = ["AMPLE_SIGNAL", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST", "MEAN_SHARE",
+           "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NOISE_FLOOR", "SLOPES_SHARE",
+           "SLOPE_CLIP_SHARE", "mu_of_share"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.2, 0.03, 0.01, 0.02
 #: Beyond this many columns the second moment is too large to be worth its time.
 MOST_COLUMNS = 2000
 #: The floor under eigenvalues over the size of the noise in operator norm.
-NOISE_FLOOR = 0.5
+NOISE_FLOOR = 1.0
 #: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
-LEAST_FLOOR = 0.0026
+LEAST_FLOOR = 0.0005
+#: Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider clips.
+LONGEST = 2.0
+#: The signal from which on that length grows and the least floor falls, so that neither is left
+#: of what is fitted as n or epsilon grows.
+AMPLE_SIGNAL = 200.0
 #: The most noise on a mean, in units of the bound on rows, that is worth having by default.
 MOST_MEAN_NOISE = 0.5
 #: Smaller shares of a group than this would be mostly noise.

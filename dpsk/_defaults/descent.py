@@ -9,7 +9,7 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._problem import full_clip_norm
 
-__all__ = ["default_clip_norm", "default_step", "default_steps", "slope_bound"]
+__all__ = ["accelerates", "default_clip_norm", "default_step", "default_steps", "slope_bound"]
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
@@ -20,10 +20,13 @@ def default_clip_norm(problem, clip_norm):
 
     Unbounded weights and losses count with a bound of 1.
     """
+    full = full_clip_norm(problem)
     if clip_norm is not None:
-        return min(clip_norm, full_clip_norm(problem))
-    share = _PLAIN_CLIP if problem.geometry is None else loss_defaults(problem.loss).clip_share
-    return share * slope_bound(problem) * problem.model.radius / HEADROOM
+        return min(clip_norm, full)
+    if problem.geometry is None:
+        return _PLAIN_CLIP * slope_bound(problem) * problem.model.radius / HEADROOM
+    share = loss_defaults(problem.loss).clip_share * _clip_growth(problem)
+    return min(share * slope_bound(problem) * problem.geometry.usual_norm / HEADROOM, full)
 
 
 def default_step(problem, clip_norm):
@@ -36,15 +39,17 @@ def default_step(problem, clip_norm):
     """
     smoothness = problem.loss.smoothness * problem.usual_weight * problem.model.radius**2
     clipped = clip_norm < full_clip_norm(problem)
-    whitened, measured = problem.geometry is not None, loss_defaults(problem.loss)
-    if whitened:
+    measured = loss_defaults(problem.loss)
+    if problem.geometry is not None:
         smoothness /= problem.geometry.effective_rank
-    if clipped or (whitened and measured.clip_share == 1.0):
-        gain = measured.whitened_gain if whitened else measured.plain_gain
-        smoothness /= gain * min(1.0, _wanted_steps(problem) / _FEWEST_STEPS) ** 2
-    elif whitened:
-        # Without a clip the largest curvature must be met as it is.
-        smoothness *= 2.0 * problem.geometry.unevenness
+        if clipped or problem.loss.minimax or not measured.accelerates:
+            gain = max(measured.least_gain, measured.gain / _clip_growth(problem))
+            smoothness /= gain * _shrinkage(problem)
+        else:
+            # Without a clip the largest curvature must be met as it is.
+            smoothness *= 2.0 * problem.geometry.unevenness
+    elif clipped:
+        smoothness /= measured.plain_gain * _shrinkage(problem)
     return 1.0 / (smoothness + problem.penalty.smoothness)
 
 
@@ -55,14 +60,27 @@ def default_steps(problem):
     return int(np.clip(round(_wanted_steps(problem)), _FEWEST_STEPS, most))
 
 
+def accelerates(problem):
+    """Return whether full-batch steps have momentum: where a clip leaves curvatures unlike."""
+    return problem.geometry is None or loss_defaults(problem.loss).accelerates
+
+
+def _shrinkage(problem):
+    return min(1.0, _wanted_steps(problem) / _FEWEST_STEPS) ** 2
+
+
+def _clip_growth(problem):
+    """Return by how much clips widen, as what they leave out is to vanish beside the noise."""
+    return max(1.0, np.sqrt(problem.signal / loss_defaults(problem.loss).clip_signal))
+
+
 def _wanted_steps(problem):
     """Return the T at which bias, ``1 / T^2``, and noise, ``T^2 rho^2``, balance."""
     if problem.delta == 0:
         return float(_FEWEST_STEPS)
-    signal = problem.n_samples * problem.mu
     if problem.geometry is not None:
-        return 4.25 * np.sqrt(signal / problem.model.shape[0])
-    return 3.0 * np.sqrt(signal / np.sqrt(problem.model.dimension))
+        return loss_defaults(problem.loss).steps * np.sqrt(problem.signal)
+    return 3.0 * np.sqrt(problem.n_samples * problem.mu / np.sqrt(problem.model.dimension))
 
 
 def slope_bound(problem):

@@ -17,21 +17,33 @@ class LossDefaults:
     Attributes
     ----------
     clip_share : float
-        Share of the loss's bound on slopes (of 1 where it has none) at which gradients of
-        whitened rows are clipped: about where rows that a model fits begin to differ from
+        Share of the loss's bound on slopes (of 1 where it has none) at which the gradient of a
+        usual whitened row is clipped: about where rows that a model fits begin to differ from
         outliers.
-    plain_gain, whitened_gain : float
+    clip_signal : float
+        The signal, `n mu` over the number of columns, from which on the clip grows with its
+        root: what it leaves out vanishes as n or epsilon grows.
+    gain, least_gain : float
+        How much longer than the inverse smoothness a step on whitened rows is, at that clip,
+        and the least. In between it falls as the clip grows.
+    steps, most_steps : float, int
+        The number of steps on whitened rows over the root of the signal, and the most.
+    accelerates : bool
+        Whether they have Nesterov's momentum.
+    plain_gain : float
         How much longer than the inverse smoothness a step on clipped rows is.
-    most_steps : int
-        The most steps on whitened rows.
     network_step : float
         The step on networks, times the clip norm.
     """
 
-    clip_share: float = 0.3
+    clip_share: float = 0.4
+    clip_signal: float = 200.0
+    gain: float = 1.5
+    least_gain: float = 1.0
+    steps: float = 2.5
+    most_steps: int = 120
+    accelerates: bool = True
     plain_gain: float = 2.0
-    whitened_gain: float = 1.0
-    most_steps: int = 40
     network_step: float = 1.0
 
 
@@ -61,14 +73,18 @@ class SaddleDefaults:
 
 # The curvature of logistic losses is at its supremum only where the prediction is undecided;
 # logits grow to about 10, and beyond that their gradients vanish.
-_LOGISTIC = LossDefaults(plain_gain=8.0, most_steps=52, network_step=8.0)
+_LOGISTIC = LossDefaults(plain_gain=8.0, network_step=8.0)
+# Residuals of any size: the clip that pays follows the noise.
+_RESIDUAL = LossDefaults(clip_share=0.045, clip_signal=2.0, gain=5.6, least_gain=0.5, steps=7.0,
+                         most_steps=90, accelerates=False)
 #: By the name of the loss.
 MEASURED = {
-    # The threshold is a clip already.
-    "Huber": LossDefaults(clip_share=1.0, whitened_gain=2.5, most_steps=36),
+    # The threshold, a tenth of the range by default, is a clip already.
+    "Huber": replace(_RESIDUAL, clip_share=0.45),
     "Logistic": _LOGISTIC,
     "Multinomial": _LOGISTIC,
     "RankingLogistic": _LOGISTIC,
+    "Squared": _RESIDUAL,
     # As of the logistic loss, the curvature is far below its supremum on most rows.
     "Sigmoid": LossDefaults(plain_gain=8.0),
 }

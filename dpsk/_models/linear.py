@@ -34,6 +34,9 @@ class LinearModel:
     fit_intercept : bool
     data_norm : float
     data_norm_inf : float or None
+    homogeneous : bool
+        Whether a map of rows scales the intercept's 1 with its row, which leaves the signs and
+        the order of the scores of a row as they are.
     """
 
     n_features: int
@@ -41,6 +44,7 @@ class LinearModel:
     fit_intercept: bool
     data_norm: float
     data_norm_inf: float | None = None
+    homogeneous: bool = False
 
     is_linear = True
 
@@ -115,6 +119,10 @@ class LinearModel:
             z += theta[-1]
         return z
 
+    def rounding_terms(self, n_rows):
+        """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
+        return n_rows
+
     def initial(self, normals):
         """Return the public start, zero; `normals` is not asked for any."""
         return np.zeros(self.shape)
@@ -150,10 +158,15 @@ class LinearModel:
             out[-1, :p] += cross
         if scale is not None:
             curvatures *= scale
+        self.products_sum(curvatures, X, out)
+
+    def products_sum(self, weights, X, out):
+        """Add the sum of outer products of rows times their `weights` to a corner of `out`."""
+        p = self.n_features
         if sparse.issparse(X):
-            out[:p, :p] += (X.T @ sparse.diags(curvatures) @ X).toarray()
+            out[:p, :p] += (X.T @ sparse.diags(weights) @ X).toarray()
         else:
-            out[:p, :p] += X.T @ (X * curvatures[:, None])
+            out[:p, :p] += X.T @ (X * weights[:, None])
 
 
 def row_norms(X):

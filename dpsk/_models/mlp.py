@@ -111,6 +111,10 @@ class MLP:
         """tuple of int : shape of `theta`."""
         return (self.dimension,)
 
+    def rounding_terms(self, n_rows):
+        """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
+        return n_rows
+
     def initial(self, normals):
         """Return public starting weights, zero in the last layer (He et al., 2015, eq. 10).
 

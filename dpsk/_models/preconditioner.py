@@ -1,4 +1,4 @@
-"""A public linear map of rows, followed by normalization."""
+"""A released linear map of rows, after which they are shortened."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ __all__ = ["Preconditioner"]
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """Map an entering row ``r`` to ``P r / ||P r||``, or to ``P r / max(1, ||P r||)``.
+    """Map an entering row ``r`` to ``P r / max(1, ||P r||)``, or to ``P r / ||P r||``.
 
     A map of each row by itself, chosen by a released matrix: neighboring tables stay
     neighbors, and every mapped row has norm at most 1, whatever the matrix.
@@ -25,13 +25,13 @@ class Preconditioner:
         Scales a row and appends the intercept's 1.
     matrix : ndarray of shape (rows of theta, rows of theta)
         P, symmetric.
-    preserves_norm : bool
-        Whether rows are only scaled down.
+    normalizes : bool
+        Whether shorter rows are brought to norm 1 as well.
     """
 
     model: LinearModel
     matrix: np.ndarray
-    preserves_norm: bool = False
+    normalizes: bool = False
 
     dtype = np.float64
 
@@ -48,16 +48,23 @@ class Preconditioner:
         # A product of 0 and what overflowed would not be 0.
         out[factors == 0] = 0.0
 
-    def factors(self, X):
-        """Return what every ``P r`` is multiplied with, 0 where it says nothing, shape (n,)."""
-        return np.concatenate([
-            self._factors(entering_rows(self.model, X[part]) @ self.matrix)
-            for part in row_blocks(X.shape[0], self.width)])
+    def predict_raw(self, coef, intercept, X):
+        """Return ``r' coef + intercept``, of the rows of X, over what brings ``P r`` to its norm.
+
+        In the dtype of X, shape (n,) or (n, n_outputs).
+        """
+        raw = np.empty((X.shape[0], *coef.shape[1:]), X.dtype)
+        for part in row_blocks(X.shape[0], self.width):
+            rows = entering_rows(self.model, X[part])
+            factors = self._factors(rows @ self.matrix)
+            z = rows[:, :len(coef)] @ coef + intercept
+            raw[part] = z * (factors if z.ndim == 1 else factors[:, None])
+        return raw
 
     def _factors(self, rows):
         with np.errstate(all="ignore"):
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-            factors = HEADROOM / (np.maximum(norms, 1.0) if self.preserves_norm else norms)
+            factors = HEADROOM / (norms if self.normalizes else np.maximum(norms, 1.0))
         # Beyond, squares overflow or underflow, and a norm says nothing.
         factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
         return factors
@@ -74,5 +81,6 @@ def entering_rows(model, X, units=1.0):
     rows = np.empty((X.shape[0], model.shape[0]))
     dense = X.toarray() if sparse.issparse(X) else X
     np.multiply(dense, scale[:, None], out=rows[:, :model.n_features], dtype=np.float64)
-    rows[:, model.n_features:] = units
+    if model.fit_intercept:
+        rows[:, -1] = scale if model.homogeneous else units
     return rows

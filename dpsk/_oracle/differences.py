@@ -95,9 +95,11 @@ class DifferenceOracle(SumsOracle):
                                          declared.anchors + declared.differences)
         self._anchor_event = declared.anchor_release(noise_multiplier)
         self._anchor_part = Part(declared.ratio * noise_multiplier, sums.clip_norm,
-                                 self._normals, terms=n_samples, size=sums.model.dimension)
+                                 self._normals, terms=sums.rounding_terms(n_samples),
+                                 size=sums.model.dimension)
         self._event = batches.release(noise_multiplier)
-        self._multiplier, self._terms = noise_multiplier, batches.largest_size(n_samples)
+        self._multiplier = noise_multiplier
+        self._terms = sums.rounding_terms(batches.largest_size(n_samples))
         self._divisor = batches.expected_size(n_samples)
         self._batches = releases.batches(batches, n_samples, declared.differences)
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from dpsk._models import ScaleModel
+from dpsk._models import ScaleModel, WhitenedModel
 from dpsk._oracle.base import Oracle
-from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
@@ -40,7 +40,8 @@ class GradientOracle(Oracle):
         self._batches = releases.batches(batches, n_samples, declared.count)
         self._part = Part(noise_multiplier, sums.clip_norm,
                           releases.normals(sums.model.shape, declared.count), sums.resolution,
-                          batches.largest_size(n_samples), sums.model.dimension)
+                          sums.rounding_terms(batches.largest_size(n_samples)),
+                          sums.model.dimension)
 
     @property
     def arithmetic(self):
@@ -79,6 +80,8 @@ def _open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
     if not model.is_linear:
         return NetworkSums(model, loss, rows, clip_norm)
     bits = None
+    if isinstance(declared.batches, FullBatch) and isinstance(model, WhitenedModel):
+        return WhitenedGridSums(model, loss, rows, clip_norm)
     if isinstance(declared.batches, FullBatch):
         bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
     if bits is None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import csr_blocks
+from dpsk._data.blocks import csr_blocks, row_blocks
 from dpsk._models.linear import LinearModel, absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
 
-__all__ = ["GridSums"]
+__all__ = ["GridSums", "WhitenedGridSums"]
 
 
 class GridSums(RowSums):
@@ -29,10 +29,14 @@ class GridSums(RowSums):
     arithmetic = "grid"
 
     def __init__(self, model, loss, rows, clip_norm, bits, order=2):
-        self.resolution = 2.0**-bits
-        self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
-        self._weight_unit = self.resolution / self._row_unit
+        self.resolution = self._units(model, clip_norm, bits)
         super().__init__(model, loss, rows, clip_norm, order)
+
+    def _units(self, model, clip_norm, bits):
+        """Set the units of rows and of derivatives, and return that of their products."""
+        self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
+        self._weight_unit = 2.0**-bits / self._row_unit
+        return 2.0**-bits
 
     def _enter(self):
         norms = np.empty(self.n_samples)
@@ -45,16 +49,84 @@ class GridSums(RowSums):
 
     def _point(self, theta):
         """Truncate theta so that products with rows are exact as well."""
-        length = float(np.linalg.norm(theta)) * self.model.radius
+        return self._truncated(theta, self.model.radius)
+
+    def _truncated(self, point, radius):
+        length = float(np.linalg.norm(point)) * radius
         if not math.isfinite(length) or not length:
-            return theta
+            return point
         unit = 2.0 ** (math.ceil(math.log2(length / self._row_unit)) - 52)
-        return np.trunc(theta / unit) * unit
+        return np.trunc(point / unit) * unit
 
     def _clipped(self, dz, limits, weights):
         dz = super()._clipped(dz, limits, weights)
         _truncate_in_place(dz, self._weight_unit)
         return dz
+
+
+class WhitenedGridSums(GridSums):
+    """Grid sums of a `WhitenedModel`: exact over the rows as they are, then mapped once.
+
+    The total before its map has the same bits in any order and container, and so has what a
+    public matrix makes of it. Rounding in that product is priced like that of a float sum.
+    """
+
+    # What is rounded is no multiple of a unit.
+    resolution = None
+
+    def __init__(self, model, loss, rows, clip_norm):
+        self._plain = model.rows
+        # A derivative times a row that is not mapped may be longer than the clip norm.
+        reach = clip_norm * float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
+        bits = 51 - math.ceil(math.log2(len(rows) * reach))
+        self._units(self._plain, reach, bits)
+        RowSums.__init__(self, model, loss, rows, clip_norm)
+
+    def rounding_terms(self, n_rows):
+        # Only the map of a total rounds.
+        return math.ceil(math.sqrt(2.0 * self.model.dimension * n_rows * self.model.spread))
+
+    def gradient(self, theta, rows=None):
+        total = np.zeros(self.model.shape)
+        point, p = self._point(theta), self._plain.n_features
+        for block in self._blocks(rows):
+            part = self._take(block)
+            dz = self._derivatives(point, part)
+            dz *= self._factors[block][(slice(None), None)[:dz.ndim]]
+            _truncate_in_place(dz, self._weight_unit)
+            # The sum that is exact is over the rows as they are.
+            total[:p] += part[0].T @ dz
+            if self._plain.fit_intercept:
+                total[-1] += self._constants[block] @ dz
+        return self.model.matrix.T @ total
+
+    def _enter(self):
+        n_samples, plain = self.n_samples, self._plain
+        self._constants, self._factors, norms = np.ones(n_samples), np.empty(n_samples), \
+            np.empty(n_samples)
+        if plain.homogeneous:
+            for part in self._rows.blocks(self._block):
+                self._constants[part] = plain.row_scales(self._rows.take(part).X)[0]
+            _truncate_in_place(self._constants, self._row_unit)
+
+        def measure(part, X):
+            for inside in row_blocks(X.shape[0], self.model.shape[0]):
+                at, block = slice(part.start + inside.start, part.start + inside.stop), X[inside]
+                self._factors[at], norms[at] = self.model.factors(
+                    block, row_norms(block), self._constants[at])
+
+        self._rows = self._rows.mapped(Truncation(plain, self._row_unit), measure)
+        return np.column_stack([self._factors, self._factors * self._constants]), norms
+
+    def _point(self, theta):
+        return self._truncated(self.model.mapped_point(theta), self._plain.radius)
+
+    def _predict(self, point, X, scale):
+        return self.model.predict_entering(point, X, scale)
+
+    def _clipped(self, dz, limits, weights):
+        # What is truncated is the product with a row's factor.
+        return RowSums._clipped(self, dz, limits, weights)
 
 
 def _row_bits(model, clip_norm, bits):

@@ -40,6 +40,10 @@ class NetworkSums:
         self._rows = rows
         self._clip_norm = clip_norm
 
+    def rounding_terms(self, n_rows):
+        """Return the `terms` of a part of an answer that sums over `n_rows`."""
+        return self.model.rounding_terms(n_rows)
+
     @property
     def clip_norm(self):
         """float : bound on the norm of one row's gradient."""

@@ -81,7 +81,11 @@ class RowSums:
     @property
     def rounding(self):
         """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
-        return rounding_margin(self.n_samples)
+        return rounding_margin(self.rounding_terms(self.n_samples))
+
+    def rounding_terms(self, n_rows):
+        """Return the `terms` of a part of an answer that sums over `n_rows`."""
+        return self.model.rounding_terms(n_rows)
 
     def rounding_error(self, reach, more):
         """Bound the rounding in a mean gradient at points of norm `reach`, from public facts.
@@ -90,9 +94,12 @@ class RowSums:
         the derivative at it by its own rounding besides, which moves a gradient by beta / R times
         as much. `more` is the size of what is added to the mean.
         """
-        predictions = (self.model.dimension + 8.0) * self.smoothness * (
+        # A map of rows lets what rounds before it grow.
+        growth = (self.rounding_terms(self.n_samples) / self.n_samples)**2
+        predictions = growth * (self.model.dimension + 8.0) * self.smoothness * (
             reach + 1.0 / self.model.radius)
-        return _UNIT * (predictions + (self.n_samples + 8.0) * self.clip_norm + more)
+        sums = growth * (self.n_samples + 8.0) * self.clip_norm
+        return _UNIT * (predictions + sums + more)
 
     def require_monotone(self):
         """Raise a ValueError where an argument by nonexpansive steps would be void."""
@@ -127,7 +134,7 @@ class RowSums:
         raw = np.empty((self.n_samples, self.model.n_outputs or 1))
         for block in self._blocks(None):
             X, _, scale, _, _ = self._take(block)
-            raw[block] = self.model.predict_raw(theta, X, scale).reshape(-1, raw.shape[1])
+            raw[block] = self._predict(theta, X, scale).reshape(-1, raw.shape[1])
         return self._rows.with_features(raw)
 
     def hessian(self, theta):
@@ -138,7 +145,7 @@ class RowSums:
         """
         total = np.zeros((len(theta), len(theta)))
         for X, y, scale, limits, weights in map(self._take, self._blocks(None)):
-            z = self.model.predict_raw(theta, X, scale)
+            z = self._predict(theta, X, scale)
             curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)
             if weights is not None:
                 curvature, slope = weights * curvature, weights * slope
@@ -158,12 +165,13 @@ class RowSums:
 
     def _enter(self):
         """Return the scale of every row and the norm with which it then enters."""
-        scale, norms = np.empty(self.n_samples), np.empty(self.n_samples)
+        scales, norms = [], np.empty(self.n_samples)
         for part in self._rows.blocks(self._block):
             X = self._rows.take(part).X
-            scale[part], norms[part] = self.model.row_scales(X)
-            norms[part] = self._entering(X, scale[part], norms[part])
-        return scale, norms
+            scale, norms[part] = self.model.row_scales(X)
+            scales.append(scale)
+            norms[part] = self._entering(X, scale, norms[part])
+        return np.concatenate(scales), norms
 
     def _entering(self, X, scale, norms):
         """Return the norms, by this clip's measure, of scaled rows as they enter."""
@@ -202,8 +210,12 @@ class RowSums:
     def _derivatives(self, theta, part):
         """Return the clipped derivatives of the rows in `part`, as `_take` returned it."""
         X, y, scale, limits, weights = part
-        z = self.model.predict_raw(theta, X, scale)
+        z = self._predict(theta, X, scale)
         return self._clipped(self.loss.gradient(y, z), limits, weights)
+
+    def _predict(self, point, X, scale):
+        """Return the raw predictions of rows with their scales at what `_point` returned."""
+        return self.model.predict_raw(point, X, scale)
 
     def _blocks(self, rows):
         """Yield slices of the table where all rows are read, else parts of the indices."""

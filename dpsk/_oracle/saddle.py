@@ -27,7 +27,7 @@ class SaddleOracle(SaddleAnswers):
         batches, share = declared.batches, declared.dual_share
         self._sums, self._releases = sums, releases
         self._event = batches.release(noise_multiplier)
-        most = batches.largest_size(sums.n_samples)
+        most = sums.model.rounding_terms(batches.largest_size(sums.n_samples))
         self._parts = (
             Part(noise_multiplier / np.sqrt(1.0 - share), sums.primal_clip, terms=most,
                  size=sums.primal_size),

@@ -40,7 +40,7 @@ class SaddleDifferenceOracle(SaddleAnswers):
             multiplier, n_samples = kind.ratio * noise_multiplier, sums.n_samples
             self._open[name] = (
                 kind.batches.release(multiplier), multiplier,
-                kind.batches.largest_size(n_samples), {
+                sums.model.rounding_terms(kind.batches.largest_size(n_samples)), {
                     "divisor": kind.batches.expected_size(n_samples),
                     "batches": releases.batches(kind.batches, n_samples, kind.count)})
 

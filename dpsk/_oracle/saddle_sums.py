@@ -77,10 +77,9 @@ class SaddleSums:
 
     def _row_scales(self):
         """Return the factor by which every row is scaled, and the norm it then has."""
-        scale, norms = np.empty(self.n_samples), np.empty(self.n_samples)
-        for part in self._rows.blocks(self._length):
-            scale[part], norms[part] = self.model.row_scales(self._rows.take(part).X)
-        return scale, norms
+        scales, norms = zip(*(self.model.row_scales(self._rows.take(part).X)
+                              for part in self._rows.blocks(self._length)), strict=True)
+        return np.concatenate(scales), np.concatenate(norms)
 
     def _blocks(self, chosen):
         """Yield where the rows of each block are, and the rows."""

@@ -12,6 +12,7 @@ symmetric matrices, a Gaussian mechanism with noise s.
 import math
 
 import numpy as np
+from scipy import sparse
 
 from dpsk._data.blocks import row_blocks
 from dpsk._models.preconditioner import entering_rows
@@ -77,26 +78,46 @@ def noisy_second_moment(model, rows, mu, releases):
     """
     n_samples, constant, bound = len(rows), _constant(model), _moment_bound(model)
     unit = 2.0 ** -(exact_bits(n_samples * bound / math.sqrt(2.0), bound / mu) // 2)
-    size = model.shape[0]
+    size, features = model.shape[0], model.n_features
 
     def total(inside):
         sums = np.zeros((size, size))
         for part in row_blocks(n_samples, size):
-            block = entering_rows(model, rows.take(part).X, 1.0 / unit)
-            if constant:
-                block[:, -1] = constant / unit
             # On this grid every sum of products is exact, so no rounding shows the rows.
-            np.trunc(block, out=block)
-            sums += block.T @ block
+            block, scale = _truncated(model, rows.take(part).X, unit)
+            sums[:features, :features] += _dense(block.T @ block)
+            if constant:
+                ones = scale if model.homogeneous else np.ones(len(scale))
+                ones = np.trunc(ones * (constant / unit))
+                sums[:features, -1] += block.T @ ones
+                sums[-1, -1] += ones @ ones
+        sums[-1, :features] = sums[:features, -1] if constant else sums[-1, :features]
         return sums * unit**2
 
     moment = releases(Gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
     if constant:
         moment[-1] /= constant
         moment[:, -1] /= constant
-        # The count of rows is public.
-        moment[-1, -1] = n_samples
+        if not model.homogeneous:
+            # The count of rows is public.
+            moment[-1, -1] = n_samples
     return moment / n_samples
+
+
+def _truncated(model, X, unit):
+    """Return scaled rows cut toward zero to whole units, sparse where X is, and their scales."""
+    X = model.bounded(X)
+    scale, _ = model.row_scales(X)
+    if sparse.issparse(X):
+        data = X.data * np.repeat(scale / unit, np.diff(X.indptr))
+        np.trunc(data, out=data)
+        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False), scale
+    rows = np.multiply(X, scale[:, None] / unit, dtype=np.float64)
+    return np.trunc(rows, out=rows), scale
+
+
+def _dense(matrix):
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
 def _moment_bound(model):

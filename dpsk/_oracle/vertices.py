@@ -43,7 +43,8 @@ class SelectionOracle(SumsOracle):
     def __init__(self, sums, declared, noise_multiplier, releases):
         self._sums, self._releases = sums, releases
         self._event = declared.release(noise_multiplier)
-        self._part = Part(noise_multiplier, sums.clip_norm, "gumbel", terms=sums.n_samples,
+        self._part = Part(noise_multiplier, sums.clip_norm, "gumbel",
+                          terms=sums.rounding_terms(sums.n_samples),
                           size=2 * sums.model.dimension, rounded=False)
 
     def descent_vertex(self, theta):

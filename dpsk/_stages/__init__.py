@@ -3,11 +3,12 @@
 from dpsk._stages.centering import Centering
 from dpsk._stages.counting import Counting
 from dpsk._stages.temperature_scaling import TemperatureScaling
-from dpsk._stages.whitening import Whitening
+from dpsk._stages.whitening import UnitNorm, Whitening
 
 #: What maps the rows of a linear model, by the name that `precondition` takes.
 ROW_STAGES = {
+    "unit_norm": UnitNorm,
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "Counting", "TemperatureScaling", "Whitening"]
+__all__ = ["ROW_STAGES", "Centering", "Counting", "TemperatureScaling", "UnitNorm", "Whitening"]

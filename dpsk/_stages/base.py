@@ -51,23 +51,21 @@ class Stage(ABC):
 
 
 class RowStage(Stage):
-    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`.
-
-    With `preserves_norm` mapped rows are only scaled down, as a regression wants; else they are
-    brought to norm 1, as suits a score whose sign or order matters.
-    """
+    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`."""
 
     #: What the certificate says of a row's norm beside its bound.
     words: ClassVar[str] = ""
-    #: Whether it takes rows of a sparse matrix.
-    takes_sparse: ClassVar[bool] = False
+    #: Whether short rows are made longer, so that only signs and orders of scores keep a sense.
+    normalizes: ClassVar[bool] = False
+    #: What maps rows in prediction too; None where prediction is linear in the rows as they are.
+    row_map = None
 
-    def __init__(self, model, dtype, preserves_norm=False):
-        self._model, self._dtype, self._preserves_norm = model, dtype, preserves_norm
+    def __init__(self, model, dtype):
+        self._model, self._dtype = model, dtype
 
     @classmethod
     @abstractmethod
-    def pays(cls, problem, is_sparse):
+    def pays(cls, problem):
         """Return whether it is on by default, from public facts."""
 
     @abstractmethod

@@ -2,40 +2,47 @@
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
 from dpsk._defaults.budgets import (
+    AMPLE_SIGNAL,
     LEAST_FLOOR,
+    LONGEST,
     MOMENT_SHARE,
     MOST_COLUMNS,
     NOISE_FLOOR,
     mu_of_share,
 )
-from dpsk._models import LinearModel, Preconditioner
+from dpsk._models import LinearModel, Preconditioner, WhitenedModel
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
 
-__all__ = ["Whitening", "inverse_root", "moment_budget", "thresholded",
-           "whitening_floor"]
+__all__ = ["UnitNorm", "Whitening", "inverse_root", "moment_budget", "thresholded"]
 
 #: A covariance is kept where it stands this many standard deviations of noise above zero.
 _DEVIATIONS = 3.0
+#: Mean squares of constants count as no less.
+_LEAST_CONSTANT = 0.05
+#: Of the largest entry of the map.
+_MATRIX_BITS = 22
 
 
 class Whitening(RowStage):
-    """Release a noisy second moment and map the rows by its inverse root.
+    """Release a noisy second moment and map the rows by its inverse root, in training.
 
-    The constant becomes a coordinate of the whitened rows, which have norm 1.
+    The constant becomes a coordinate of the whitened rows. The usual row has a norm of 1/2 or
+    less, and longer ones than 1 are shortened to it: parameters of whitened rows are, times the
+    matrix, those of the rows as they are.
     """
 
     attribute = "preconditioner_"
-    words = "; then rows are mapped by the released preconditioner to norm at most 1"
-
+    words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
     @classmethod
-    def pays(cls, problem, is_sparse):
+    def pays(cls, problem):
         """Return whether whitening is on by default, from public facts.
 
         Not where a penalty speaks of the coefficients of the rows as they are, not where the
@@ -43,36 +50,68 @@ class Whitening(RowStage):
         """
         penalty, columns = problem.penalty, problem.model.shape[0]
         penalized = penalty.smoothness > 0 or not penalty.is_smooth
-        if is_sparse or penalized or columns > MOST_COLUMNS + 1 or problem.delta == 0:
+        if penalized or columns > MOST_COLUMNS + 1 or problem.delta == 0:
             return False
         return columns < problem.n_samples * problem.mu
 
     def prepared(self, problem):
         columns = self._model.shape[0]
         model = LinearModel(columns, self._model.n_outputs, False, 1.0)
-        return replace(problem, model=model, geometry=Geometry(columns))
+        return replace(problem, model=model, geometry=self._geometry(problem, columns))
 
     def event(self, problem):
         """Return what the release costs."""
         return Gaussian(moment_budget(problem))
 
     def release(self, problem, rows, releases):
-        """Return the problem with what is known of whitened rows, and the whitened rows."""
+        """Return the problem with what is known of whitened rows, and the rows."""
         model, mu = self._model, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
         noise_std = second_moment_noise(model, len(rows), mu)
         moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
-        floor = whitening_floor(noise_std, entries, self._preserves_norm, model.data_norm)
+        least = LEAST_FLOOR * model.data_norm**2 / _ampleness(problem)
+        floor = max(least, NOISE_FLOOR * noise_std * math.sqrt(entries))
         matrix, effective_rank = inverse_root(moment, floor)
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
-        # The usual row that keeps its length then has about norm 1.
-        self._matrix = matrix / np.sqrt(effective_rank) if self._preserves_norm else matrix
+        self._matrix = _on_grid(matrix / (np.sqrt(effective_rank) * self._longest(problem)))
         self.value = self._matrix.astype(self._dtype)
-        rows = rows.mapped(Preconditioner(model, self._matrix, self._preserves_norm))
-        return replace(problem, geometry=Geometry(effective_rank, max(1.0, left))), rows
+        geometry = self._geometry(problem, effective_rank, max(1.0, left))
+        return self._mapped(replace(problem, geometry=geometry), rows)
 
     def undo(self, model, theta):
         return self._matrix @ theta
+
+    def _longest(self, problem):
+        """Return the bound on rows over the length of a usual one."""
+        return LONGEST * math.sqrt(_ampleness(problem))
+
+    def _geometry(self, problem, effective_rank, unevenness=1.0):
+        longest = self._longest(problem)
+        return Geometry(effective_rank * longest**2, unevenness, 1.0 / longest)
+
+    def _mapped(self, problem, rows):
+        """Return the problem and the rows after the map, which products with them make."""
+        return replace(problem, model=WhitenedModel.of(self._model, self._matrix)), rows
+
+
+class UnitNorm(Whitening):
+    """Whitened rows of one length, in training and in prediction: a slightly curved score."""
+
+    words = "; then rows are mapped by the released preconditioner to norm 1"
+    normalizes: ClassVar[bool] = True
+
+    def _longest(self, problem):
+        return 1.0
+
+    def _mapped(self, problem, rows):
+        self.row_map = Preconditioner(self._model, self._matrix, normalizes=True)
+        return problem, rows.mapped(self.row_map)
+
+
+def _on_grid(matrix):
+    """Return a matrix in so few bits that its products with rows on a grid are exact."""
+    unit = 2.0 ** (math.ceil(math.log2(np.abs(matrix).max())) - _MATRIX_BITS)
+    return np.rint(matrix / unit) * unit
 
 
 def moment_budget(problem):
@@ -80,14 +119,9 @@ def moment_budget(problem):
     return mu_of_share(problem, MOMENT_SHARE)
 
 
-def whitening_floor(noise_std, entries, preserves_norm, data_norm):
-    """Return what is added to eigenvalues of a moment with `entries` noisy entries a row.
-
-    Where rows keep their length a direction of noise alone must not lengthen them; elsewhere
-    the floor stops at a share of the squared row bound.
-    """
-    least = 2.0 * noise_std if preserves_norm else LEAST_FLOOR * data_norm**2
-    return max(least, NOISE_FLOOR * noise_std * np.sqrt(entries))
+def _ampleness(problem):
+    """Return the signal over that from which on bias matters more than noise; 1 or more."""
+    return max(1.0, problem.signal / AMPLE_SIGNAL)
 
 
 def thresholded(moment, noise_std, fit_intercept):
@@ -102,7 +136,8 @@ def thresholded(moment, noise_std, fit_intercept):
     """
     features = len(moment) - fit_intercept
     means = moment[:features, -1] if fit_intercept else np.zeros(features)
-    products = np.outer(means, means)
+    # Constants that were scaled with their rows have a mean square below 1, and noisy.
+    products = np.outer(means, means) / max(moment[-1, -1], _LEAST_CONSTANT)
     covariance = moment[:features, :features] - products
     kept = np.abs(covariance) > _DEVIATIONS * math.sqrt(0.5) * noise_std
     np.fill_diagonal(kept, True)

@@ -5,7 +5,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
@@ -17,7 +16,7 @@ from dpsk._data.validation import (
 )
 from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
-from dpsk._models import LinearModel, Preconditioner
+from dpsk._models import LinearModel
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._objective.requirements import BOUNDED_CURVATURE
 from dpsk._parameters import check_auto_flag, check_real, choice
@@ -31,9 +30,8 @@ __all__ = ["LinearEstimator"]
 class LinearEstimator(DPEstimator):
     """Base of estimators whose raw prediction is ``x' coef + intercept`` of a bounded row."""
 
-    #: That of the losses: whether whitened rows are only scaled down.
-    _preserves_norm = False
-
+    #: Whether only signs and orders of scores matter, so that long rows keep theirs.
+    _homogeneous: ClassVar[bool] = False
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
     _constraints: ClassVar[dict] = {
@@ -112,7 +110,7 @@ class LinearEstimator(DPEstimator):
             enforced = [*enforced, Enforced(
                 "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
                 else "derived", "greater weights, times those of classes, are lowered to it")]
-        stage = self._row_stage(X, facts, solver)
+        stage = self._row_stage(X.dtype, facts, solver)
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
         problem = replace(problem, penalty=self._penalty(int(free) + loss.n_extra))
@@ -124,6 +122,7 @@ class LinearEstimator(DPEstimator):
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
         self.preconditioner_ = None if stage is None else stage.value
+        self._row_map = None if stage is None else stage.row_map
         theta = theta.astype(X.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()], rest
@@ -141,30 +140,28 @@ class LinearEstimator(DPEstimator):
         return PENALTIES[self.penalty](alpha=float(self.alpha), l1_ratio=float(self.l1_ratio),
                                        radius=self.radius, unpenalized=unpenalized)
 
-    def _row_stage(self, X, problem, solver):
+    def _row_stage(self, dtype, problem, solver):
         """Return what maps the rows in this fit, decided from public facts, or None."""
-        wanted, is_sparse = self.precondition, sparse.issparse(X)
+        wanted = self.precondition
         if not wanted:
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":
-            pays = solver.whitens and stage.pays(problem, is_sparse)
-            return stage(problem.model, X.dtype, self._preserves_norm) if pays else None
+            pays = solver.whitens and stage.pays(problem)
+            return stage(problem.model, dtype) if pays else None
         if not solver.whitens:
             raise ValueError(f"precondition={wanted!r}: a solver that releases moments or moves "
                              "inside a set has no use for it; leave precondition='auto', or use "
                              "solver='gd'.")
-        if is_sparse and not stage.takes_sparse:
-            raise ValueError(f"precondition={wanted!r}: a preconditioner makes rows dense; pass "
-                             "a dense X, or leave precondition='auto'.")
         if problem.delta == 0:
             raise ValueError(f"precondition={wanted!r}: what it releases gets Gaussian noise, "
                              "which needs delta > 0; leave precondition='auto'.")
-        return stage(problem.model, X.dtype, self._preserves_norm)
+        return stage(problem.model, dtype)
 
     def _row_model(self, n_features, n_outputs, fit_intercept):
         bound = None if self.data_norm_inf is None else float(self.data_norm_inf)
-        return LinearModel(n_features, n_outputs, fit_intercept, float(self.data_norm), bound)
+        return LinearModel(n_features, n_outputs, fit_intercept, float(self.data_norm), bound,
+                           homogeneous=self._homogeneous)
 
     def _row_bounds(self, more_words):
         """Yield what is enforced on every row of features."""
@@ -172,24 +169,15 @@ class LinearEstimator(DPEstimator):
         yield from self._norm_bounds(more + more_words)
         if self.data_norm_inf is not None:
             yield Enforced("data_norm_inf", float(self.data_norm_inf), "declared",
-                           "entries of a scaled row of features; larger ones are clipped, in "
-                           "training and in prediction")
+                           "entries of a scaled row of features; larger ones are clipped")
 
     @quietly
     def _predict_raw(self, X):
-        """Return raw predictions of bounded rows, shape (n,) or (n, n_outputs)."""
+        """Return raw predictions, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
         X = check_prediction_rows(self, X, dtype=FLOATS, accept_sparse="csr")
         coef = self.coef_.T
         columns = coef if coef.ndim == 2 and coef.shape[1] > 1 else coef.reshape(-1)
-        model = self._row_model(X.shape[1], None, False)
-        # The same map as in training, where float64 makes it.
-        bounded = model.bounded(X)
-        scale = model.row_scales(bounded)[0].astype(X.dtype, copy=False)
-        raw = model.predict_raw(columns, bounded, scale) + self.intercept_
-        if self.preconditioner_ is None:
-            return raw
-        rows = self._row_model(X.shape[1], None, bool(self.fit_intercept))
-        mapping = Preconditioner(rows, self.preconditioner_, self._preserves_norm)
-        factors = mapping.factors(X).astype(X.dtype)
-        return raw * (factors if raw.ndim == 1 else factors[:, None])
+        if self._row_map is None:
+            return X @ columns + self.intercept_
+        return self._row_map.predict_raw(columns, self.intercept_, X)

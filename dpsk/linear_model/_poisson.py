@@ -34,9 +34,6 @@ class DPPoissonRegressor(LinearRegressor):
     Attributes
     ----------
     %(coef_)s %(intercept_)s
-    offset_ : float
-        Logarithm of the upper target bound where rows were whitened, added last to the raw
-        prediction; else 0, as the intercept holds it.
     %(preconditioner_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -83,7 +80,7 @@ class DPPoissonRegressor(LinearRegressor):
         return y / high
 
     def _unmapped(self, coef, intercept, low, high):
-        return coef, float(intercept), float(np.log(high))
+        return coef, float(intercept) + float(np.log(high))
 
     @quietly
     def predict(self, X):

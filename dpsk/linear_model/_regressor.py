@@ -6,9 +6,20 @@ from typing import ClassVar
 from dpsk._data.errors import quietly
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
+from dpsk._parameters import check_auto_flag
+from dpsk._stages import ROW_STAGES
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]
+
+
+def _check_row_map(name, value):
+    """Return a valid `precondition`; predictions in the units of targets need rows' lengths."""
+    stage = ROW_STAGES.get(check_auto_flag(name, value, ROW_STAGES))
+    if stage is not None and stage.normalizes:
+        raise ValueError(f"{name}={value!r}: rows of one length suit the sign or the order of a "
+                         "score, not its size; leave precondition='auto'.")
+    return value
 
 
 @documented
@@ -19,8 +30,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     losses and defaults do not depend on the unit of the target.
     """
 
-    _preserves_norm = True
-    _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **BOUNDED_TARGETS}
+    _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **BOUNDED_TARGETS,
+                                    "precondition": _check_row_map}
 
     def _scalar_loss(self):
         return self._loss()
@@ -55,11 +66,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             X, y, self._loss(), None, weights=weights, holdout=holdout,
             free_weights=weights is not None,
             enforced=[self._target_bound()], public=self._weight_facts(sample_weight))
-        self.coef_, intercept, offset = self._unmapped(coef, intercept, low, high)
-        # After a preconditioner's normalization the offset must be added apart.
-        apart = self.preconditioner_ is not None
-        self.intercept_ = intercept if apart else intercept + offset
-        self.offset_ = offset if apart else 0.0
+        self.coef_, self.intercept_ = self._unmapped(coef, intercept, low, high)
         return self
 
     def _targets(self, what, y, dtype):
@@ -71,9 +78,9 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return (y - 0.5 * (low + high)) / (0.5 * (high - low))
 
     def _unmapped(self, coef, intercept, low, high):
-        """Return coefficients, intercept and offset on the scale of the targets."""
+        """Return coefficients and intercept on the scale of the targets."""
         half = 0.5 * (high - low)
-        return coef * coef.dtype.type(half), float(intercept) * half, 0.5 * (low + high)
+        return coef * coef.dtype.type(half), float(intercept) * half + 0.5 * (low + high)
 
     @quietly
     def predict(self, X):
@@ -87,4 +94,4 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         -------
         targets : ndarray of shape (n,)
         """
-        return self._predict_raw(X) + self.offset_
+        return self._predict_raw(X)

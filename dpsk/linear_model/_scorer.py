@@ -10,6 +10,7 @@ class LinearScorer(ScoreClassifier, LinearEstimator):
     """Base of classifiers by a linear score, of two classes unless a subclass says more."""
 
     _takes_several = False
+    _homogeneous = True
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -112,6 +112,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     """
 
     _constraints: ClassVar[dict] = {**NetworkScorer._constraints,
+                                    "precondition": LinearScorer._constraints["precondition"],
                                     "loss": choice("auto", "auc", "logistic")}
     _solvers: ClassVar[dict] = {"gd": SOLVERS["gd"], "sgd": SOLVERS["sgd"], **SADDLE_SOLVERS}
 
@@ -129,6 +130,10 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             raise ValueError(f"positive_ratio={self.positive_ratio!r}: loss='logistic', which "
                              "\"auto\" takes, has no use for it; leave positive_ratio=None, or "
                              "set loss='auc'.")
+
+        if self._layer_sizes() and self.precondition not in ("auto", True, False):
+            raise ValueError(f"precondition={self.precondition!r}: names a map for linear scores; "
+                             "leave precondition='auto' for a network.")
 
     @quietly
     def fit(self, X, y, sample_weight=None):

@@ -137,18 +137,6 @@ def test_the_regression_is_on_the_scale_of_the_declared_targets(cls, solver):
         assert model.predict(np.zeros((1, 3))) == pytest.approx(410, abs=40)
 
 
-@_every(lambda cls: is_linear(cls) and not is_classifier(cls()))
-def test_without_whitening_the_prediction_is_linear_in_the_rows(cls, solver):
-    X, signal = _linear_rows()
-    assert np.linalg.norm(X, axis=1).max() < 1
-    model = build(cls, solver, epsilon=20, target_bounds=(200, 600), precondition=False)
-    model.fit(X, 100 * signal + 400)
-    linear = X @ model.coef_ + model.intercept_
-    assert model.offset_ == 0.0 and model.preconditioner_ is None
-    np.testing.assert_allclose(
-        model.predict(X), np.exp(linear) if cls is DPPoissonRegressor else linear)
-
-
 @every_regressor_fit
 def test_targets_beyond_the_bounds_count_as_the_bounds(cls, solver):
     X, signal = _linear_rows()

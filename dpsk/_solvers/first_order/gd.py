@@ -5,7 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._defaults.descent import default_clip_norm, default_step, default_steps
+from dpsk._defaults.descent import (
+    accelerates,
+    default_clip_norm,
+    default_step,
+    default_steps,
+)
 from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
@@ -40,7 +45,7 @@ class GradientDescent(Solver):
         C. None: see `default_clip_norm`.
     accelerate : bool or None
         Whether to use Nesterov's momentum. None: with ``schedule="default"`` only, and not on
-        networks.
+        networks, nor for squares on whitened rows.
     iterate : {"tail", "half", "last", "average", "random"} or None
         "tail" averages the last quarter of the iterates, "half" their last half. "random": one
         of the first `max_iter`, its index drawn before the noise is calibrated; only as many
@@ -98,7 +103,8 @@ class GradientDescent(Solver):
         max_iter = self.max_iter or default_steps(problem)
         iterate = self.iterate or ("tail" if problem.geometry is None else "half")
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
-                       iterate=iterate, accelerate=self.accelerate is not False)
+                       iterate=iterate, accelerate=accelerates(problem)
+                       if self.accelerate is None else self.accelerate)
 
     def _on_networks(self, problem):
         clip_norm = network_clip_norm(problem, self.clip_norm)

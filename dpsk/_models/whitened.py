@@ -1,0 +1,127 @@
+"""A linear map of whitened rows, which are never made."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._data.blocks import row_blocks
+from dpsk._models.clipping import HEADROOM, clip_factors
+from dpsk._models.linear import LinearModel
+
+__all__ = ["WhitenedModel"]
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedModel(LinearModel):
+    """A linear map of ``t P r`` for an entering row ``r``, with ``t = min(1, 1 / ||P r||)``.
+
+    Products go through the rows as they are: ``t r' (P theta)``, and for gradients ``P`` times
+    the sum over rows as they are. A row costs two numbers, its scale and that of its constant, and
+    a sparse matrix stays one. Every row is mapped by itself, by a released matrix: neighboring
+    tables stay neighbors.
+
+    Parameters
+    ----------
+    rows : LinearModel
+        Scales a row and appends the intercept's 1.
+    matrix : ndarray of shape (rows of theta, rows of theta)
+        P transposed, public.
+    """
+
+    rows: LinearModel = None
+    matrix: np.ndarray = None
+
+    @classmethod
+    def of(cls, rows, matrix):
+        """Return the model of the rows of a LinearModel, mapped by `matrix`."""
+        return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix)
+
+    @property
+    def _error(self):
+        """float : rounding in the norm of a mapped row, over the norm of the row."""
+        return len(self.matrix) * 2.0**-52 * float(np.linalg.norm(self.matrix))
+
+    def bounded(self, X):
+        return self.rows.bounded(X)
+
+    def row_scales(self, X):
+        """Return the scales of every row and of its constant, (n, 2), and its norm when mapped."""
+        scales, norms = np.empty((X.shape[0], 2)), np.empty(X.shape[0])
+        for part in row_blocks(X.shape[0], len(self.matrix)):
+            own, lengths = self.rows.row_scales(X[part])
+            constants = own if self.rows.homogeneous else np.ones(len(own))
+            factors, norms[part] = self.factors(X[part], lengths, constants, own)
+            scales[part, 0], scales[part, 1] = factors * own, factors * constants
+        return scales, norms
+
+    @property
+    def spread(self):
+        """float : by how much the map may lengthen one row more than another."""
+        return float(np.linalg.norm(self.matrix) * np.linalg.norm(np.linalg.inv(self.matrix)))
+
+    def rounding_terms(self, n_rows):
+        return math.ceil(n_rows * math.sqrt(self.spread))
+
+    def factors(self, X, lengths, constants, scale=None):
+        """Return ``t`` of every row of a block, and the norm of ``t P r``, float64, shape (n,).
+
+        `lengths` are the norms of rows after their `scale`, None for 1, and `constants` what
+        stands for the intercept's 1.
+        """
+        p = self.rows.n_features
+        with np.errstate(all="ignore"):
+            mapped = X @ self.matrix[:p]
+            if scale is not None:
+                mapped *= scale[:, None]
+                mapped[scale == 0.0] = 0.0
+            if self.rows.fit_intercept:
+                mapped += np.outer(constants, self.matrix[-1])
+            norms = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
+            # Products of long rows that cancel are off by more than the head-room of a norm.
+            norms += self._error * self.rows.entering_norms(lengths)
+            factors = clip_factors(norms, HEADROOM)
+            # Beyond, squares overflow or underflow, and a norm says nothing.
+            factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
+        norms[factors == 0.0] = 0.0
+        return factors, norms * factors
+
+    def mapped_point(self, theta):
+        """Return ``P' theta``, which rows as they are meet."""
+        return self.matrix @ theta
+
+    def predict_raw(self, theta, X, scale=None):
+        return self.predict_entering(self.mapped_point(theta), X, scale)
+
+    def predict_entering(self, point, X, scale):
+        """Return raw predictions at a `mapped_point`; `scale` is what `row_scales` returned."""
+        own, constant = scale.T
+        z = X @ point[:self.rows.n_features].astype(X.dtype, copy=False)
+        columns = (slice(None), None)[:z.ndim]
+        z *= own[columns]
+        # The product of a row that is dropped may have overflowed.
+        z[own == 0.0] = 0.0
+        if self.rows.fit_intercept:
+            z += constant[columns] * point[-1]
+        return z
+
+    def gradient_sum(self, dz, X, scale, out):
+        total = np.zeros(self.shape)
+        own, constant = scale.T
+        columns = (slice(None), None)[:dz.ndim]
+        if self.rows.fit_intercept:
+            total[-1] = (dz * constant[columns]).sum(axis=0)
+        dz *= own[columns]
+        total[:self.rows.n_features] += X.T @ dz
+        out += self.matrix.T @ total
+
+    def outer_sum(self, curvatures, X, scale, out):
+        total = np.zeros(out.shape)
+        own, constant = scale.T
+        p = self.rows.n_features
+        if self.rows.fit_intercept:
+            cross = X.T @ (curvatures * own * constant)
+            total[-1, -1] = (curvatures * constant**2).sum()
+            total[:p, -1], total[-1, :p] = cross, cross
+        self.rows.products_sum(curvatures * own**2, X, total)
+        out += self.matrix.T @ total @ self.matrix
