@@ -68,12 +68,19 @@ class RowSource(ABC):
         """Return other features, which may be overwritten, with these targets and weights."""
 
     @abstractmethod
+    def with_targets(self, target_map):
+        """Return the rows, and the public ones, with targets mapped one by one.
+
+        `target_map` goes from an array of targets to another of the same length.
+        """
+
+    @abstractmethod
     def clipped_by(self, model):
         """Return the rows with entries within the model's bound on coordinates."""
 
     @abstractmethod
     def mapped(self, row_map, visit=None):
-        """Return a source of rows that are mapped one by one.
+        """Return a source of rows, and of public ones, that are mapped one by one.
 
         Parameters
         ----------
@@ -136,11 +143,12 @@ class Rows(RowSource):
                     X.dtype == np.float64)
 
     def mapped(self, row_map, visit=None):
+        holdout = None if self.holdout is None else self.holdout.mapped(row_map)
         if self.is_sparse:
             X = row_map.csr(self.X, self.owned)
             if visit is not None:
                 visit(slice(0, self.n), X)
-            return replace(self, X=X, owned=True)
+            return replace(self, X=X, owned=True, holdout=holdout)
         reused = self.owned and self.n_features == row_map.width
         out = self.X if reused else np.empty((self.n, row_map.width), row_map.dtype)
         # All that is done to a block is done while the cache holds it.
@@ -148,10 +156,14 @@ class Rows(RowSource):
             row_map.dense(self.X[part], out[part])
             if visit is not None:
                 visit(part, out[part])
-        return replace(self, X=out, owned=out.dtype == np.float64)
+        return replace(self, X=out, owned=out.dtype == np.float64, holdout=holdout)
 
     def with_features(self, X):
         return replace(self, X=X, owned=True)
+
+    def with_targets(self, target_map):
+        holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
+        return replace(self, y=target_map(self.y), holdout=holdout)
 
     def clipped_by(self, model):
         X = model.bounded(self.X)

@@ -4,5 +4,6 @@ from dpsk._models.linear import LinearModel
 from dpsk._models.mlp import MLP
 from dpsk._models.preconditioner import Preconditioner
 from dpsk._models.scale import ScaleModel
+from dpsk._models.units import UnitRows
 
-__all__ = ["MLP", "LinearModel", "Preconditioner", "ScaleModel"]
+__all__ = ["MLP", "LinearModel", "Preconditioner", "ScaleModel", "UnitRows"]
