@@ -25,9 +25,9 @@ LEAST_SHARE = 0.01
 SLOPE_CLIP_SHARE = 0.3
 #: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.
 QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.15)
-#: What a quantile stays clear of the end of the rows by, in units of the logarithm of a chance:
-#: it lies beyond in about one of four thousand fits.
-CLEARANCE = 16.0
+#: The logarithm of how much less likely a point beyond all rows is than one at the quantile; the
+#: grid has some hundred times as many of the former.
+CLEARANCE = 20.0
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.05, 0.5), (0.015, 0.25)
 

@@ -143,7 +143,7 @@ def quantile_rule(name, problem, tails):
     if whole > most * largest:
         raise ValueError(
             f"{name}=None: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few "
-            f"to learn a bound from, which takes {whole / (most * largest):.2g} times as many; "
+            f"to learn a bound from, which takes {whole / (most * largest):.3g} times as many; "
             f"declare {name}, or raise epsilon.")
     width = max(usual, whole / most)
     return 4.0 / width, max(least, whole / width)
