@@ -25,18 +25,19 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
 from dpsk._stages import NormBound, TargetBounds
-from dpsk._stages.bounds import quantile_rule
+from dpsk._stages.bounds import quantile_rule, widened
 from dpsk.testing import NoiseSeed
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 CLASSIFIED = ("adult", "bank", "covtype_binary")
 REGRESSED = ("adult_hours", "bike", "wine")
+#: Tails of exact quantiles.
+NORM_SHOWN, TARGETS_SHOWN = (0.0, 0.01, 0.05, 0.2, 0.5), (0.015, 0.03, 0.06, 0.1, 0.15, 0.25)
 HEADER = """# Bounds learnt from rows
 
 `python -m benchmarks.utility.quantiles`: training parts, delta 1/n^2, {usual:g} of mu^2 a
 quantile, up to {largest:g} where rows are few. "tail" is the share of rows that the public rule
-leaves beyond a quantile. Bounds: median
-[least, largest] of {draws} draws. The last two columns: accuracy or R^2 on the test part, mean of
+leaves beyond a quantile. Bounds: median [least, largest] of {draws} draws. The last two columns: accuracy or R^2 on the test part, mean of
 {seeds} seeds, with the learnt bound and the budget that it leaves, and with the largest norm or
 the extreme targets declared. Fits on learnt targets also have a learnt bound on norms.
 """
@@ -128,6 +129,39 @@ def target_lines(name, draws, seeds):
         yield f"| {name} | {len(X)} | {truth} | {epsilon:g} | {line} {declared:.4f} |"
 
 
+def exact_norm_lines(name, draws, seeds):
+    """Yield lines of what fits are worth whose bound is an exact quantile of norms, no price."""
+    X, X_test, y, y_test = load(name)
+    y, y_test = y > np.median(y), y_test > np.median(y)
+    norms = row_norms(X)
+    bounds = [*np.quantile(norms, [1.0 - tail for tail in NORM_SHOWN]),
+              *(factor * norms.max() for factor in (3.0, 10.0))]
+    for epsilon in (0.1, 0.5, 2.0):
+        found = [np.mean([DPLogisticRegression(epsilon, data_norm=bound,
+                                               random_state=NoiseSeed(seed))
+                          .fit(X, y).score(X_test, y_test) for seed in range(seeds)])
+                 for bound in bounds]
+        yield f"| {name} | {epsilon:g} | " + " | ".join(f"{one:.3f}" for one in found) + " |"
+
+
+def exact_target_lines(name, draws, seeds):
+    """Yield lines of what fits are worth whose ends are exact quantiles of targets, no price."""
+    X, X_test, y, y_test = load(name)
+    bound = np.quantile(row_norms(X), 0.95)
+    for epsilon in (0.5, 2.0):
+        for words, ends_of in (("as they are", lambda low, high, tail: (low, high)),
+                               ("widened", widened)):
+            found = []
+            for tail in TARGETS_SHOWN:
+                ends = ends_of(*np.quantile(y, [tail, 1.0 - tail]), tail)
+                found.append(np.mean([
+                    DPLinearRegression(epsilon, target_bounds=ends, data_norm=bound,
+                                       random_state=NoiseSeed(seed))
+                    .fit(X, y).score(X_test, y_test) for seed in range(seeds)]))
+            cells = " | ".join(f"{one:.3f}" for one in found)
+            yield f"| {name} | {epsilon:g} | {words} | {cells} |"
+
+
 def main():
     """Print the tables, or write them to a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -137,11 +171,20 @@ def main():
     given = parser.parse_args()
     lines = [HEADER.format(usual=QUANTILE_SHARES[0], largest=QUANTILE_SHARES[1],
                            draws=given.draws, seeds=given.seeds)]
-    tables = {"## Norms of rows": ("norm .5 / .95 / 1", norm_lines, CLASSIFIED + REGRESSED[1:]),
-              "## Targets": ("target 0 / .015 / .985 / 1", target_lines, REGRESSED)}
-    for title, (truth, table, names) in tables.items():
-        lines += [title, "", f"| set | n | {truth} | epsilon | tail | bound | learnt | declared |",
-                  "|---|---|---|---|---|---|---|---|"]
+    learnt = "epsilon | tail | bound | learnt | declared"
+    norm_heads = " | ".join(f"tail {tail:g}" for tail in NORM_SHOWN)
+    target_heads = " | ".join(f"tail {tail:g}" for tail in TARGETS_SHOWN)
+    tables = {
+        "Norms of rows": (f"set | n | norm .5 / .95 / 1 | {learnt}", norm_lines,
+                          (*CLASSIFIED, *REGRESSED[1:])),
+        "Targets": (f"set | n | target 0 / .015 / .985 / 1 | {learnt}", target_lines, REGRESSED),
+        "Accuracy where the bound is an exact quantile of norms, or multiples of the largest": (
+            f"set | epsilon | {norm_heads} | 3 x | 10 x", exact_norm_lines,
+            ("adult", "covtype_binary", "wine")),
+        "R^2 where the ends are exact quantiles of targets, as they are and widened": (
+            f"set | epsilon | ends | {target_heads}", exact_target_lines, REGRESSED)}
+    for title, (heads, table, names) in tables.items():
+        lines += [f"## {title}", "", f"| {heads} |", "|" + "---|" * (heads.count("|") + 1)]
         for name in names:
             for line in table(name, given.draws, given.seeds):
                 print(line, flush=True)

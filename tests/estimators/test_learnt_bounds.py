@@ -199,6 +199,16 @@ def test_the_unit_of_rows_and_of_targets_does_not_matter():
     assert min(scores) > 0.9
 
 
+@pytest.mark.parametrize("shape", [(3,), (4,), (3, 2), (4, 5)])
+def test_coefficients_are_divided_by_the_unit_and_intercepts_are_not(shape):
+    stage, theta = NormBound(3), np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+    stage.value = 8.0
+    found = stage.undo(None, theta)
+    np.testing.assert_array_equal(found[:3], theta[:3] / 8.0)
+    np.testing.assert_array_equal(found[3:], theta[3:])
+    assert theta.flat[0] == 1.0
+
+
 def test_public_rows_are_mapped_like_the_others():
     X, y = rows(300)
     model = make(Learnt, "stgd", solver_options={"holdout": "public"})
