@@ -37,9 +37,10 @@ HEADER = """# Bounds learnt from rows
 
 `python -m benchmarks.utility.quantiles`: training parts, delta 1/n^2, {usual:g} of mu^2 a
 quantile, up to {largest:g} where rows are few. "tail" is the share of rows that the public rule
-leaves beyond a quantile. Bounds: median [least, largest] of {draws} draws. The last two columns: accuracy or R^2 on the test part, mean of
-{seeds} seeds, with the learnt bound and the budget that it leaves, and with the largest norm or
-the extreme targets declared. Fits on learnt targets also have a learnt bound on norms.
+leaves beyond a quantile. Bounds: median [least, largest] of {draws} draws. The last two columns:
+accuracy or R^2 on the test part, mean of {seeds} seeds, with the learnt bound and the budget that
+it leaves, and with the largest norm or the extreme targets declared. Fits on learnt targets also
+have a learnt bound on norms.
 """
 
 
