@@ -207,7 +207,7 @@ def dominated_delta(offset, slope, epsilon):
     """Upper bound on delta for one loss of at most K (`offset`) + c (`slope`) rho."""
     from_edge = (epsilon - offset) / slope
     start = max(from_edge, 0.0)
-    above = slope * _mills(start + slope) * math.exp(-0.5 * start**2)
+    above = slope * _mills(start + slope) * math.exp(-0.5 * start * start)
     if from_edge < 0:
         # Every loss exceeds epsilon: 1 - e^(epsilon - K) E e^(-c Rho).
         gap = epsilon - offset
