@@ -68,6 +68,13 @@ class RowSource(ABC):
         """Return other features, which may be overwritten, with these targets and weights."""
 
     @abstractmethod
+    def with_targets(self, target_map):
+        """Return the rows, and the public ones, with targets mapped one by one.
+
+        `target_map` goes from an array of targets to another of the same length.
+        """
+
+    @abstractmethod
     def clipped_by(self, model):
         """Return the rows with entries within the model's bound on coordinates."""
 
@@ -152,6 +159,10 @@ class Rows(RowSource):
 
     def with_features(self, X):
         return replace(self, X=X, owned=True)
+
+    def with_targets(self, target_map):
+        holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
+        return replace(self, y=target_map(self.y), holdout=holdout)
 
     def clipped_by(self, model):
         X = model.bounded(self.X)

@@ -1,13 +1,14 @@
-"""What stages may spend, and when they are worth it: docs/theory/whitening.md, networks.md and
-temperature.md say on what each number was found."""
+"""What stages may spend, and when they are worth it: docs/theory/whitening.md, networks.md,
+quantiles.md and temperature.md say on what each number was found."""
 
 import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST", "MEAN_SHARE",
-           "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NOISE_FLOOR", "SLOPES_SHARE",
-           "SLOPE_CLIP_SHARE", "mu_of_share"]
+__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
+           "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NOISE_FLOOR",
+           "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SLOPES_SHARE",
+           "SLOPE_CLIP_SHARE", "TARGET_TAILS", "mu_of_share"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.2, 0.03, 0.01, 0.02
@@ -28,6 +29,13 @@ MOST_MEAN_NOISE = 0.5
 LEAST_SHARE = 0.01
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
+#: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.
+QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.15)
+#: The logarithm of how much less likely a point beyond all rows is than one at the quantile; the
+#: grid has some hundred times as many of the former.
+CLEARANCE = 20.0
+#: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
+NORM_TAILS, TARGET_TAILS = (0.05, 0.5), (0.015, 0.25)
 
 
 def mu_of_share(problem, share):

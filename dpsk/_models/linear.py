@@ -34,6 +34,8 @@ class LinearModel:
     fit_intercept : bool
     data_norm : float
     data_norm_inf : float or None
+    unit : float
+        Rows enter over it, before any bound.
     homogeneous : bool
         Whether a map of rows scales the intercept's 1 with its row, which leaves the signs and
         the order of the scores of a row as they are.
@@ -44,6 +46,7 @@ class LinearModel:
     fit_intercept: bool
     data_norm: float
     data_norm_inf: float | None = None
+    unit: float = 1.0
     homogeneous: bool = False
 
     is_linear = True
@@ -93,10 +96,16 @@ class LinearModel:
         In float64, and without the intercept's 1.
         """
         norms = row_norms(X)
+        norms /= self.unit
         scale = clip_factors(norms, self.data_norm * HEADROOM, _LEAST_SCALE)
         np.multiply(norms, scale, out=norms, where=scale > 0)
         norms[scale == 0] = 0.0
+        scale /= self.unit
         return scale, norms
+
+    def constants(self, scale):
+        """Return what stands for the intercept's 1 of rows of some scales, where they are mapped."""
+        return scale * self.unit if self.homogeneous else np.ones(len(scale))
 
     def entering_norms(self, norms, order=2):
         """Return the l1 or l2 norms of rows with the intercept's 1 appended, if there is one."""

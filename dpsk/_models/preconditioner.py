@@ -57,7 +57,10 @@ class Preconditioner:
         for part in row_blocks(X.shape[0], self.width):
             rows = entering_rows(self.model, X[part])
             factors = self._factors(rows @ self.matrix)
-            z = rows[:, :len(coef)] @ coef + intercept
+            # Coefficients are those of rows that are in no unit.
+            z = rows[:, :len(coef)] @ (self.model.unit * coef)
+            if self.model.fit_intercept:
+                z += np.multiply.outer(rows[:, -1], intercept)
             raw[part] = z * (factors if z.ndim == 1 else factors[:, None])
         return raw
 
@@ -77,10 +80,11 @@ def entering_rows(model, X, units=1.0):
     """
     X = model.bounded(X)
     scale, _ = model.row_scales(X)
+    constants = model.constants(scale)
     scale *= units
     rows = np.empty((X.shape[0], model.shape[0]))
     dense = X.toarray() if sparse.issparse(X) else X
     np.multiply(dense, scale[:, None], out=rows[:, :model.n_features], dtype=np.float64)
     if model.fit_intercept:
-        rows[:, -1] = scale if model.homogeneous else units
+        np.multiply(constants, units, out=rows[:, -1])
     return rows

@@ -50,7 +50,7 @@ class WhitenedModel(LinearModel):
         scales, norms = np.empty((X.shape[0], 2)), np.empty(X.shape[0])
         for part in row_blocks(X.shape[0], len(self.matrix)):
             own, lengths = self.rows.row_scales(X[part])
-            constants = own if self.rows.homogeneous else np.ones(len(own))
+            constants = self.rows.constants(own)
             factors, norms[part] = self.factors(X[part], lengths, constants, own)
             scales[part, 0], scales[part, 1] = factors * own, factors * constants
         return scales, norms

@@ -106,7 +106,8 @@ class WhitenedGridSums(GridSums):
             np.empty(n_samples)
         if plain.homogeneous:
             for part in self._rows.blocks(self._block):
-                self._constants[part] = plain.row_scales(self._rows.take(part).X)[0]
+                scale, _ = plain.row_scales(self._rows.take(part).X)
+                self._constants[part] = plain.constants(scale)
             _truncate_in_place(self._constants, self._row_unit)
 
         def measure(part, X):

@@ -87,8 +87,7 @@ def noisy_second_moment(model, rows, mu, releases):
             block, scale = _truncated(model, rows.take(part).X, unit)
             sums[:features, :features] += _dense(block.T @ block)
             if constant:
-                ones = scale if model.homogeneous else np.ones(len(scale))
-                ones = np.trunc(ones * (constant / unit))
+                ones = np.trunc(model.constants(scale) * (constant / unit))
                 sums[:features, -1] += block.T @ ones
                 sums[-1, -1] += ones @ ones
         sums[-1, :features] = sums[:features, -1] if constant else sums[-1, :features]

@@ -27,9 +27,9 @@ class Enforced:
     ----------
     name : str
     value : float or list
-    origin : {"declared", "default", "derived"}
-        Given by the user, a constant default, or implied by other bounds. "default" for a
-        bound on targets reads "default, not declared".
+    origin : {"declared", "default", "derived", "released"}
+        Given by the user, a constant default, implied by other bounds, or learnt from the rows by
+        a release of this fit. "default" for a bound on targets reads "default, not declared".
     how : str
     """
 
@@ -43,7 +43,7 @@ class Enforced:
 class Certificate:
     """The privacy certificate of one fit, found as ``privacy_`` on a fitted estimator.
 
-    All of it is public: nothing here depends on the rows.
+    All of it is public: nothing here depends on the rows, but for bounds that were released.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtri
+from scipy.special import erf, erfcx, erfinv, expit, log_ndtr, ndtri
 
 __all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "dominated_delta",
            "gaussian_delta", "gaussian_epsilon", "gaussian_log_delta", "gaussian_mu",
@@ -197,6 +197,9 @@ def bounded_range_mu(epsilon):
 
 def bounded_range_epsilon(mu):
     r"""Return the range of a mu-GDP choice, :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`."""
+    if mu < 1.0:
+        # Near one half the logarithms would cancel.
+        return 4.0 * math.atanh(erf(mu / math.sqrt(8.0)))
     return 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
 
 
@@ -204,7 +207,7 @@ def dominated_delta(offset, slope, epsilon):
     """Upper bound on delta for one loss of at most K (`offset`) + c (`slope`) rho."""
     from_edge = (epsilon - offset) / slope
     start = max(from_edge, 0.0)
-    above = slope * _mills(start + slope) * math.exp(-0.5 * start**2)
+    above = slope * _mills(start + slope) * math.exp(-0.5 * start * start)
     if from_edge < 0:
         # Every loss exceeds epsilon: 1 - e^(epsilon - K) E e^(-c Rho).
         gap = epsilon - offset

@@ -1,5 +1,6 @@
 """Releases before and after the solver's own. A new one is one file and one line here."""
 
+from dpsk._stages.bounds import NormBound, TargetBounds
 from dpsk._stages.centering import Centering
 from dpsk._stages.counting import Counting
 from dpsk._stages.temperature_scaling import TemperatureScaling
@@ -11,4 +12,5 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "Counting", "TemperatureScaling", "UnitNorm", "Whitening"]
+__all__ = ["ROW_STAGES", "Centering", "Counting", "NormBound", "TargetBounds",
+           "TemperatureScaling", "UnitNorm", "Whitening"]

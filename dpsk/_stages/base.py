@@ -1,6 +1,7 @@
 """What a stage is: a release beside the solver's own, and all that goes with it."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 __all__ = ["RowStage", "Stage"]
@@ -62,6 +63,10 @@ class RowStage(Stage):
 
     def __init__(self, model, dtype):
         self._model, self._dtype = model, dtype
+
+    def take_unit(self, unit):
+        """Take rows in a unit that was released before."""
+        self._model = replace(self._model, unit=unit)
 
     @classmethod
     @abstractmethod

@@ -52,8 +52,8 @@ def choices(delta, steps, runs, rows=X, epsilon=EPSILON):
     return np.reshape(signs, (runs, steps)), 4.0 / noise
 
 
-def measured(plan):
-    """Return lower bounds on epsilon and mu from the number of choices of one vertex."""
+def measured(plan, choices=choices):
+    """Return lower bounds on epsilon and mu from the number of choices of one of two kinds."""
     delta, steps, runs = PLANS[plan]
     width = choices(delta, steps, 1)[1]
 

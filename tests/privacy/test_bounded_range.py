@@ -38,6 +38,11 @@ def test_mu_is_about_a_known_share_of_small_ranges_and_finite_for_large_ones():
     assert bounded_range_mu(999.99) < bounded_range_mu(1000.0) < 1.1 * bounded_range_mu(999.99)
 
 
+@pytest.mark.parametrize("mu", [1e-200, 1e-12, 1e-6, 0.999999, 1.000001])
+def test_ranges_of_small_mu_do_not_cancel(mu):
+    assert bounded_range_mu(bounded_range_epsilon(mu)) == pytest.approx(mu, rel=1e-9)
+
+
 def test_the_function_whose_fall_proves_the_maximum_is_negative():
     y = np.linspace(1e-3, 8.0, 100_000)
     upper = norm.sf(y)

@@ -101,6 +101,11 @@ def test_chords_never_lie_below_the_curve(law, step):
         assert above >= float(exact(law.offset, law.slope, epsilon)) * (1 - 1e-9)
 
 
+def test_a_slope_whose_square_underflows_is_none():
+    assert dominated_delta(0.0, 1e-200, 1.0) == 0.0
+    assert dominated_delta(2.0, 1e-200, 1.0) == pytest.approx(-math.expm1(-1.0), rel=1e-9)
+
+
 def test_without_slope_the_loss_is_bounded():
     assert accountant.merge(Dominated(0.3, 0.0)).parts == ((Pure(0.3), 1),)
     assert accountant.epsilon(Dominated(0.3, 0.0), 0.0) == 0.3

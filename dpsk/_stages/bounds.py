@@ -1,0 +1,170 @@
+"""Bounds on rows and on targets, learnt from them under noise; docs/theory/quantiles.md."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsk._defaults.budgets import (
+    CLEARANCE,
+    NORM_TAILS,
+    PURE_QUANTILE_SHARES,
+    QUANTILE_SHARES,
+    TARGET_TAILS,
+    mu_of_share,
+)
+from dpsk._models.linear import row_norms
+from dpsk._oracle.quantiles import noisy_quantile, positive_grid, real_grid
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.closed_forms import bounded_range_epsilon
+from dpsk._privacy.plans import Selections
+from dpsk._stages.base import Stage
+
+__all__ = ["NormBound", "TargetBounds", "quantile_rule", "widened"]
+
+#: Rows of a part whose norms are taken at once.
+_PART = 1 << 16
+
+
+class NormBound(Stage):
+    """Release a high quantile of the rows' norms, and take the rows in its unit.
+
+    To all that follows, the rows are bounded by 1, before the release as after it: no plan depends
+    on what was released. The problem's `data_norm` therefore is 1, and so is that of what maps
+    rows after this, `row_stage`.
+    """
+
+    attribute = "data_norm_"
+
+    def __init__(self, n_features, row_stage=None):
+        self._n_features, self._row_stage = n_features, row_stage
+
+    def event(self, problem):
+        """Return what the release costs; a ValueError where rows are too few to learn from."""
+        return _plan(problem, 1)(_rule_of_norms(problem)[0])
+
+    def stated(self, problem):
+        return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
+                         "longer rows are scaled down in training")]
+
+    def release(self, problem, rows, releases):
+        """Return the problem of rows in that unit, and the rows."""
+        noise_multiplier, tail = _rule_of_norms(problem)
+        norms = (row_norms(rows.take(part).X) for part in rows.blocks(_PART))
+        self.value = noisy_quantile(norms, len(rows), 1.0 - tail, positive_grid(),
+                                    _plan(problem, 1), noise_multiplier, releases)
+        if self._row_stage is None:
+            return replace(problem, model=replace(problem.model, unit=self.value)), rows
+        self._row_stage.take_unit(self.value)
+        return problem, rows
+
+    def undo(self, model, theta):
+        """Return parameters, or a preconditioner, of rows as they came: an intercept stays."""
+        result = np.array(theta)
+        result[:self._n_features] /= self.value
+        return result
+
+
+class TargetBounds(Stage):
+    """Release a low and a high quantile of the targets, and map targets within bounds about them.
+
+    Rows come with their targets in double precision as they are. Where `lowest` is given it is
+    the low bound, and only the high one is released.
+
+    Parameters
+    ----------
+    target_map : callable, (y, low, high) -> ndarray
+        What the loss takes in the place of targets within the bounds.
+    dtype : dtype
+        What mapped targets are stored in.
+    lowest : float or None
+        A public bound; targets below it count as equal to it.
+    """
+
+    attribute = "target_bounds_"
+
+    def __init__(self, target_map, dtype, lowest=None):
+        self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
+
+    def event(self, problem):
+        """Return what the releases cost; a ValueError where rows are too few to learn from."""
+        count = 2 if self._lowest is None else 1
+        return _plan(problem, count)(_rule_of_targets(problem)[0])
+
+    def stated(self, problem):
+        return [Enforced("target_bounds", list(self.value), "released",
+                         "targets outside are clipped")]
+
+    def release(self, problem, rows, releases):
+        """Return the problem as it was, and the rows with clipped and mapped targets."""
+        noise_multiplier, tail = _rule_of_targets(problem)
+        y = rows.take(slice(0, len(rows))).y
+
+        def quantile(numbers, q, grid, upward):
+            return noisy_quantile([numbers], len(rows), q, grid, _plan(problem, 1),
+                                  noise_multiplier, releases, upward)
+
+        if self._lowest is None:
+            low, high = (quantile(y, q, real_grid(), q > 0.5) for q in (tail, 1.0 - tail))
+            self.value = widened(low, high, tail)
+        else:
+            reach = quantile(y - self._lowest, 1.0 - tail, positive_grid(), True)
+            # Tails that fall off like those of an exponential law.
+            reach *= math.log(TARGET_TAILS[0]) / math.log(tail)
+            self.value = self._lowest, self._lowest + reach
+        return problem, rows.with_targets(self._mapped)
+
+    def _mapped(self, y):
+        return self._target_map(np.clip(y, *self.value), *self.value).astype(self._dtype)
+
+
+def widened(low, high, tail):
+    """Return bounds about two released quantiles, as far out as those of the least tail.
+
+    In the proportions of a normal law. Quantiles that are not in order, or the same, count as
+    those two points of the grid apart.
+    """
+    center = 0.5 * (low + high)
+    half = max(0.5 * (high - low), 0.005 * abs(center), 5e-6)
+    half *= float(ndtri(TARGET_TAILS[0]) / ndtri(tail))
+    return center - half, center + half
+
+
+def quantile_rule(name, problem, tails):
+    """Return the noise multiplier of one quantile, and the share of rows beyond it.
+
+    That is the least within `tails` that keeps clear of the end of the rows at the usual price;
+    where that is too large, the price grows. A ValueError, of public facts, where it would grow
+    too much for a bound called `name`.
+    """
+    usual, largest = _ranges(problem)
+    least, most = tails
+    # The range of the loss over which a tail of all rows would be clear.
+    whole = 2.0 * CLEARANCE / problem.n_samples
+    if whole > most * largest:
+        raise ValueError(
+            f"{name}=None: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few "
+            f"to learn a bound from, which takes {whole / (most * largest):.3g} times as many; "
+            f"declare {name}, or raise epsilon.")
+    width = max(usual, whole / most)
+    return 4.0 / width, max(least, whole / width)
+
+
+def _ranges(problem):
+    """Return the ranges of the loss of one quantile at the usual and at the largest price."""
+    if problem.delta == 0:
+        return tuple(share * problem.epsilon for share in PURE_QUANTILE_SHARES)
+    return tuple(bounded_range_epsilon(mu_of_share(problem, share)) for share in QUANTILE_SHARES)
+
+
+def _rule_of_norms(problem):
+    return quantile_rule("data_norm", problem, NORM_TAILS)
+
+
+def _rule_of_targets(problem):
+    return quantile_rule("target_bounds", problem, TARGET_TAILS)
+
+
+def _plan(problem, count):
+    return Selections(count, pure=problem.delta == 0)
