@@ -79,7 +79,7 @@ def _open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
     if not model.is_linear:
         return NetworkSums(model, loss, rows, clip_norm)
     bits = None
-    if isinstance(declared.batches, FullBatch):
+    if noise_multiplier and isinstance(declared.batches, FullBatch):
         bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
     if bits is None:
         return RowSums(model, loss, rows, clip_norm)

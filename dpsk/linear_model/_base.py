@@ -105,8 +105,11 @@ class LinearEstimator(DPEstimator):
         facts = Problem(n_samples=n_samples, model=rows, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta,
                         weight_bound=np.inf if free_weights else weight_bound)
-        name = self._auto_solver(facts) if self.solver == "auto" else self.solver
-        solver = self._solvers[name]
+        name = self.solver
+        if name == "auto":
+            exact = not (facts.is_private or loss.minimax)
+            name = "exact" if exact else self._auto_solver(facts)
+        solver = self._solver_class(name)
         if free_weights and BOUNDED_CURVATURE in solver.requires:
             facts = replace(facts, weight_bound=weight_bound)
             enforced = [*enforced, Enforced(
@@ -144,7 +147,8 @@ class LinearEstimator(DPEstimator):
     def _row_stage(self, X, problem, solver):
         """Return what maps the rows in this fit, decided from public facts, or None."""
         wanted, is_sparse = self.precondition, sparse.issparse(X)
-        if not wanted:
+        # Without a budget nothing is released of the rows, and none of them is mapped.
+        if not (wanted and problem.is_private):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":
