@@ -11,7 +11,8 @@ __all__ = ["FRAGMENTS", "documented"]
 # the signature.
 _TEXT = """
 epsilon : float
-    Privacy budget; smaller is more private.
+    Privacy budget; smaller is more private. ``inf``: no noise, as the certificate and a
+    `dpsk.exceptions.PrivacyWarning` say first; see ``docs/epsilon_inf.md``.
 delta : float or None
     Probability in the guarantee. None: ``1 / n**2``. Above 1e-3 or 1/n, a
     `dpsk.exceptions.PrivacyWarning` says that it is weak. 0 asks for pure epsilon.

@@ -30,14 +30,17 @@ class Objective:
 
     def smooth(self, theta):
         """Return the differentiable part's value and gradient."""
-        # What a prox is for is worth nothing here.
+        return self.value_of_smooth(theta), self.gradient(theta)
+
+    def value_of_smooth(self, theta):
+        """Return the value of the differentiable part, a float."""
+        # Penalties are quadratic where they are differentiable, and diagonal.
         ridge = 0.5 * float(np.vdot(self.penalty.gradient(theta), theta))
-        return self._oracle.value(theta) + ridge, self.gradient(theta)
+        return self._oracle.value(theta) + ridge
 
     def hessian(self, theta):
         """Return the Hessian of the differentiable part, shape (theta.size, theta.size)."""
         hessian = self._oracle.hessian(theta)
-        # Penalties are quadratic where they are differentiable, and diagonal.
         hessian[np.diag_indices(theta.size)] += self.penalty.gradient(np.ones_like(theta)).ravel()
         return hessian
 
@@ -208,27 +211,37 @@ def quasi_newton(objective, theta, max_iter):
 
 
 def accelerated(objective, prox, theta, max_iter):
-    """Return a minimizer by proximal gradients whose steps are found by trying.
+    """Return a minimizer by accelerated proximal gradients, and the number of steps.
 
-    Each step takes the last one's length, or the longest that is short enough for the curvature
-    that is met; of a loss that is not convex, a stationary point.
+    Steps start at the last one's length, somewhat longer, and are halved until they are short
+    enough for the curvature that is met; momentum starts anew where it turns back. Of a loss that
+    is not convex, a stationary point.
     """
-    step, done = 1.0, 0
+    point, step, age, done = theta, 1.0, 0, 0
     while done < max_iter:
         done += 1
-        value, gradient = objective.smooth(theta)
-        step *= 1.25
-        while True:
-            end = prox(theta - step * gradient, step)
-            moved = end - theta
-            bound = value + float(np.vdot(gradient, moved)) + np.vdot(moved, moved) / (2.0 * step)
-            if objective.smooth(end)[0] <= bound + 1e-15 * abs(value) or step < 1e-100:
-                break
-            step *= 0.5
-        theta = end
-        if np.abs(moved).max() <= 1e-11 * np.abs(theta).max(initial=0.0):
+        following, step = _backtracked(objective, prox, point, 1.1 * step)
+        moved = following - theta
+        if age and np.vdot(point - following, moved) > 0:
+            age, point = 0, theta
+            continue
+        age += 1
+        if np.abs(following - point).max() <= 1e-10 * max(1e-300, np.abs(following).max()):
             break
-    return theta, done
+        theta, point = following, following + (age - 1.0) / (age + 2.0) * moved
+    return following, done
+
+
+def _backtracked(objective, prox, point, step):
+    """Return the end of a proximal step that is short enough for the curvature, and its length."""
+    value, gradient = objective.smooth(point)
+    while True:
+        end = prox(point - step * gradient, step)
+        moved = end - point
+        bound = value + np.vdot(gradient, moved) + np.vdot(moved, moved) / (2.0 * step)
+        if objective.value_of_smooth(end) <= bound + 1e-15 * abs(value) or step < 1e-100:
+            return end, step
+        step *= 0.5
 
 
 def _restarted(gradient, prox, start, step, max_iter):
