@@ -27,6 +27,8 @@ alpha : float
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
     "l1" and "elasticnet" need ``alpha > 0``. The last four are sets and ignore `alpha`:
     coefficients have norm, or size each, at most `radius`, or are not negative and sum to it.
+    The intercept is free, except with "last_iterate" and the perturbations, whose guarantee
+    rests on curvature in every direction, and solvers that move inside a set.
 l1_ratio : float in [0, 1]
     Share of l1 in ``penalty="elasticnet"``.
 radius : float or None

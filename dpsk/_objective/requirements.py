@@ -8,8 +8,8 @@ from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet, L1Ball
 
 __all__ = ["BOUNDED_CURVATURE", "BOUNDED_SLOPE", "CONVEX_LOSS", "FINITE_CLIP", "IN_AN_L1_BALL",
-           "IN_A_SET", "L2_PENALTY", "NO_BUDGET", "POSITIVE_DELTA", "RIDGE", "SCALAR_PREDICTION",
-           "SQUARED_LOSS", "Requirement", "check_requirements"]
+           "IN_A_SET", "L2_PENALTY", "NO_BUDGET", "POSITIVE_DELTA", "RIDGE", "RIDGE_OR_NONE",
+           "SCALAR_PREDICTION", "SQUARED_LOSS", "Requirement", "check_requirements"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ L2_PENALTY = Requirement(
 NO_BUDGET = Requirement(
     lambda solver, problem: not problem.is_private,
     "solver={solver!r} adds no noise, so it runs at epsilon=inf alone; use solver='auto'.")
+RIDGE_OR_NONE = Requirement(lambda solver, problem: problem.penalty.is_smooth, L2_PENALTY.message)
 POSITIVE_DELTA = Requirement(
     lambda solver, problem: problem.delta > 0,
     "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
