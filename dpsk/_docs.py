@@ -113,7 +113,8 @@ out_activation_ : str
     for more; "identity" for regression.
 classes_ : ndarray of shape (n_classes,)
 n_iter_ : int
-    The planned number of steps, with random rounds or a random iterate the drawn one.
+    The planned number of steps, with random rounds or a random iterate the drawn one; at
+    ``epsilon=inf`` with "auto" the number that was made.
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
 privacy_ : Certificate

@@ -148,6 +148,15 @@ def test_least_squares_of_least_norm_where_columns_repeat(fit_intercept):
     check(model.fit(X, y), LinearRegression(fit_intercept=fit_intercept).fit(X, y))
 
 
+@pytest.mark.parametrize("strength", [0.0, 1e-14])
+@with_and_without_intercept
+def test_a_vanishing_ridge_gives_the_least_norm(strength, fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 80)), rng.normal(size=30)
+    model = DPRidge(alpha=strength, target_bounds=BOUNDS, fit_intercept=fit_intercept, **WIDE)
+    check(model.fit(X, y), LinearRegression(fit_intercept=fit_intercept).fit(X, y))
+
+
 @pytest.mark.parametrize("strength", [0.05, 0.5, 2.0])
 @with_and_without_intercept
 def test_the_lasso_in_both_forms(strength, fit_intercept):

@@ -135,7 +135,7 @@ class _Model:
     def shortest(self, theta):
         """Return theta without what of it changes neither predictions nor the penalty."""
         own, free = np.split(theta.ravel(), [self._own])
-        if self._penalty.is_smooth and self._penalty.smoothness == 0.0:
+        if self._penalty.is_smooth:
             surplus = _Inverse(self._matrix).within_null_space(own)
             own, free = own - surplus, free + self._free(self._cross.T @ surplus)
         free = free - self._free.within_null_space(free)
