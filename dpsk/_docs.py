@@ -11,7 +11,8 @@ __all__ = ["FRAGMENTS", "documented"]
 # the signature.
 _TEXT = """
 epsilon : float
-    Privacy budget; smaller is more private.
+    Privacy budget; smaller is more private. ``inf``: no noise, as the certificate and a
+    `dpsk.exceptions.PrivacyWarning` say first; see ``docs/epsilon_inf.md``.
 delta : float or None
     Probability in the guarantee. None: ``1 / n**2``. Above 1e-3 or 1/n, a
     `dpsk.exceptions.PrivacyWarning` says that it is weak. 0 asks for pure epsilon.
@@ -26,6 +27,8 @@ alpha : float
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
     "l1" and "elasticnet" need ``alpha > 0``. The last four are sets and ignore `alpha`:
     coefficients have norm, or size each, at most `radius`, or are not negative and sum to it.
+    The intercept is free, except with "last_iterate" and the perturbations, whose guarantee
+    rests on curvature in every direction, and solvers that move inside a set.
 l1_ratio : float in [0, 1]
     Share of l1 in ``penalty="elasticnet"``.
 radius : float or None
@@ -110,7 +113,8 @@ out_activation_ : str
     for more; "identity" for regression.
 classes_ : ndarray of shape (n_classes,)
 n_iter_ : int
-    The planned number of steps, with random rounds or a random iterate the drawn one.
+    The planned number of steps, with random rounds or a random iterate the drawn one; at
+    ``epsilon=inf`` with "auto" the number that was made.
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
 privacy_ : Certificate

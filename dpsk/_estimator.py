@@ -1,5 +1,6 @@
 """What every private estimator shares: the parameters of the guarantee, and the private fit."""
 
+import math
 import warnings
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.noise.seeds import NoiseSeed
-from dpsk._solvers import SOLVERS
+from dpsk._solvers import NOISELESS, SOLVERS
 from dpsk._solvers.base import NAMED_OPTIONS
 from dpsk.exceptions import PrivacyWarning
 
@@ -85,12 +86,19 @@ class DPEstimator(BaseEstimator):
 
     def _budget(self, n_samples):
         """Return (epsilon, delta) with the default delta filled in from the public n."""
-        delta = 1.0 / n_samples**2 if self.delta is None else float(self.delta)
-        return float(self.epsilon), delta
+        epsilon, delta = float(self.epsilon), self.delta
+        # Without a budget nothing is pure either.
+        if delta is None or (delta == 0 and epsilon == math.inf):
+            delta = 1.0 / n_samples**2
+        return epsilon, float(delta)
+
+    def _solver_class(self, name):
+        """Return the solver of that name."""
+        return NOISELESS.get(name) or self._solvers[name]
 
     def _build_solver(self, name):
         """Return the solver with this estimator's parameters, None where not given."""
-        cls = self._solvers[name]
+        cls = self._solver_class(name)
         # Grids made with NumPy hold its scalars, which events and plans do not take.
         given = {key: getattr(self, key) for key in NAMED_OPTIONS}
         given = {key: value.item() if isinstance(value, np.generic) else value
@@ -131,7 +139,7 @@ class DPEstimator(BaseEstimator):
         theta, rest : ndarray of float64
             The model's parameters, and what a saddle loss adds.
         """
-        _warn_of_weak_delta(problem.delta, problem.n_samples)
+        _warn_of_weak_budget(problem)
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
                              Rows(X, y, weights, problem.weight_bound,
                                   holdout=None if holdout is None else Rows(*holdout)),
@@ -153,8 +161,13 @@ class DPEstimator(BaseEstimator):
                       settings, self.clip_norm)
 
 
-def _warn_of_weak_delta(delta, n_samples):
-    """Warn where a row may be given away more often than is commonly accepted."""
+def _warn_of_weak_budget(problem):
+    """Warn where nothing is private, or a row given away more often than is accepted."""
+    delta, n_samples = problem.delta, problem.n_samples
+    if not problem.is_private:
+        warnings.warn("epsilon=inf: no noise is added, so the fit is not private; set a finite "
+                      "epsilon before anything of it is shown.", PrivacyWarning, stacklevel=2)
+        return
     if delta > min(_WEAK_DELTA, 1.0 / n_samples):
         warnings.warn(
             f"delta={delta:.6g} is weak for n={n_samples} rows: with up to that probability the "

@@ -1,5 +1,6 @@
 """The fit that every private estimator shares: declare, calibrate, solve, certify."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -100,16 +101,18 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     given = given.drawn(problem, partial(random_index, apart))
     solver = given.configured(problem)
     declared = solver.plan(problem)
-    stages = [stage for stage in stages if stage.applies(problem, given, solver)]
+    stages = [stage for stage in stages if (problem.is_private or stage.without_noise)
+              and stage.applies(problem, given, solver)]
     first = [stage for stage in stages if not stage.comes_last]
     last = [stage for stage in stages if stage.comes_last]
     plan = declared
     if stages:
         plan = Framed(tuple(stage.event(problem) for stage in first), declared,
                       tuple(stage.event(problem) for stage in last))
-    noise_multiplier = calibrate(plan, problem.epsilon, problem.delta)
+    noise_multiplier = (calibrate(plan, problem.epsilon, problem.delta) if problem.is_private
+                        else 0.0)
     event = plan(noise_multiplier)
-    if not _priced(event, problem.epsilon) <= problem.delta:
+    if problem.is_private and not _priced(event, problem.epsilon) <= problem.delta:
         # Neither the search nor the cache of plans is trusted with this.
         raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
     # The key holds the event: the same noise under two multipliers would give away the sums.
@@ -142,7 +145,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                   *(line for stage in stages for line in stage.stated(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
-        noise_source=stream.description,
+        noise_source=stream.description if problem.is_private else "none",
         reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
     return Fitted(theta, rest, result.n_iter, certificate)
@@ -156,7 +159,7 @@ def _priced(event, epsilon):
 
 def _gradient_bounds(method, solver):
     """Yield the bound on a row's gradient, where the solver has one."""
-    if not solver.clips:
+    if not (solver.clips and solver.clip_norm < math.inf):
         return
     # A clip norm above what loss and rows imply is not the bound that holds.
     origin = "declared" if solver.clip_norm == method.clip_norm else "derived"

@@ -91,6 +91,13 @@ def check_verbose(name, value):
         check_integer(name, value, low=0, remedy="an int >= 0, True or False")
 
 
+def check_epsilon(name, value):
+    """Raise a ValueError unless `value` is a budget, or the infinite float: no noise."""
+    if not (isinstance(value, Real) and value == math.inf):
+        check_real(name, value, low=0, open_low=True,
+                   remedy="a finite number > 0, such as 1.0; or inf: no noise, not private")
+
+
 def check_clip_norm(name, value):
     """Raise a ValueError unless `value` bounds a gradient, or is inf."""
     # Sums of n gradients of greater norm could overflow before they are noised.
@@ -148,7 +155,7 @@ PARAMETER_CONSTRAINTS = {
         "None, or a number in [1e-10, 1e10], a bound on entries of rows", low=1e-10, high=1e10)),
     "delta": optional(number("None for 1/n**2, or a number in [0, 1)", low=0, high=1,
                              open_high=True)),
-    "epsilon": number("a finite number > 0, such as 1.0", low=0, open_low=True),
+    "epsilon": check_epsilon,
     "fit_intercept": check_flag,
     "group_penalty": number("a finite number >= 0", low=0),
     "hidden_layer_sizes": check_layers,

@@ -1,5 +1,6 @@
 """What is to be solved, at what price, on rows of what kind: public numbers only."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,7 @@ class Problem:
     penalty : Penalty
         The objective is the mean of ``loss(y, model(x))`` and the penalty.
     epsilon, delta : float
-        The budget.
+        The budget; an infinite epsilon is none.
     geometry : Geometry or None
         None for rows as they are.
     weight_bound : float
@@ -73,9 +74,14 @@ class Problem:
         return self.weight_bound * self.loss.smoothness * self.model.radius**2
 
     @property
+    def is_private(self):
+        """bool : whether there is a budget, and so noise; not at an infinite epsilon."""
+        return self.epsilon < math.inf
+
+    @property
     def mu(self):
-        """float : the budget as that of Gaussian releases."""
-        return gaussian_mu(self.epsilon, self.delta)
+        """float : the budget as that of Gaussian releases; infinite without one."""
+        return gaussian_mu(self.epsilon, self.delta) if self.is_private else math.inf
 
     @property
     def signal(self):

@@ -3,8 +3,6 @@ quantiles.md and temperature.md say on what each number was found."""
 
 import math
 
-from dpsk._privacy.closed_forms import gaussian_mu
-
 __all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NOISE_FLOOR",
            "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SLOPES_SHARE",
@@ -40,4 +38,4 @@ NORM_TAILS, TARGET_TAILS = (0.05, 0.5), (0.015, 0.25)
 
 def mu_of_share(problem, share):
     """Return the mu that a share of mu^2 allows."""
-    return math.sqrt(share) * gaussian_mu(problem.epsilon, problem.delta)
+    return math.sqrt(share) * problem.mu

@@ -85,5 +85,5 @@ def _wanted_steps(problem):
 
 def slope_bound(problem):
     """Return the bound on a weighted loss's slope, with 1 for what is unbounded."""
-    slope = problem.loss.lipschitz * problem.weight_bound
-    return slope if np.isfinite(slope) else min(problem.loss.lipschitz, 1.0)
+    slope = problem.loss.lipschitz * problem.usual_weight
+    return slope if np.isfinite(slope) else 1.0

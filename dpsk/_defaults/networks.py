@@ -38,7 +38,7 @@ def network_batch_size(problem, batch_size):
 
 def network_steps(problem):
     """Return the number of steps: ``6 n mu / sqrt(d)`` within [30, 2000]."""
-    return int(np.clip(round(_wanted_steps(problem)), _FEWEST, _MOST))
+    return int(np.clip(np.round(_wanted_steps(problem)), _FEWEST, _MOST))
 
 
 def network_step(problem, clip_norm, n_steps):

@@ -104,7 +104,7 @@ class LinearModel:
         return scale, norms
 
     def constants(self, scale):
-        """Return what stands for the intercept's 1 of rows of some scales, where they are mapped."""
+        """Return what stands for the intercept's 1 of rows of some scales, under a map."""
         return scale * self.unit if self.homogeneous else np.ones(len(scale))
 
     def entering_norms(self, norms, order=2):

@@ -8,8 +8,8 @@ from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet, L1Ball
 
 __all__ = ["BOUNDED_CURVATURE", "BOUNDED_SLOPE", "CONVEX_LOSS", "FINITE_CLIP", "IN_AN_L1_BALL",
-           "IN_A_SET", "L2_PENALTY", "POSITIVE_DELTA", "RIDGE", "SCALAR_PREDICTION",
-           "SQUARED_LOSS", "Requirement", "check_requirements"]
+           "IN_A_SET", "L2_PENALTY", "NO_BUDGET", "POSITIVE_DELTA", "RIDGE", "RIDGE_OR_NONE",
+           "SCALAR_PREDICTION", "SQUARED_LOSS", "Requirement", "check_requirements"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Requirement:
 
 FINITE_CLIP = Requirement(
     lambda solver, problem: solver.clip_norm is None or np.isfinite(solver.clip_norm)
-    or np.isfinite(problem.lipschitz),
+    or np.isfinite(problem.lipschitz) or not problem.is_private,
     "clip_norm=inf: {loss}, times whatever sample weights are given, does not bound the "
     "gradient of a row; set a finite clip_norm.")
 BOUNDED_SLOPE = Requirement(
@@ -70,6 +70,10 @@ L2_PENALTY = Requirement(
     lambda solver, problem: problem.penalty.smoothness == problem.penalty.strong_convexity
     and problem.penalty.is_smooth,
     "solver={solver!r} takes penalty='l2' only; use solver='gd' for another penalty.")
+NO_BUDGET = Requirement(
+    lambda solver, problem: not problem.is_private,
+    "solver={solver!r} adds no noise, so it runs at epsilon=inf alone; use solver='auto'.")
+RIDGE_OR_NONE = Requirement(lambda solver, problem: problem.penalty.is_smooth, L2_PENALTY.message)
 POSITIVE_DELTA = Requirement(
     lambda solver, problem: problem.delta > 0,
     "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
@@ -90,6 +94,9 @@ def check_requirements(name, solver, problem):
     if not (problem.model.is_linear or solver.minimax or solver.takes_networks):
         raise ValueError(f"solver={name!r} rests on rows that enter linearly, which those of a "
                          "network do not; use solver='gd' or 'sgd'.")
+    if not (problem.is_private or solver.without_noise):
+        raise ValueError(f"epsilon=inf: solver={name!r} rests on its noise, and there is none; "
+                         "leave solver='auto'.")
     for requirement in solver.requires:
         if not requirement.is_met(solver, problem):
             loss = type(problem.loss).__name__

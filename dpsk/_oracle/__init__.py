@@ -2,6 +2,7 @@
 
 from dpsk._oracle.context import Context
 from dpsk._oracle.differences import DifferenceOracle
+from dpsk._oracle.exact import ExactOracle
 from dpsk._oracle.gradients import GradientOracle
 from dpsk._oracle.holdout import ThresholdOracle
 from dpsk._oracle.last_iterate import LastIterateOracle
@@ -13,7 +14,7 @@ from dpsk._oracle.saddle import SaddleOracle
 from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
 from dpsk._oracle.vertices import SelectionOracle
 
-__all__ = ["Context", "DifferenceOracle", "GradientOracle", "LastIterateOracle",
+__all__ = ["Context", "DifferenceOracle", "ExactOracle", "GradientOracle", "LastIterateOracle",
            "LeastSquaresOracle", "ObjectiveOracle", "OutputOracle", "Releases",
            "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle", "ThresholdOracle",
            "determinant_loss", "steps_to_certify"]

@@ -80,9 +80,10 @@ def _open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
     if not model.is_linear:
         return NetworkSums(model, loss, rows, clip_norm)
     bits = None
-    if isinstance(declared.batches, FullBatch) and isinstance(model, WhitenedModel):
-        return WhitenedGridSums(model, loss, rows, clip_norm)
-    if isinstance(declared.batches, FullBatch):
+    # Without noise there is nothing for a grid to hide under.
+    if noise_multiplier and isinstance(declared.batches, FullBatch):
+        if isinstance(model, WhitenedModel):
+            return WhitenedGridSums(model, loss, rows, clip_norm)
         bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
     if bits is None:
         return RowSums(model, loss, rows, clip_norm)

@@ -29,7 +29,6 @@ class LeastSquaresOracle(Oracle):
     """
 
     arithmetic = "grid"
-    penalizes_intercept = True
 
     @classmethod
     def open(cls, context):

@@ -6,6 +6,8 @@ for. Sums that are exact lie on a grid of public unit and so does their noise: r
 the rounding of the noisy sum. Other sums are off by rounding themselves, and are brought to a
 unit that is 2^-30 of the noise before it is added: the bound grows by what both can move, and no
 finer bits are left that the noise would not hide.
+
+Answers leave as they are under the event `NotPrivate` alone, which no finite budget holds.
 """
 
 import math
@@ -65,6 +67,8 @@ class Part:
     @cached_property
     def scales(self):
         """(float, float) : the unit of an answer, and the scale of its noise in units."""
+        if not self.multiplier > 0:
+            raise RuntimeError("An answer that is priced has noise; none is for NotPrivate.")
         if self.unit is not None:
             return self.unit, self.multiplier * self.bound / self.unit
         bound = self.bound * rounding_margin(self.terms)
@@ -161,9 +165,12 @@ class Releases:
             If the plan does not hold the event; nothing is drawn then.
         """
         ledger = self._ledger if ledger is None else ledger
-        for one in event if isinstance(event, tuple) else (event,):
+        events = event if isinstance(event, tuple) else (event,)
+        for one in events:
             ledger.charge(one)
         inside = Inside(self._stream, None if batches is None else next(batches))
+        if not all(one.protects for one in events):
+            return _as_it_is(read(inside), divisor, only)
         if aside:
             with ThreadPoolExecutor(1) as thread:
                 noise = thread.submit(parts[0].noise, self._stream, None)
@@ -198,6 +205,14 @@ class Releases:
         """Return a law that yields `count` arrays, drawn in blocks to save calls."""
         blocks = _normal_blocks(self._stream, shape, count)
         return lambda stream, shape: next(blocks)
+
+
+def _as_it_is(totals, divisor, only):
+    """Return an answer without noise."""
+    if isinstance(totals, tuple):
+        return tuple(total / divisor for total in totals)
+    exact = totals / divisor
+    return exact if only is None else only(exact)
 
 
 def _normal_blocks(stream, shape, count):

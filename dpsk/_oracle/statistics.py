@@ -17,7 +17,7 @@ from scipy import sparse
 from dpsk._data.blocks import row_blocks
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.release import Part
-from dpsk._privacy.events import Gaussian
+from dpsk._privacy.events import Gaussian, gaussian
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -61,7 +61,7 @@ def noisy_counts(groups, n_groups, mu, releases):
         return np.bincount(groups, minlength=n_groups)[-free:].astype(np.float64)
 
     moved = 1.0 if n_groups == 2 else math.sqrt(2.0)
-    noisy = releases(Gaussian(mu), counted, Part(1.0 / mu, moved, unit=_COUNT_UNIT))
+    noisy = releases(gaussian(mu), counted, Part(1.0 / mu, moved, unit=_COUNT_UNIT))
     return np.array([len(groups) - noisy[0], noisy[0]]) if free == 1 else noisy
 
 

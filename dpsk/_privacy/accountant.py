@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, pure_epsilon
-from dpsk._privacy.events import ELEMENTARY, Gaussian, tally
+from dpsk._privacy.events import ELEMENTARY, Gaussian, NotPrivate, tally
 from dpsk._privacy.pld.composition import loss_bound
 
 __all__ = ["Account", "Releases", "account", "delta", "epsilon", "merge"]
@@ -28,7 +28,7 @@ class Account:
     ----------
     epsilon, delta : float
         The release is (epsilon, delta)-differentially private under replace-one.
-    method : {"closed form", "optimal composition", "loss distribution"}
+    method : {"closed form", "optimal composition", "loss distribution", "no noise"}
         How `delta` was bounded.
     fft_share : float
         Part of `delta` that only covers rounding in the Fourier transform.
@@ -61,6 +61,11 @@ class Releases:
         return pure_epsilon(self.parts)
 
     @property
+    def is_private(self):
+        """Whether every release has noise."""
+        return all(event.protects for event, _ in self.parts)
+
+    @property
     def is_gaussian(self):
         """Whether nothing but full-batch Gaussian noise is released."""
         return all(isinstance(event, Gaussian) for event, _ in self.parts)
@@ -72,12 +77,17 @@ class Releases:
 
 
 def merge(event):
-    """Return an event in normal form, with one Gaussian for all full-batch releases."""
+    """Return an event in normal form, with one Gaussian for all full-batch releases.
+
+    Beside a release without noise nothing else counts.
+    """
     kinds = {kind: [] for kind in ELEMENTARY}
     for part, count in tally(event).items():
         simple = part.simplified()
         if simple is not None:
             kinds.setdefault(type(simple), []).append((simple, count))
+    if NotPrivate in kinds:
+        return Releases(((NotPrivate(), 1),))
     return Releases(tuple(part for kind, counts in kinds.items() for part in kind.merged(counts)))
 
 
@@ -153,6 +163,8 @@ def epsilon(event, delta):
         return releases.pure_epsilon
     if delta == 1:
         return 0.0
+    if not releases.is_private:
+        return math.inf
     if releases.is_gaussian:
         # twice the margin, so that evaluating delta there stays below despite rounding
         return gaussian_epsilon(releases.mu, delta / ROUNDING**2)

@@ -6,7 +6,7 @@ cannot disagree.
 
 from dataclasses import dataclass
 
-from dpsk._privacy.events import Gaussian, SampledGaussian
+from dpsk._privacy.events import Gaussian, NotPrivate, SampledGaussian
 from dpsk._privacy.noise.streams import poisson_batches
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -27,7 +27,7 @@ class FullBatch:
 
     def release(self, noise_multiplier):
         """Event of one noisy sum: replace-one moves the sum by twice the clip norm."""
-        return Gaussian(REPLACE_ONE / noise_multiplier)
+        return Gaussian(REPLACE_ONE / noise_multiplier) if noise_multiplier else NotPrivate()
 
     def batches(self, stream, n_samples, count):
         """Yield `count` times None, which stands for all rows."""
@@ -52,6 +52,8 @@ class PoissonBatches:
 
     def release(self, noise_multiplier):
         """Event of one noisy sum over a Poisson sample."""
+        if not noise_multiplier:
+            return NotPrivate()
         return SampledGaussian(self.sampling_rate, noise_multiplier)
 
     def batches(self, stream, n_samples, count):

@@ -84,6 +84,9 @@ def _check_solvable(make_event, releases, delta):
     if not releases.parts:
         raise ValueError("make_event: the event releases nothing, so any scale is private; "
                          "release something or skip the calibration.")
+    if not releases.is_private:
+        raise ValueError("make_event: a release without noise is private at no scale; give every "
+                         "release some.")
     if delta == 0 and math.isinf(releases.pure_epsilon):
         raise ValueError("delta=0.0: Gaussian noise needs delta > 0; use 1/n**2 for n rows, "
                          "or a mechanism with Laplace or gamma noise.")

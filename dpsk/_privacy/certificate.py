@@ -48,13 +48,14 @@ class Certificate:
     Attributes
     ----------
     epsilon, delta : float
-        The budget that was asked for and is met.
+        The budget that was asked for and is met; with an infinite epsilon there is none, and
+        the fit is not private.
     event : Event
         Everything the fit declared that it would release; what it did release is at most
         this. Its losses give the curve.
     noise_multiplier : float
         Standard deviation (scale, for pure epsilon) of the noise over the clip norm on a
-        sum, or over the sensitivity for a single output.
+        sum, or over the sensitivity for a single output; 0 where there is none.
     estimator, solver : str
     enforced : tuple of Enforced
     public : tuple of str
@@ -121,21 +122,41 @@ class Certificate:
         """
         return accountant.delta(self.event, epsilon)
 
+    @property
+    def is_private(self):
+        """bool : whether there is a guarantee; not where epsilon is infinite."""
+        return self.epsilon < math.inf
+
+    @property
+    def guarantee(self):
+        """str : the guarantee in words, or that there is none."""
+        if not self.is_private:
+            return "not private: epsilon=inf, fitted without noise; there is no guarantee"
+        return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
+
     @cached_property
     def accounting(self):
         """Account : how the declared delta was checked at the declared epsilon."""
+        if not self.is_private:
+            return accountant.Account(self.epsilon, 1.0, "no noise")
         return accountant.account(self.event, self.epsilon)
 
     def to_dict(self):
-        """Return a dictionary of plain JSON types, undone by `from_dict`."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        """Return a dictionary of plain JSON types, undone by `from_dict`.
+
+        The guarantee comes first, in words. An infinite epsilon is the string "inf", as JSON
+        has no such number.
+        """
+        values = {"guarantee": self.guarantee,
+                  **{f.name: getattr(self, f.name) for f in fields(self)}}
         values.update(
+            epsilon=_written(self.epsilon),
             event=self.event.to_dict(),
             enforced=[asdict(bound) for bound in self.enforced],
             public=list(self.public),
             released=list(self.released),
             versions=dict(self.versions),
-            accounting=asdict(self.accounting),
+            accounting={**asdict(self.accounting), "epsilon": _written(self.epsilon)},
         )
         return values
 
@@ -160,14 +181,20 @@ class Certificate:
         ValueError
             If `data` has other keys, or values that do not follow from its events.
         """
-        _same_keys("certificate", data, [*(f.name for f in fields(cls)), "accounting"])
-        values = {key: _tupled(value) for key, value in data.items() if key != "accounting"}
+        _same_keys("certificate", data,
+                   ["guarantee", *(f.name for f in fields(cls)), "accounting"])
+        values = {key: _tupled(value) for key, value in data.items()
+                  if key not in ("guarantee", "accounting")}
+        values["epsilon"] = _read(data["epsilon"])
         values["event"] = event_from_dict(data["event"])
         values["enforced"] = _rebuilt_bounds(data["enforced"])
         _require(isinstance(data["versions"], dict), "versions", data["versions"], "a dictionary")
         values["versions"] = tuple(data["versions"].items())
         certificate = cls(**values).verify()
-        _check_accounting(data["accounting"], asdict(certificate.accounting))
+        _require(data["guarantee"] == certificate.guarantee, "guarantee", data["guarantee"],
+                 f"{certificate.guarantee!r}, which follows from epsilon and delta")
+        _check_accounting(data["accounting"], {**asdict(certificate.accounting),
+                                               "epsilon": _written(certificate.epsilon)})
         return certificate
 
     def verify(self):
@@ -185,11 +212,18 @@ class Certificate:
         ------
         ValueError
             If a field has the wrong type or range, or if `delta` at `epsilon` is below what
-            follows from the events.
+            follows from the events: 1 at every finite epsilon, where one of them has no noise.
         """
         for name, (holds, rule) in _RULES.items():
             value = getattr(self, name)
             _require(holds(value), name, value, rule)
+        noiseless = not all(event.protects for event in tally(self.event))
+        _require((self.noise_multiplier == 0) == noiseless, "noise_multiplier",
+                 self.noise_multiplier, "0 exactly where events are without noise")
+        _require(self.is_private != noiseless, "event", self.event,
+                 "without noise (NotPrivate) exactly where epsilon is infinite")
+        if noiseless:
+            return self
         try:
             follows = self.accounting.delta
         except ArithmeticError:
@@ -207,7 +241,7 @@ class Certificate:
 
     def __str__(self):
         width = 2 + max(len(name) for name, _ in self._lines())
-        title = f"Privacy certificate: {self.estimator}"
+        title = self._title()
         body = (f"  {name + ':':<{width}}{text}" for name, text in self._lines())
         return "\n".join([title, *body])
 
@@ -215,19 +249,24 @@ class Certificate:
         rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
                        f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
                        for name, text in self._lines())
-        return (f"<table><caption>Privacy certificate: {html.escape(self.estimator)}</caption>"
+        return (f"<table><caption>{html.escape(self._title())}</caption>"
                 f"<tbody>{rows}</tbody></table>")
+
+    def _title(self):
+        first = "Privacy certificate" if self.is_private else "Not private"
+        return f"{first}: {self.estimator}"
 
     def _lines(self):
         """Return (name, text) pairs in reading order."""
         account = self.accounting
         lines = [
-            ("guarantee", f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"),
+            ("guarantee", self.guarantee),
             ("relation", self.relation),
             ("releases", " + ".join(f"{count} x {event!r}"
                                     for event, count in tally(self.event).items())),
             ("solver", f"{self.solver}, noise multiplier {self.noise_multiplier:.6g}"),
-            ("accounting", f"{account.method}; delta({self.epsilon:g}) <= {account.delta:.6g}"
+            ("accounting", account.method if not self.is_private else
+             f"{account.method}; delta({self.epsilon:g}) <= {account.delta:.6g}"
              + (f", of which numerical slack {account.fft_share:.1e}"
                 if account.fft_share else "")),
         ]
@@ -250,6 +289,8 @@ _ARITHMETIC = {
 }
 
 
+#: What stands for an infinite epsilon in JSON.
+_NO_BUDGET = "inf"
 #: What another machine's elementary functions may change.
 _OTHER_MACHINES = 1 + 1e-9
 
@@ -272,10 +313,11 @@ def _are_versions(value):
 
 #: What can be said of each field by itself.
 _RULES = {
-    "epsilon": (lambda v: _is_number(v) and v > 0, "a finite number > 0"),
+    "epsilon": (lambda v: (_is_number(v) and v > 0) or (isinstance(v, float) and v == math.inf),
+                "a finite number > 0, or inf where nothing is private"),
     "delta": (lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)"),
     "event": (lambda v: isinstance(v, Event), "an Event"),
-    "noise_multiplier": (lambda v: _is_number(v) and v > 0, "a finite number > 0"),
+    "noise_multiplier": (lambda v: _is_number(v) and v >= 0, "a finite number >= 0"),
     "estimator": (_is_text, "a string"),
     "solver": (_is_text, "a string"),
     "enforced": (_all_of(Enforced), "a tuple of Enforced"),
@@ -315,6 +357,18 @@ def _check_accounting(stated, follows):
 def _same_keys(name, data, keys):
     _require(isinstance(data, dict) and set(data) == set(keys), f"keys of {name}",
              sorted(map(str, data)) if isinstance(data, dict) else data, ", ".join(keys))
+
+
+def _written(epsilon):
+    """Return epsilon as JSON can hold it."""
+    return epsilon if epsilon != math.inf else _NO_BUDGET
+
+
+def _read(epsilon):
+    """Return epsilon from what JSON held; only its own word stands for infinity."""
+    if isinstance(epsilon, float) and epsilon == math.inf:
+        return _NO_BUDGET
+    return math.inf if isinstance(epsilon, str) and epsilon == _NO_BUDGET else epsilon
 
 
 def _tupled(value):

@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields
 from dpsk._privacy.closed_forms import ROUNDING, dominated_delta, gaussian_delta, pure_delta
 from dpsk._privacy.pld.distributions import NormalMixture, RayleighBound, TwoPoint
 
-__all__ = ["ELEMENTARY", "Composed", "Dominated", "Elementary", "Event", "Gaussian", "Pure",
-           "Repeated", "SampledGaussian", "event_from_dict", "tally"]
+__all__ = ["ELEMENTARY", "Composed", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate",
+           "Pure", "Repeated", "SampledGaussian", "event_from_dict", "gaussian", "tally"]
 
 
 class Event:
@@ -34,6 +34,8 @@ class Elementary(Event):
     What is defined here holds for any release with a loss law.
     """
 
+    #: Whether noise hides anything: False of `NotPrivate` alone.
+    protects = True
     #: Loss that is never exceeded.
     pure_epsilon = math.inf
     #: Chance that the release reads a given row at all.
@@ -222,6 +224,25 @@ class Dominated(Elementary):
 
 
 @dataclass(frozen=True)
+class NotPrivate(Elementary):
+    """A release without noise, which may tell all of a row.
+
+    No budget holds it: its delta is 1 at every finite epsilon.
+    """
+
+    protects = False
+
+    def closed_form(self, count, epsilon):
+        """Whatever the epsilon."""
+        return 1.0, "no noise"
+
+
+def gaussian(mu):
+    """Return the event of Gaussian noise that costs `mu`; infinite where there is none."""
+    return Gaussian(mu) if mu < math.inf else NotPrivate()
+
+
+@dataclass(frozen=True)
 class Repeated(Event):
     """The same kind of release, `count` times, each free to depend on the earlier ones."""
 
@@ -245,9 +266,9 @@ class Composed(Event):
         _require(ok, "events", self.events, "a tuple of Event")
 
 
-#: The kinds of elementary events, in the order in which the accountant takes them.
-ELEMENTARY = tuple(Elementary.__subclasses__())
-_EVENTS = {cls.__name__: cls for cls in (*ELEMENTARY, Repeated, Composed)}
+#: The kinds of elementary events with a price, in the order in which the accountant takes them.
+ELEMENTARY = tuple(kind for kind in Elementary.__subclasses__() if kind.protects)
+_EVENTS = {cls.__name__: cls for cls in (*ELEMENTARY, NotPrivate, Repeated, Composed)}
 
 
 def tally(event):

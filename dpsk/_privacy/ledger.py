@@ -22,6 +22,9 @@ class Ledger:
         """
         # Hashing an event takes longer than the rest, so it is looked up as seldom as can be.
         left = self._left[event] - count
+        if left < 0 and not event.protects and event in self._left:
+            # What tells all may do so again: there is no price to add up.
+            left = 0
         if left < 0 or (self._groups and left < self._most_in_a_group(event)):
             raise _not_declared(event)
         self._left[event] = left

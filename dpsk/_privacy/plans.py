@@ -10,12 +10,19 @@ from dataclasses import dataclass
 
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.closed_forms import bounded_range_mu
-from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated
+from dpsk._privacy.events import (
+    Composed,
+    Dominated,
+    Gaussian,
+    NotPrivate,
+    Pure,
+    Repeated,
+)
 from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 
 __all__ = ["COMPARISON", "AnchoredSums", "Framed", "JointSums", "LastIterate", "NoisyKind",
            "NoisyKinds", "NoisySums", "OneRelease", "PerturbedObjective", "Selections",
-           "ThresholdRounds"]
+           "ThresholdRounds", "WithoutNoise"]
 
 
 #: The noise of a comparison with a hold-out over that of an answer.
@@ -129,6 +136,14 @@ class OneRelease:
 
     def __call__(self, noise_multiplier):
         return (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
+
+
+@dataclass(frozen=True)
+class WithoutNoise:
+    """The declaration of answers without noise, whatever the noise multiplier."""
+
+    def __call__(self, noise_multiplier):
+        return NotPrivate()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dpsk._solvers.first_order.rrpsgd import RandomRoundDescent
 from dpsk._solvers.first_order.sgd import StochasticGradientDescent
 from dpsk._solvers.holdout.minibatch_stgd import MiniBatchStableGradientDescent
 from dpsk._solvers.holdout.stgd import StableGradientDescent
+from dpsk._solvers.one_shot.exact import ExactMinimizer
 from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
 from dpsk._solvers.one_shot.objective_perturbation import ObjectivePerturbation
 from dpsk._solvers.one_shot.output_perturbation import OutputPerturbation
@@ -35,10 +36,14 @@ SOLVERS = {
     "svrgpp": DoublingVarianceReducedDescent,
 }
 
+#: What "auto" stands for at an infinite epsilon, where rows enter linearly.
+NOISELESS = {"exact": ExactMinimizer}
+
 #: For losses with a dual variable.
 SADDLE_SOLVERS = {
     "privatediff": PrivateDiff,
     "sgda": GradientDescentAscent,
 }
 
-__all__ = ["SADDLE_SOLVERS", "SOLVERS", "Problem", "Result", "Solver", "check_requirements"]
+__all__ = ["NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "Problem", "Result", "Solver",
+           "check_requirements"]

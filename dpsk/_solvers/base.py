@@ -6,7 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._objective.requirements import IN_A_SET, L2_PENALTY
+from dpsk._objective.requirements import (
+    BOUNDED_CURVATURE,
+    IN_A_SET,
+    L2_PENALTY,
+    SQUARED_LOSS,
+)
 from dpsk._problem import full_clip_norm
 
 __all__ = ["NAMED_OPTIONS", "Result", "Solver", "bounded_step", "check_monotone"]
@@ -47,6 +52,8 @@ class Solver(ABC):
     whitens: ClassVar[bool] = True
     #: Whether its scores may be rescaled after it, along its own oracle's ray.
     takes_temperature: ClassVar[bool] = False
+    #: Whether it runs at an infinite epsilon, with the noise multiplier 0.
+    without_noise: ClassVar[bool] = False
     #: What of one row's gradient is at most `clip_norm`.
     clip_measure = "l2 norm"
 
@@ -58,6 +65,8 @@ class Solver(ABC):
     minimax: ClassVar[bool]
     #: Whether it trains networks, whose gradients have no bound but the clip.
     takes_networks: ClassVar[bool]
+    #: Whether the guarantee rests on the bound on weights, so that greater ones are lowered.
+    lowers_weights: ClassVar[bool]
     #: Whether the guarantee needs every coordinate, intercept included, to be penalized.
     penalizes_intercept: ClassVar[bool]
 
@@ -66,6 +75,7 @@ class Solver(ABC):
         own = {name for kind in cls.__mro__ for name in vars(kind).get("__annotations__", ())}
         cls.ignores = tuple(name for name in NAMED_OPTIONS if name not in own)
         cls.clips = "clip_norm" in own
+        cls.lowers_weights = bool({BOUNDED_CURVATURE, SQUARED_LOSS} & set(cls.requires))
         oracle = getattr(cls, "oracle", None)
         if oracle is not None:
             cls.minimax = oracle.minimax

@@ -18,12 +18,15 @@ class Stage(ABC):
         The fitted attribute that it sets. None: what it released shows in others.
     comes_last : bool
         Whether it follows the solver.
+    without_noise : bool
+        Whether a fit without noise has it too, as its objective follows from what it finds.
     value : object
         What the attribute holds; None before the release.
     """
 
     attribute: ClassVar[str | None] = None
     comes_last: ClassVar[bool] = False
+    without_noise: ClassVar[bool] = False
     value = None
 
     def applies(self, problem, given, solver):

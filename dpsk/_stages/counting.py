@@ -6,7 +6,7 @@ import numpy as np
 
 from dpsk._defaults.budgets import COUNT_SHARE, LEAST_SHARE, mu_of_share
 from dpsk._oracle.statistics import noisy_counts
-from dpsk._privacy.events import Gaussian
+from dpsk._privacy.events import gaussian
 from dpsk._stages.base import Stage
 
 __all__ = ["Counting", "count_budget", "shares"]
@@ -19,17 +19,19 @@ class Counting(Stage):
     the fitted `attribute` that shows them.
     """
 
+    without_noise = True
+
     def __init__(self, groups, n_groups, make_loss, attribute, shown):
         self._groups, self._n_groups, self._make_loss = groups, n_groups, make_loss
         self.attribute, self._shown = attribute, shown
 
     def event(self, problem):
         """Return what the release costs."""
-        return Gaussian(count_budget(problem))
+        return gaussian(count_budget(problem))
 
     def release(self, problem, rows, releases):
         """Return the problem with the loss of the noisy shares, and the rows."""
-        counts = noisy_counts(self._groups, self._n_groups, self.event(problem).mu, releases)
+        counts = noisy_counts(self._groups, self._n_groups, count_budget(problem), releases)
         found = shares(counts, problem.n_samples)
         self.value = self._shown(found)
         return replace(problem, loss=self._make_loss(found)), rows

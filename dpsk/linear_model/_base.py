@@ -18,7 +18,6 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
-from dpsk._objective.requirements import BOUNDED_CURVATURE
 from dpsk._parameters import check_auto_flag, check_real, choice
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
@@ -88,7 +87,7 @@ class LinearEstimator(DPEstimator):
         """Fit on validated rows and encoded targets; set `preconditioner_`.
 
         Weights may exceed `weight_bound` only with `free_weights`, and are lowered to it where
-        the guarantee of the solver rests on the curvature of a row's loss.
+        the guarantee of the solver rests on it.
 
         Returns
         -------
@@ -101,12 +100,15 @@ class LinearEstimator(DPEstimator):
         epsilon, delta = self._budget(n_samples)
         rows = self._row_model(n_features, n_outputs, bool(self.fit_intercept))
         facts = Problem(n_samples=n_samples, model=rows, loss=loss, penalty=self._penalty(0),
-                        epsilon=epsilon, delta=delta,
-                        weight_bound=np.inf if free_weights else weight_bound)
-        name = self._auto_solver(facts) if self.solver == "auto" else self.solver
-        solver = self._solvers[name]
-        if free_weights and BOUNDED_CURVATURE in solver.requires:
-            facts = replace(facts, weight_bound=weight_bound)
+                        epsilon=epsilon, delta=delta, weight_bound=weight_bound)
+        name = self.solver
+        if name == "auto":
+            exact = not (facts.is_private or loss.minimax)
+            name = "exact" if exact else self._auto_solver(facts)
+        solver = self._solver_class(name)
+        if free_weights and not solver.lowers_weights:
+            facts = replace(facts, weight_bound=np.inf)
+        elif free_weights:
             enforced = [*enforced, Enforced(
                 "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
                 else "derived", "greater weights, times those of classes, are lowered to it")]
@@ -143,7 +145,8 @@ class LinearEstimator(DPEstimator):
     def _row_stage(self, dtype, problem, solver):
         """Return what maps the rows in this fit, decided from public facts, or None."""
         wanted = self.precondition
-        if not wanted:
+        # Without a budget nothing is released of the rows, and none of them is mapped.
+        if not (wanted and problem.is_private):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":

@@ -48,8 +48,8 @@ class LinearClassifier(LinearScorer):
         Parameters
         ----------
         %(X)s %(y_labels)s %(sample_weight)s
-            With "output_perturbation" and "last_iterate" products with the class weights count
-            for at most the largest class weight, 1 without any.
+            With solvers that rest on the curvature of a row's loss products with the class
+            weights count for at most the largest class weight, 1 without any.
         %(public_X)s
 
         Returns

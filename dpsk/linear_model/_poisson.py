@@ -19,7 +19,8 @@ class DPPoissonRegressor(LinearRegressor):
 
     Targets are clipped to public bounds and divided by the upper one, `B`; it minimizes half
     the Poisson deviance of ``exp(x' w + b)``, made linear once the prediction exceeds the target
-    by `B`, under noise. Predictions are on the scale of the targets.
+    by `B`, under noise. Predictions are on the scale of the targets. With ``fit_intercept=False``
+    a row of zeros is predicted 1.
 
     Parameters
     ----------
@@ -74,13 +75,17 @@ class DPPoissonRegressor(LinearRegressor):
         self._store(locals())
 
     def _loss(self):
-        return CappedPoisson()
+        return CappedPoisson(self._fixed_offset())
+
+    def _fixed_offset(self):
+        """Return what an intercept would take up: the logarithm of the unit of the targets."""
+        return 0.0 if self.fit_intercept else -float(np.log(self._bounds()[1]))
 
     def _mapped(self, y, low, high):
         return y / high
 
     def _unmapped(self, coef, intercept, low, high):
-        return coef, float(intercept) + float(np.log(high))
+        return coef, float(intercept) + float(np.log(high)) + self._fixed_offset()
 
     @quietly
     def predict(self, X):

@@ -47,7 +47,10 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Parameters
         ----------
         %(X)s %(y_targets)s %(sample_weight)s
-            With "output_perturbation" and "last_iterate" weights count for at most 1.
+            With the moments of "sufficient_statistics", and with solvers that rest on the
+            curvature of a row's loss, weights count for at most 1: divide them by their public
+            bound. Moments know the count of rows, and not the sum of weights: with an intercept
+            weights of 1 are not the same as None there.
         %(public_X)s
 
         Returns
@@ -74,13 +77,23 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return self._mapped(self._clipped(what, y), *self._bounds()).astype(dtype, copy=False)
 
     def _mapped(self, y, low, high):
-        """Return targets mapped from the bounds to [-1, 1]."""
-        return (y - 0.5 * (low + high)) / (0.5 * (high - low))
+        """Return targets mapped into [-1, 1]."""
+        middle, half = self._unit(low, high)
+        return (y - middle) / half
+
+    def _unit(self, low, high):
+        """Return what targets are mapped by: the middle of the bounds, and half their width.
+
+        Without an intercept nothing could make up for a shift: 0, and the larger bound.
+        """
+        if self.fit_intercept:
+            return 0.5 * (low + high), 0.5 * (high - low)
+        return 0.0, max(abs(low), abs(high))
 
     def _unmapped(self, coef, intercept, low, high):
         """Return coefficients and intercept on the scale of the targets."""
-        half = 0.5 * (high - low)
-        return coef * coef.dtype.type(half), float(intercept) * half + 0.5 * (low + high)
+        middle, half = self._unit(low, high)
+        return coef * coef.dtype.type(half), float(intercept) * half + middle
 
     @quietly
     def predict(self, X):

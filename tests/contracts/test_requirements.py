@@ -41,7 +41,8 @@ class _Rough:
 def test_an_unmet_requirement_names_what_is_missing_and_a_remedy(requirement):
     text = REQUIREMENTS[requirement].message.format(solver="some_solver", loss="SomeLoss")
     subjects = {"FINITE_CLIP": "clip_norm", "POSITIVE_DELTA": "delta", "L2_PENALTY": "penalty",
-                "RIDGE": "alpha > 0", "IN_A_SET": "penalty", "IN_AN_L1_BALL": "penalty"}
+                "RIDGE": "alpha > 0", "NO_BUDGET": "epsilon", "RIDGE_OR_NONE": "penalty",
+                "IN_A_SET": "penalty", "IN_AN_L1_BALL": "penalty"}
     subject = subjects.get(requirement, "SomeLoss")
     assert subject in text
     assert any(word in text for word in ("set ", "use ", "leave "))

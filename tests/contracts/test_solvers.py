@@ -11,7 +11,13 @@ import pytest
 from scipy import sparse
 
 from dpsk._objective.penalties import CONSTRAINTS
-from dpsk._objective.requirements import IN_A_SET, IN_AN_L1_BALL, L2_PENALTY, RIDGE
+from dpsk._objective.requirements import (
+    IN_A_SET,
+    IN_AN_L1_BALL,
+    L2_PENALTY,
+    RIDGE,
+    RIDGE_OR_NONE,
+)
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Event, Gaussian, tally
@@ -113,7 +119,8 @@ def _suits(solver, params):
     kind = ALL_SOLVERS[solver]
     penalty = params.get("penalty", "l2")
     return (not set(params) & set(kind.ignores)
-            and (penalty == "l2" or not {L2_PENALTY, RIDGE} & set(kind.requires))
+            and (penalty == "l2" or not (
+                {L2_PENALTY, RIDGE, RIDGE_OR_NONE} & set(kind.requires)))
             and (params.get("penalty", "l1_ball") in CONSTRAINTS
                  or not {IN_A_SET, IN_AN_L1_BALL} & set(kind.requires))
             and (kind.whitens or params.get("precondition") is not True))

@@ -36,7 +36,7 @@ _REMEDY = ("must be", "use ", "leave ", "set ", "lower ", "declare ", "it takes"
 
 # Parameter, and values that every estimator refuses.
 _REFUSED = {
-    "epsilon": [0, 0.0, -1.0, math.nan, math.inf, "1", None, True, 1j, [1.0], 10**400],
+    "epsilon": [0, 0.0, -1.0, math.nan, -math.inf, "1", None, True, 1j, [1.0], 10**400],
     "delta": [-1e-9, 1.0, 1, 2.0, math.nan, math.inf, "auto", False],
     "alpha": [-1e-9, math.nan, math.inf, "0", None],
     "solver": ["lbfgs", None, "GD", 1],

@@ -11,7 +11,6 @@ from sklearn.base import is_classifier
 
 import dpsk
 from dpsk import Certificate
-from dpsk._objective.requirements import BOUNDED_CURVATURE
 from dpsk._privacy.events import tally
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import bounds_gradients, build
@@ -275,7 +274,7 @@ def test_weights_are_listed_with_what_they_are_lowered_to(cls, solver):
     assert "that some sample weight is not zero" in certificate.public
     assert "sample weight" not in " ".join(model.fit(X, y).privacy_.public)
     names = [bound.name for bound in certificate.enforced]
-    bounded = BOUNDED_CURVATURE in ALL_SOLVERS[solver].requires
+    bounded = ALL_SOLVERS[solver].lowers_weights
     assert ("sample_weight" in names) == bounded
     if bounded:
         bound = _bound(certificate, "sample_weight")

@@ -10,7 +10,14 @@ import pytest
 from dpsk import Certificate
 from dpsk._privacy import accountant
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian
+from dpsk._privacy.events import (
+    Composed,
+    Gaussian,
+    NotPrivate,
+    Pure,
+    Repeated,
+    SampledGaussian,
+)
 from tests.privacy.cases import every_example
 
 SAMPLED = Composed((Repeated(SampledGaussian(0.02, 1.5), 100), Gaussian(0.1)))
@@ -75,8 +82,47 @@ def test_a_stronger_claim_than_the_events_allow_does_not_load(event, change):
 def test_weaker_claims_load():
     whole = certificate(SAMPLED)
     assert replace(whole, delta=0.5).verify().delta == 0.5
-    wider = {**whole.to_dict(), "delta": 2 * whole.delta}
+    wider = {**whole.to_dict(), "delta": 2 * whole.delta,
+             "guarantee": replace(whole, delta=2 * whole.delta).guarantee}
     assert Certificate.from_dict(wider).delta == 2 * whole.delta
+
+
+#: Events of which at least one has no noise.
+NOISELESS = [NotPrivate(), Repeated(NotPrivate(), 5), Composed((Gaussian(0.1), NotPrivate()))]
+
+
+@pytest.mark.parametrize("event", NOISELESS, ids=repr)
+def test_no_finite_epsilon_is_claimed_of_a_fit_without_noise(event):
+    for epsilon in (1e-3, 1.0, 1e300):
+        for multiplier in (0.0, 2.5):
+            with pytest.raises(ValueError, match=r"^(event|noise_multiplier)="):
+                replace(certificate(event, epsilon, 1 - 1e-15),
+                        noise_multiplier=multiplier).verify()
+    whole = replace(certificate(event, delta=0.1), epsilon=math.inf, noise_multiplier=0.0)
+    for epsilon in (1.0, 1e300):
+        with pytest.raises(ValueError):
+            Certificate.from_dict({**whole.to_dict(), "epsilon": epsilon})
+
+
+@pytest.mark.parametrize("event", NOISELESS, ids=repr)
+def test_a_certificate_without_a_guarantee_says_so_first(event):
+    whole = replace(certificate(event, delta=0.1), epsilon=math.inf, noise_multiplier=0.0)
+    assert whole.verify() is whole and not whole.is_private
+    assert Certificate.from_json(whole.to_json()) == whole
+    assert str(whole).startswith("Not private: ")
+    assert whole._repr_html_().startswith("<table><caption>Not private: ")
+    assert whole.to_json().startswith('{"guarantee": "not private')
+    # Strict readers of JSON know no infinity.
+    json.loads(whole.to_json(), parse_constant=lambda name: pytest.fail(name))
+    assert whole.delta_at(1e6) == 1.0 and whole.epsilon_at(0.5) == math.inf
+
+
+@pytest.mark.parametrize("event", [SAMPLED, Gaussian(0.3), Pure(0.2)])
+def test_noise_and_an_infinite_epsilon_do_not_go_together(event):
+    for change in ({"epsilon": math.inf}, {"epsilon": math.inf, "noise_multiplier": 0.0},
+                   {"noise_multiplier": 0.0}):
+        with pytest.raises(ValueError, match=r"^(event|noise_multiplier)="):
+            replace(certificate(event), **change).verify()
 
 
 def test_pure_epsilon_is_a_claim_of_delta_zero():
@@ -104,7 +150,7 @@ def test_pure_epsilon_is_a_claim_of_delta_zero():
     (("accounting", "fft_share"), 0.5, r"accounting\['fft_share'\]"),
     (("accounting", "grid_step"), "fine", r"accounting\['grid_step'\]"),
     (("accounting", "proof"), "none", "keys of accounting"), (("accounting",), 1, "keys of acc"),
-    (("guarantee",), "perfect", "keys of certificate"),
+    (("proof",), "perfect", "keys of certificate"), (("guarantee",), "perfect", "guarantee"),
     (("enforced", 0, "proof"), "", "keys of enforced"), (("enforced", 0), [], "keys of enforced"),
     (("enforced", 0, "how"), 3, "enforced"), (("enforced", 0, "value"), "1", "enforced"),
     (("enforced", 1, "value"), [{}], "enforced"), (("enforced",), "none", "enforced"),

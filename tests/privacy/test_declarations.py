@@ -13,7 +13,15 @@ from scipy.stats import norm
 
 from dpsk._privacy import accountant, plans
 from dpsk._privacy.batches import FullBatch, PoissonBatches
-from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, SampledGaussian, tally
+from dpsk._privacy.events import (
+    Composed,
+    Dominated,
+    Gaussian,
+    NotPrivate,
+    Pure,
+    SampledGaussian,
+    tally,
+)
 from dpsk._privacy.plans import (
     AnchoredSums,
     Framed,
@@ -26,6 +34,7 @@ from dpsk._privacy.plans import (
     PerturbedObjective,
     Selections,
     ThresholdRounds,
+    WithoutNoise,
 )
 
 ALL, SOME = FullBatch(), PoissonBatches(0.05)
@@ -74,6 +83,7 @@ EXPECTED = {
                     (SampledGaussian, (0.02, 0.5 * z), 15)]),
         (NoisyKinds((NoisyKind(ALL, 0), NoisyKind(SAMPLED, 4, 3.0), NoisyKind(FEWER, 0))),
          lambda z: [(SampledGaussian, (0.3, 3 * z), 4)])],
+    WithoutNoise: [(WithoutNoise(), lambda z: [(NotPrivate, (), 1)])],
     Framed: [
         (Framed((Gaussian(0.03),), NoisySums(SOME, 30), (Pure(0.01), Gaussian(0.02))),
          lambda z: [(Gaussian, (0.03,), 1), (SampledGaussian, (0.05, z), 30),

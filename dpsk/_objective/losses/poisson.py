@@ -13,18 +13,31 @@ class CappedPoisson(Loss):
 
     ``exp(z) - y z`` for ``z <= log(1 + y)``, and its tangent beyond. The derivative is
     ``min(exp(z) - y, 1)``: at most 1, and at least ``-y >= -1``. Its slope is ``exp(z)`` where
-    ``exp(z) <= 1 + y``, so at most 2.
+    ``exp(z) <= 1 + y``, so at most 2. The suprema are those of any `offset` as well, which only
+    moves the predictions.
+
+    Parameters
+    ----------
+    offset : float
+        Public, added to every raw prediction.
     """
 
+    offset: float = 0.0
     lipschitz = 1.0
     smoothness = 2.0
 
+    def at_zero(self, n_outputs):
+        # Decreasing in y where the offset is not negative, else increasing.
+        return float(self.value(0.0 if self.offset >= 0 else 1.0, 0.0))
+
     def value(self, y, z):
+        z = z + self.offset
         knee = np.log1p(y)
         inside = np.minimum(z, knee)
         return np.exp(inside) - y * inside + (z - inside)
 
     def gradient(self, y, z):
+        z += self.offset
         # Above log 2 the cap holds whatever y is; the bound keeps exp from overflowing.
         np.minimum(z, 1.0, out=z)
         np.exp(z, out=z)
@@ -32,5 +45,6 @@ class CappedPoisson(Loss):
         return np.minimum(z, 1.0, out=z)
 
     def hessian(self, y, z):
+        z = z + self.offset
         inside = np.minimum(z, np.log1p(y))
         return np.where(z <= inside, np.exp(inside), 0.0)

@@ -12,6 +12,7 @@ from dpsk._defaults.descent import (
     default_steps,
 )
 from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
+from dpsk._defaults.noiseless import noiseless_descent
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_choice, check_flag, check_real
@@ -58,6 +59,7 @@ class GradientDescent(Solver):
         The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
         the penalty's curvature.
 
+    At an infinite epsilon what is None follows `dpsk._defaults.noiseless`.
     On networks steps, clip and step length follow `dpsk._defaults.networks` instead.
 
     References
@@ -77,6 +79,7 @@ class GradientDescent(Solver):
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
+    without_noise: ClassVar[bool] = True
 
     def configured(self, problem):
         if self.iterate is not None:
@@ -96,11 +99,15 @@ class GradientDescent(Solver):
         return own._by_theorem(problem)
 
     def _by_default(self, problem):
-        clip_norm = default_clip_norm(problem, self.clip_norm)
-        learning_rate = self.learning_rate
-        if learning_rate is None:
-            learning_rate = default_step(problem, clip_norm)
-        max_iter = self.max_iter or default_steps(problem)
+        if problem.is_private:
+            clip_norm = default_clip_norm(problem, self.clip_norm)
+            learning_rate = self.learning_rate
+            if learning_rate is None:
+                learning_rate = default_step(problem, clip_norm)
+            max_iter = self.max_iter or default_steps(problem)
+        else:
+            clip_norm, learning_rate, max_iter = noiseless_descent(
+                problem, self.clip_norm, self.learning_rate, self.max_iter)
         iterate = self.iterate or ("tail" if problem.geometry is None else "half")
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
                        iterate=iterate, accelerate=accelerates(problem)

@@ -12,6 +12,7 @@ from dpsk._defaults.networks import (
     network_step,
     network_steps,
 )
+from dpsk._defaults.noiseless import noiseless_descent
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_flag, check_real
@@ -55,6 +56,7 @@ class StochasticGradientDescent(Solver):
         Whether to divide by the root of the mean squared noisy gradient in each coordinate
         (Adam). None: no.
 
+    At an infinite epsilon clip and step are those of `dpsk._defaults.noiseless`.
     On networks what is None follows `dpsk._defaults.networks` instead.
 
     References
@@ -75,6 +77,7 @@ class StochasticGradientDescent(Solver):
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
+    without_noise: ClassVar[bool] = True
 
     def configured(self, problem):
         check_iterate(self.iterate)
@@ -103,13 +106,18 @@ class StochasticGradientDescent(Solver):
                        batch_size=network_batch_size(problem, self.batch_size))
 
     def _on_rows(self, problem):
-        n_samples = problem.n_samples
-        clip_norm = default_clip_norm(problem, self.clip_norm)
-        learning_rate = self.learning_rate
-        if learning_rate is None:
-            learning_rate = ADAPTIVE_STEP if self.adaptive else default_step(problem, clip_norm)
+        n_samples, learning_rate = problem.n_samples, self.learning_rate
+        if learning_rate is None and self.adaptive:
+            learning_rate = ADAPTIVE_STEP
         batch_size = min(n_samples, self.batch_size or 256)
         max_iter = self.max_iter or min(5000, max(30, round(10 * n_samples / batch_size)))
+        if problem.is_private:
+            clip_norm = default_clip_norm(problem, self.clip_norm)
+            if learning_rate is None:
+                learning_rate = default_step(problem, clip_norm)
+        else:
+            clip_norm, learning_rate, max_iter = noiseless_descent(
+                problem, self.clip_norm, learning_rate, self.max_iter)
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
 

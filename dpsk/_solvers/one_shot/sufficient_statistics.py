@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._objective.requirements import L2_PENALTY, POSITIVE_DELTA, SQUARED_LOSS
+from dpsk._objective.requirements import POSITIVE_DELTA, RIDGE_OR_NONE, SQUARED_LOSS
 from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.plans import OneRelease
 from dpsk._solvers.base import Result, Solver
@@ -17,12 +17,12 @@ __all__ = ["SufficientStatistics"]
 class SufficientStatistics(Solver):
     r"""Ridge regression on noisy sums of squares and cross products (AdaSSP).
 
-    ``theta = (A+ + lam I)^-1 b`` with the eigenvalues of the noisy A raised to 0 and
-    ``lam = max(n alpha, s sqrt(2 p) - smallest eigenvalue of A)``, where s is the noise's
-    standard deviation on A. lam is a function of what was released.
+    ``theta = (A+ + L)^-1 b`` with the eigenvalues of the noisy A raised to 0 and L diagonal:
+    ``max(n alpha, l)`` for coefficients and ``max(0, l)`` for the intercept, which has no penalty.
+    ``l = s sqrt(2 p) - smallest eigenvalue of A``, where s is the noise's standard deviation on A,
+    is a function of what was released.
 
-    Privacy: one joint release, ``Gaussian(mu)``; nothing is iterated. The penalty includes the
-    intercept.
+    Privacy: one joint release, ``Gaussian(mu)``; nothing is iterated.
 
     References
     ----------
@@ -31,7 +31,7 @@ class SufficientStatistics(Solver):
     """
 
     oracle: ClassVar[type] = LeastSquaresOracle
-    requires: ClassVar[tuple] = (POSITIVE_DELTA, SQUARED_LOSS, L2_PENALTY)
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, SQUARED_LOSS, RIDGE_OR_NONE)
     whitens: ClassVar[bool] = False
 
     def configured(self, problem):
@@ -44,6 +44,8 @@ class SufficientStatistics(Solver):
         matrix, vector = oracle.moments()
         values, vectors = np.linalg.eigh(matrix)
         lift = oracle.matrix_noise_std * np.sqrt(2.0 * len(vector)) - values[0]
-        ridge = max(oracle.n_samples * penalty.strong_convexity, lift)
-        root = (vectors.T @ vector) / (np.maximum(values, 0.0) + ridge)
-        return Result(vectors @ root, 1)
+        ridge = np.maximum(oracle.n_samples * penalty.gradient(np.ones_like(vector)),
+                           max(0.0, lift))
+        # Positive: where the lift is not, no eigenvalue is small.
+        raised = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(ridge)
+        return Result(np.linalg.solve(raised, vector), 1)

@@ -63,6 +63,7 @@ class GradientDescentAscent(Solver):
 
     oracle: ClassVar[type] = SaddleOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
+    without_noise: ClassVar[bool] = True
 
     def configured(self, problem):
         check_saddle(self)

@@ -1,0 +1,86 @@
+"""Values and derivatives of the mean loss as they are: for fits that protect nobody.
+
+Every answer is charged as `NotPrivate`, which no plan of a finite budget holds.
+"""
+
+import math
+
+import numpy as np
+
+from dpsk._oracle.base import Oracle
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.events import NotPrivate
+
+__all__ = ["ExactOracle"]
+
+
+class ExactSums(RowSums):
+    """Rows whose sums are not clipped, with the loss itself and the whole of its curvature."""
+
+    def value(self, theta):
+        """Return the sum of losses at `theta`, shape (1,)."""
+        total = np.zeros(1)
+        for X, y, scale, _, weights in map(self._take, self._blocks(None)):
+            losses = self.loss.value(y, self.model.predict_raw(theta, X, scale))
+            total += losses.sum() if weights is None else weights @ losses
+        return total
+
+    def majorant(self, theta):
+        """Return what no Hessian of the sum of losses exceeds, like one; the same at all theta."""
+        rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
+        total = np.zeros((rows, rows))
+        for X, y, scale, _, weights in map(self._take, self._blocks(None)):
+            bounds = np.full(len(y), self.loss.smoothness)
+            self.model.outer_sum(bounds if weights is None else bounds * weights, X, scale, total)
+        return np.kron(total, np.eye(outputs))
+
+    def curvature(self, theta):
+        """Return the Hessian of the sum of losses, shape (dimension, dimension)."""
+        rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
+        total = np.zeros((rows, outputs, rows, outputs))
+        for X, y, scale, _, weights in map(self._take, self._blocks(None)):
+            curvatures = self.loss.hessian(y, self.model.predict_raw(theta, X, scale))
+            curvatures = curvatures.reshape(len(y), outputs, outputs)
+            if weights is not None:
+                curvatures = curvatures * weights[:, None, None]
+            for i, j in zip(*np.tril_indices(outputs), strict=True):
+                part = np.zeros((rows, rows))
+                self.model.outer_sum(curvatures[:, i, j].copy(), X, scale, part)
+                total[:, i, :, j] += part
+                if i != j:
+                    total[:, j, :, i] += part
+        return total.reshape(rows * outputs, rows * outputs)
+
+
+class ExactOracle(Oracle):
+    """Answer with the mean loss, its gradient and its Hessian, without noise."""
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        return cls(ExactSums(problem.model, problem.loss, context.rows, math.inf),
+                   context.releases)
+
+    def __init__(self, sums, releases):
+        self._sums, self._releases = sums, releases
+
+    def value(self, theta):
+        """Return the mean loss at `theta`, a float."""
+        return float(self._answer(self._sums.value, theta)[0])
+
+    def gradient(self, theta):
+        """Return the mean gradient at `theta`, like it."""
+        return self._answer(self._sums.gradient, theta)
+
+    def hessian(self, theta):
+        """Return the mean Hessian at `theta`, shape (dimension, dimension)."""
+        return self._answer(self._sums.curvature, theta)
+
+    def majorant(self, theta):
+        """Return a bound on the mean Hessian, like one, for points of the shape of `theta`."""
+        return self._answer(self._sums.majorant, theta)
+
+    def _answer(self, read, theta):
+        return self._releases(NotPrivate(), lambda inside: read(theta),
+                              divisor=self._sums.n_samples)
