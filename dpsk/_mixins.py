@@ -126,12 +126,13 @@ class BoundedRegressor(RegressorMixin):
         low, high = map(float, self.target_bounds)
         return low, high
 
-    def _clipped(self, what, y):
+    def _clipped(self, what, y, bounds=None):
         """Return targets within the bounds, in double precision."""
-        return np.clip(discreetly(what, np.asarray, y, np.float64), *self._bounds())
+        bounds = self._bounds() if bounds is None else bounds
+        return np.clip(discreetly(what, np.asarray, y, np.float64), *bounds)
 
-    def _target_bound(self):
+    def _target_bound(self, bounds=None):
         """Return the bound on targets, for the certificate."""
-        bounds = self._bounds()
+        bounds = self._bounds() if bounds is None else bounds
         origin = "default, not declared" if bounds == self._default_bounds else "declared"
         return Enforced("target_bounds", list(bounds), origin, "targets outside are clipped")

@@ -9,9 +9,20 @@ import numpy as np
 
 from dpsk._privacy.noise.seeds import check_random_state
 
-__all__ = ["PARAMETER_CONSTRAINTS", "check_auto_flag", "check_choice", "check_flag",
-           "check_integer", "check_layers", "check_real", "choice", "number",
-           "optional", "plain"]
+__all__ = [
+    "PARAMETER_CONSTRAINTS",
+    "check_auto_flag",
+    "check_choice",
+    "check_flag",
+    "check_integer",
+    "check_layers",
+    "check_learnt",
+    "check_real",
+    "choice",
+    "number",
+    "optional",
+    "plain",
+]
 
 
 def check_real(name, value, *, low=-math.inf, high=math.inf, open_low=False, open_high=False,
@@ -121,6 +132,14 @@ def number(remedy, **limits):
 def choice(*choices):
     """Return a constraint: one of some strings."""
     return partial(check_choice, choices=choices)
+
+
+def check_learnt(check):
+    """Return a constraint that lets "auto" and None pass, which stand for what is learnt."""
+    def checked(name, value):
+        known = value is None or (isinstance(value, str) and value == "auto")
+        return None if known else check(name, value)
+    return checked
 
 
 def optional(check):

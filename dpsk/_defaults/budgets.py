@@ -4,16 +4,17 @@ quantiles.md and temperature.md say on what each number was found."""
 import math
 
 __all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
-           "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NOISE_FLOOR",
-           "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SLOPES_SHARE",
-           "SLOPE_CLIP_SHARE", "TARGET_TAILS", "mu_of_share"]
+           "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
+           "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR",
+           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "TARGET_TAILS", "mu_of_share"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.2, 0.03, 0.01, 0.02
 #: Beyond this many columns the second moment is too large to be worth its time.
 MOST_COLUMNS = 2000
-#: The floor under eigenvalues over the size of the noise in operator norm.
-NOISE_FLOOR = 1.0
+#: The floor under eigenvalues over the size of the noise in operator norm: of regressions, whose
+#: coefficients suffer from directions of noise, and of scores.
+NOISE_FLOOR, SCORE_FLOOR = 1.5, 0.6
 #: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
 LEAST_FLOOR = 0.0005
 #: Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider clips.
@@ -33,7 +34,9 @@ QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.15)
 #: grid has some hundred times as many of the former.
 CLEARANCE = 20.0
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
-NORM_TAILS, TARGET_TAILS = (0.05, 0.5), (0.015, 0.25)
+NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
+#: Rows of scores beyond a bound on norms, times the signal.
+NARROW_SIGNAL = 10.0
 
 
 def mu_of_share(problem, share):

@@ -82,7 +82,8 @@ MEASURED = {
     # The threshold, a tenth of the range by default, is a clip already.
     "Huber": replace(_RESIDUAL, clip_share=0.45),
     "Logistic": _LOGISTIC,
-    "Multinomial": _LOGISTIC,
+    # Of many outputs each learns from few rows.
+    "Multinomial": replace(_LOGISTIC, clip_share=0.3, gain=1.0, steps=4.25),
     "RankingLogistic": _LOGISTIC,
     "Squared": _RESIDUAL,
     # As of the logistic loss, the curvature is far below its supremum on most rows.

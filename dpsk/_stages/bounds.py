@@ -1,13 +1,16 @@
 """Bounds on rows and on targets, learnt from them under noise; docs/theory/quantiles.md."""
 
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpsk._defaults.budgets import (
+    AMPLE_SIGNAL,
     CLEARANCE,
+    NARROW_SIGNAL,
     NORM_TAILS,
     PURE_QUANTILE_SHARES,
     QUANTILE_SHARES,
@@ -20,8 +23,10 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import Selections
 from dpsk._stages.base import Stage
+from dpsk.exceptions import PrivacyWarning
 
-__all__ = ["NormBound", "TargetBounds", "quantile_rule", "widened"]
+__all__ = ["NormBound", "TargetBounds", "can_learn", "norm_rule", "quantile_rule", "target_rule",
+           "widened"]
 
 #: Rows of a part whose norms are taken at once.
 _PART = 1 << 16
@@ -30,6 +35,8 @@ _PART = 1 << 16
 class NormBound(Stage):
     """Release a high quantile of the rows' norms, and take the rows in its unit.
 
+    `model` is that of the rows as they came, their `data_norm` 1.
+
     To all that follows, the rows are bounded by 1, before the release as after it: no plan depends
     on what was released. The problem's `data_norm` therefore is 1, and so is that of what maps
     rows after this, `row_stage`.
@@ -37,12 +44,12 @@ class NormBound(Stage):
 
     attribute = "data_norm_"
 
-    def __init__(self, n_features, row_stage=None):
-        self._n_features, self._row_stage = n_features, row_stage
+    def __init__(self, model, row_stage=None):
+        self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
 
     def event(self, problem):
         """Return what the release costs; a ValueError where rows are too few to learn from."""
-        return _plan(problem, 1)(_rule_of_norms(problem)[0])
+        return _plan(problem, 1)(norm_rule(problem, self._model)[0])
 
     def stated(self, problem):
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
@@ -50,14 +57,16 @@ class NormBound(Stage):
 
     def release(self, problem, rows, releases):
         """Return the problem of rows in that unit, and the rows."""
-        noise_multiplier, tail = _rule_of_norms(problem)
+        noise_multiplier, tail = norm_rule(problem, self._model)
         norms = (row_norms(rows.take(part).X) for part in rows.blocks(_PART))
         self.value = noisy_quantile(norms, len(rows), 1.0 - tail, positive_grid(),
                                     _plan(problem, 1), noise_multiplier, releases)
-        if self._row_stage is None:
-            return replace(problem, model=replace(problem.model, unit=self.value)), rows
-        self._row_stage.take_unit(self.value)
-        return problem, rows
+        if self._row_stage is not None:
+            self._row_stage.take_unit(self.value)
+            return problem, rows
+        # A penalty stays on the coefficients of the rows as they came.
+        return replace(problem, model=replace(problem.model, unit=self.value),
+                       penalty=problem.penalty.in_unit(self.value)), rows
 
     def undo(self, model, theta):
         """Return parameters, or a preconditioner, of rows as they came: an intercept stays."""
@@ -90,7 +99,7 @@ class TargetBounds(Stage):
     def event(self, problem):
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
         count = 2 if self._lowest is None else 1
-        return _plan(problem, count)(_rule_of_targets(problem)[0])
+        return _plan(problem, count)(target_rule(problem)[0])
 
     def stated(self, problem):
         return [Enforced("target_bounds", list(self.value), "released",
@@ -98,7 +107,7 @@ class TargetBounds(Stage):
 
     def release(self, problem, rows, releases):
         """Return the problem as it was, and the rows with clipped and mapped targets."""
-        noise_multiplier, tail = _rule_of_targets(problem)
+        noise_multiplier, tail = target_rule(problem)
         y = rows.take(slice(0, len(rows))).y
 
         def quantile(numbers, q, grid, upward):
@@ -131,6 +140,22 @@ def widened(low, high, tail):
     return center - half, center + half
 
 
+def can_learn(name, given, plain, rule):
+    """Return whether a bound is learnt where it is `given` as None or "auto".
+
+    `rule` raises a ValueError where rows are too few: of None, and else that is a warning.
+    """
+    try:
+        rule()
+    except ValueError as error:
+        if given is None:
+            raise
+        warnings.warn(f"{error} Until then {name}={plain!r} holds, and what lies beyond is cut to "
+                      "it.", PrivacyWarning, stacklevel=2)
+        return False
+    return True
+
+
 def quantile_rule(name, problem, tails):
     """Return the noise multiplier of one quantile, and the share of rows beyond it.
 
@@ -144,7 +169,7 @@ def quantile_rule(name, problem, tails):
     whole = 2.0 * CLEARANCE / problem.n_samples
     if whole > most * largest:
         raise ValueError(
-            f"{name}=None: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few "
+            f"{name}: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few "
             f"to learn a bound from, which takes {whole / (most * largest):.3g} times as many; "
             f"declare {name}, or raise epsilon.")
     width = max(usual, whole / most)
@@ -158,11 +183,21 @@ def _ranges(problem):
     return tuple(bounded_range_epsilon(mu_of_share(problem, share)) for share in QUANTILE_SHARES)
 
 
-def _rule_of_norms(problem):
-    return quantile_rule("data_norm", problem, NORM_TAILS)
+def norm_rule(problem, model):
+    """Return the noise multiplier of a quantile of norms, and the share of rows beyond it.
+
+    Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less
+    noise, costs nothing while noise is what matters. As n or epsilon grows, none stays beyond.
+    """
+    signal = problem.n_samples * problem.mu / model.shape[0]
+    least = NORM_TAILS[0] / max(1.0, signal / AMPLE_SIGNAL)
+    if model.homogeneous:
+        least = min(max(least, NARROW_SIGNAL / signal), NORM_TAILS[1])
+    return quantile_rule("data_norm", problem, (least, NORM_TAILS[1]))
 
 
-def _rule_of_targets(problem):
+def target_rule(problem):
+    """Return the noise multiplier of a quantile of targets, and the share of rows beyond it."""
     return quantile_rule("target_bounds", problem, TARGET_TAILS)
 
 

@@ -121,7 +121,7 @@ def best_factor(oracle, penalty, theta):
     """
     slopes = np.array([
         oracle.gradient(np.array([factor]))[0]
-        + float(np.vdot(penalty.gradient(factor * theta), theta)) for factor in np.exp(_LOGS)])
+        + float(np.vdot(penalty.slope(factor * theta), theta)) for factor in np.exp(_LOGS)])
     offsets = _LOGS - _USUAL
     # Without noise the slopes grow with the factor.
     rise = max(0.0, float(offsets @ slopes) / float(offsets @ offsets))

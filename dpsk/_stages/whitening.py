@@ -13,6 +13,7 @@ from dpsk._defaults.budgets import (
     MOMENT_SHARE,
     MOST_COLUMNS,
     NOISE_FLOOR,
+    SCORE_FLOOR,
     mu_of_share,
 )
 from dpsk._models import LinearModel, Preconditioner, WhitenedModel
@@ -45,12 +46,11 @@ class Whitening(RowStage):
     def pays(cls, problem):
         """Return whether whitening is on by default, from public facts.
 
-        Not where a penalty speaks of the coefficients of the rows as they are, not where the
-        matrix would cost more than the fit, and not where its noise outweighs it.
+        Not where a penalty that is no square speaks of the coefficients of the rows as they are,
+        not where the matrix would cost more than the fit, and not where its noise outweighs it.
         """
-        penalty, columns = problem.penalty, problem.model.shape[0]
-        penalized = penalty.smoothness > 0 or not penalty.is_smooth
-        if penalized or columns > MOST_COLUMNS + 1 or problem.delta == 0:
+        columns = problem.model.shape[0]
+        if not problem.penalty.is_smooth or columns > MOST_COLUMNS + 1 or problem.delta == 0:
             return False
         return columns < problem.n_samples * problem.mu
 
@@ -70,13 +70,18 @@ class Whitening(RowStage):
         noise_std = second_moment_noise(model, len(rows), mu)
         moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
         least = LEAST_FLOOR * model.data_norm**2 / _ampleness(problem)
-        floor = max(least, NOISE_FLOOR * noise_std * math.sqrt(entries))
+        over_noise = SCORE_FLOOR if model.homogeneous else NOISE_FLOOR
+        floor = max(least, over_noise * noise_std * math.sqrt(entries))
         matrix, effective_rank = inverse_root(moment, floor)
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
         self._matrix = _on_grid(matrix / (np.sqrt(effective_rank) * self._longest(problem)))
         self.value = self._matrix.astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
-        return self._mapped(replace(problem, geometry=geometry), rows)
+        # A squared penalty stays on the coefficients of the rows as they came.
+        coefficients = self._matrix[:model.n_features] / model.unit
+        problem = replace(problem, geometry=geometry,
+                          penalty=problem.penalty.mapped(coefficients))
+        return self._mapped(problem, rows)
 
     def undo(self, model, theta):
         return self._matrix @ theta

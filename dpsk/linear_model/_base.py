@@ -17,13 +17,24 @@ from dpsk._data.validation import (
 from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel
+from dpsk._models.linear import row_norms
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
-from dpsk._parameters import check_auto_flag, check_real, choice
+from dpsk._parameters import (
+    PARAMETER_CONSTRAINTS,
+    check_auto_flag,
+    check_learnt,
+    check_real,
+    choice,
+)
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, Whitening
+from dpsk._stages import ROW_STAGES, NormBound, Whitening
+from dpsk._stages.bounds import can_learn, norm_rule
 
 __all__ = ["LinearEstimator"]
+
+#: The bound on rows where none can be learnt.
+_PLAIN_NORM = 1.0
 
 
 class LinearEstimator(DPEstimator):
@@ -33,8 +44,10 @@ class LinearEstimator(DPEstimator):
     _homogeneous: ClassVar[bool] = False
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
+    _default_norm = "auto"
     _constraints: ClassVar[dict] = {
         **DPEstimator._constraints, "penalty": choice(*PENALTIES),
+        "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"]),
         "precondition": partial(check_auto_flag, names=ROW_STAGES)}
 
     @classmethod
@@ -82,8 +95,8 @@ class LinearEstimator(DPEstimator):
         return self._fit_with_rest(X, y, loss, n_outputs, **settings)[:2]
 
     def _fit_with_rest(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
-                       free_weights=False, holdout=None, stages=(), enforced=(), public=(),
-                       released=()):
+                       free_weights=False, holdout=None, target_stages=(), stages=(),
+                       enforced=(), public=(), released=()):
         """Fit on validated rows and encoded targets; set `preconditioner_`.
 
         Weights may exceed `weight_bound` only with `free_weights`, and are lowered to it where
@@ -96,16 +109,20 @@ class LinearEstimator(DPEstimator):
         rest : ndarray of float64
             What a saddle loss adds: its extra numbers, then the dual ones.
         """
-        n_samples, n_features = X.shape
+        n_samples = len(y)
         epsilon, delta = self._budget(n_samples)
-        rows = self._row_model(n_features, n_outputs, bool(self.fit_intercept))
+        rows = self._row_model(X, n_outputs)
         facts = Problem(n_samples=n_samples, model=rows, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta, weight_bound=weight_bound)
         name = self.solver
         if name == "auto":
             exact = not (facts.is_private or loss.minimax)
             name = "exact" if exact else self._auto_solver(facts)
+            if not self._solver_class(name).takes_unit and self._would_learn(facts):
+                # Its price would rest on a penalty in no unit of the rows that is known.
+                name = "gd"
         solver = self._solver_class(name)
+        learns = self._learns_norm(facts, solver)
         if free_weights and not solver.lowers_weights:
             facts = replace(facts, weight_bound=np.inf)
         elif free_weights:
@@ -113,17 +130,24 @@ class LinearEstimator(DPEstimator):
                 "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
                 else "derived", "greater weights, times those of classes, are lowered to it")]
         stage = self._row_stage(X.dtype, facts, solver)
+        bound = [NormBound(rows, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
         problem = replace(problem, penalty=self._penalty(int(free) + loss.n_extra))
         theta, rest = self._solve(
             problem, name, X, y, weights=weights, holdout=holdout,
-            stages=[*([] if stage is None else [stage]), *stages, *self._last_stages()],
-            enforced=[*self._row_bounds("" if stage is None else stage.words), *enforced],
+            stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
+                    *self._last_stages()],
+            enforced=[*self._row_bounds(rows.data_norm, learns,
+                                        "" if stage is None else stage.words), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
         self.preconditioner_ = None if stage is None else stage.value
+        if learns and stage is not None:
+            self.preconditioner_ = bound[0].undo(rows, stage.value).astype(X.dtype)
+        if not learns:
+            self.data_norm_ = rows.data_norm
         self._row_map = None if stage is None else stage.row_map
         theta = theta.astype(X.dtype)
         if not self.fit_intercept:
@@ -133,6 +157,31 @@ class LinearEstimator(DPEstimator):
     def _last_stages(self):
         """Return the stages that follow the solver."""
         return []
+
+    def _learns_norm(self, problem, solver):
+        """Return whether the bound on rows is learnt, from public facts; a warning if it cannot.
+
+        Not beside a penalty whose size the price of a solver rests on: that is then known in no
+        unit of the rows before they are looked at.
+        """
+        if self.data_norm not in ("auto", None) or not problem.is_private:
+            return False
+        def rule():
+            if self.data_norm_inf is not None or (
+                    _is_penalized(problem) and not solver.takes_unit):
+                raise ValueError("data_norm: beside data_norm_inf, or a penalty that the price "
+                                 "of the solver rests on, a bound on rows is not learnt; declare "
+                                 "data_norm, such as 1.0, or use solver='gd'.")
+            norm_rule(problem, problem.model)
+
+        return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule)
+
+    def _would_learn(self, problem):
+        """Return whether another solver is worth taking for a bound that is learnt."""
+        if self.data_norm not in ("auto", None) or self.data_norm_inf is not None:
+            return False
+        return (problem.is_private and problem.delta > 0 and _is_penalized(problem)
+                and self.penalty not in CONSTRAINTS)
 
     def _auto_solver(self, problem):
         """Return the name of the solver that "auto" stands for."""
@@ -150,7 +199,8 @@ class LinearEstimator(DPEstimator):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":
-            pays = solver.whitens and stage.pays(problem)
+            pays = solver.whitens and stage.pays(problem) and (
+                solver.takes_unit or not _is_penalized(problem))
             return stage(problem.model, dtype) if pays else None
         if not solver.whitens:
             raise ValueError(f"precondition={wanted!r}: a solver that releases moments or moves "
@@ -161,15 +211,25 @@ class LinearEstimator(DPEstimator):
                              "which needs delta > 0; leave precondition='auto'.")
         return stage(problem.model, dtype)
 
-    def _row_model(self, n_features, n_outputs, fit_intercept):
+    def _row_model(self, X, n_outputs):
+        """Return how rows enter; a bound that is learnt, or falls back, is 1."""
         bound = None if self.data_norm_inf is None else float(self.data_norm_inf)
-        return LinearModel(n_features, n_outputs, fit_intercept, float(self.data_norm), bound,
+        norm = self.data_norm
+        if norm in ("auto", None):
+            # Without a budget no bound is needed, and none cuts rows.
+            norm = _PLAIN_NORM
+            if self.epsilon == np.inf:
+                norm = max(norm, 1.001 * float(row_norms(X).max()))
+        return LinearModel(X.shape[1], n_outputs, bool(self.fit_intercept), float(norm), bound,
                            homogeneous=self._homogeneous)
 
-    def _row_bounds(self, more_words):
-        """Yield what is enforced on every row of features."""
+    def _row_bounds(self, norm, learns, more_words):
+        """Yield what is enforced on every row of features, beside a norm that is learnt."""
         more = ", then a constant 1 is appended" if self.fit_intercept else ""
-        yield from self._norm_bounds(more + more_words)
+        if not learns:
+            yield Enforced("data_norm", norm, "default" if self.data_norm in ("auto", None)
+                           else "declared", "l2 norm of one row of features; longer rows are "
+                           "scaled down in training" + more + more_words)
         if self.data_norm_inf is not None:
             yield Enforced("data_norm_inf", float(self.data_norm_inf), "declared",
                            "entries of a scaled row of features; larger ones are clipped")
@@ -184,3 +244,7 @@ class LinearEstimator(DPEstimator):
         if self._row_map is None:
             return X @ columns + self.intercept_
         return self._row_map.predict_raw(columns, self.intercept_, X)
+
+
+def _is_penalized(problem):
+    return problem.penalty.smoothness > 0 or not problem.penalty.is_smooth

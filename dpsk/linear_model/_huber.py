@@ -47,12 +47,12 @@ class DPHuberRegressor(LinearRegressor):
     True
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0), threshold=0.1,
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto", threshold=0.1,
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
+                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
-    def _loss(self):
+    def _loss(self, bounds):
         return Huber(float(self.threshold))

@@ -55,9 +55,9 @@ class DPLasso(LeastSquares):
 
     _default_radius = 1.0
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto",
                  radius=1.0, alpha=0.0, penalty="l1_ball", l1_ratio=0.5, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
+                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())

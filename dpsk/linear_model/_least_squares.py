@@ -5,6 +5,7 @@ from dpsk._defaults.budgets import MOST_COLUMNS
 from dpsk._docs import documented
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet
+from dpsk._stages import Whitening
 from dpsk.linear_model._regressor import LinearRegressor
 
 __all__ = ["DPLinearRegression", "DPRidge", "LeastSquares"]
@@ -13,17 +14,19 @@ __all__ = ["DPLinearRegression", "DPRidge", "LeastSquares"]
 class LeastSquares(LinearRegressor):
     """Base of the regressors with the squared loss."""
 
-    def _loss(self):
+    def _loss(self, bounds):
         return Squared()
 
     def _auto_solver(self, problem):
         if isinstance(problem.penalty, ConstraintSet):
             return solver_in_set(problem)
-        # Beyond that many columns the moments cost more than a descent.
-        narrow = problem.model.n_features <= MOST_COLUMNS
         if problem.delta == 0:
             return "objective_perturbation"
-        return "sufficient_statistics" if narrow and problem.penalty.is_smooth else "gd"
+        # Beyond that many columns the moments cost more than a descent.
+        narrow = problem.model.n_features <= MOST_COLUMNS and problem.penalty.is_smooth
+        # Residuals are shorter than targets, so that their products need less noise.
+        whitens = self.precondition is not False and Whitening.pays(problem)
+        return "sufficient_statistics" if narrow and not whitens else "gd"
 
 
 @documented
@@ -47,10 +50,10 @@ class DPLinearRegression(LeastSquares):
     (3,)
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto",
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
+                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
@@ -77,9 +80,9 @@ class DPRidge(LeastSquares):
     (3,)
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto",
                  alpha=1e-3, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
+                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())

@@ -70,8 +70,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
 
     def __init__(self, epsilon=1.0, *, delta=None, alpha=0.0, penalty="l2", l1_ratio=0.5,
                  radius=None, solver="auto", precondition="auto", temperature="auto",
-                 max_iter=None, learning_rate=None, batch_size=None, clip_norm=None, data_norm=1.0,
-                 data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
+                 max_iter=None, learning_rate=None, batch_size=None, clip_norm=None,
+                 data_norm="auto", data_norm_inf=None, fit_intercept=True, class_weight=None,
+                 classes=None,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 

@@ -8,6 +8,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.targets import check_target_bounds
 from dpsk._docs import documented
 from dpsk._objective.losses import CappedPoisson
+from dpsk._parameters import check_learnt
 from dpsk.linear_model._regressor import LinearRegressor
 
 __all__ = ["DPPoissonRegressor"]
@@ -65,27 +66,38 @@ class DPPoissonRegressor(LinearRegressor):
     _default_bounds = (0.0, 1.0)
     _constraints: ClassVar[dict] = {
         **LinearRegressor._constraints,
-        "target_bounds": lambda name, value: check_target_bounds(value, (0.0, 1.0), 0.0)}
+        "target_bounds": check_learnt(
+            lambda name, value: check_target_bounds(value, (0.0, 1.0), 0.0))}
+    _lowest = 0.0
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(0.0, 1.0),
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto",
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm=1.0, data_norm_inf=None, fit_intercept=True,
+                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
-    def _loss(self):
-        return CappedPoisson(self._fixed_offset())
+    def _loss(self, bounds):
+        return CappedPoisson(self._fixed_offset(bounds))
 
-    def _fixed_offset(self):
+    def _fixed_offset(self, bounds):
         """Return what an intercept would take up: the logarithm of the unit of the targets."""
-        return 0.0 if self.fit_intercept else -float(np.log(self._bounds()[1]))
+        return 0.0 if self.fit_intercept or bounds is None else -float(np.log(bounds[1]))
+
+    def _check_learnable(self, problem):
+        if not self.fit_intercept:
+            raise ValueError("target_bounds: without an intercept the upper bound is part of the "
+                             "loss, and is not learnt; declare target_bounds, such as (0, 20).")
+        super()._check_learnable(problem)
+
+    def _widest(self, low, high):
+        return 0.0, high if high > 0 else 1.0
 
     def _mapped(self, y, low, high):
         return y / high
 
     def _unmapped(self, coef, intercept, low, high):
-        return coef, float(intercept) + float(np.log(high)) + self._fixed_offset()
+        return coef, float(intercept) + float(np.log(high)) + self._fixed_offset((low, high))
 
     @quietly
     def predict(self, X):

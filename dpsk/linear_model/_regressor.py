@@ -1,13 +1,19 @@
 """What the linear regressors share."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import ClassVar
 
-from dpsk._data.errors import quietly
+import numpy as np
+
+from dpsk._data.errors import discreetly, quietly
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
-from dpsk._parameters import check_auto_flag
-from dpsk._stages import ROW_STAGES
+from dpsk._models import LinearModel
+from dpsk._parameters import check_auto_flag, check_learnt
+from dpsk._problem import Problem
+from dpsk._stages import ROW_STAGES, TargetBounds
+from dpsk._stages.bounds import can_learn, target_rule
 from dpsk.linear_model._base import LinearEstimator
 
 __all__ = ["LinearRegressor"]
@@ -30,15 +36,19 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     losses and defaults do not depend on the unit of the target.
     """
 
-    _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **BOUNDED_TARGETS,
-                                    "precondition": _check_row_map}
+    _constraints: ClassVar[dict] = {**LinearEstimator._constraints, "precondition": _check_row_map,
+                                    "target_bounds": check_learnt(
+                                        BOUNDED_TARGETS["target_bounds"])}
+
+    #: A public lower bound of targets, where there is one.
+    _lowest: ClassVar[float | None] = None
 
     def _scalar_loss(self):
-        return self._loss()
+        return self._loss(self._default_bounds)
 
     @abstractmethod
-    def _loss(self):
-        """Return the loss on the mapped targets."""
+    def _loss(self, bounds):
+        """Return the loss on the mapped targets, of bounds that may be None where learnt."""
 
     @quietly
     def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
@@ -58,23 +68,55 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         self : object
         """
         self._check_params()
-        low, high = self._bounds()
         X, y = self._check_rows(X, y)
         weights = self._check_weights(sample_weight, X)
-        y = self._targets("y", y, X.dtype)
+        bounds = self._declared_bounds(X, y)
+        y = self._targets("y", y, bounds, X.dtype)
         holdout = self._check_public_rows(public_X, public_y, X)
         if holdout is not None:
-            holdout = holdout[0], self._targets("public_y", holdout[1], X.dtype)
+            holdout = holdout[0], self._targets("public_y", holdout[1], bounds, X.dtype)
+        # What is learnt is released by a stage, which says so.
+        learning = [] if bounds else [TargetBounds(self._mapped, X.dtype, self._lowest)]
         coef, intercept = self._fit_linear(
-            X, y, self._loss(), None, weights=weights, holdout=holdout,
-            free_weights=weights is not None,
-            enforced=[self._target_bound()], public=self._weight_facts(sample_weight))
-        self.coef_, self.intercept_ = self._unmapped(coef, intercept, low, high)
+            X, y, self._loss(bounds), None, weights=weights, holdout=holdout,
+            free_weights=weights is not None, target_stages=learning,
+            enforced=[self._target_bound(bounds)] if bounds else [],
+            public=self._weight_facts(sample_weight))
+        if bounds:
+            self.target_bounds_ = bounds
+        self.coef_, self.intercept_ = self._unmapped(coef, intercept, *self.target_bounds_)
         return self
 
-    def _targets(self, what, y, dtype):
-        """Return targets clipped to the bounds, and mapped."""
-        return self._mapped(self._clipped(what, y), *self._bounds()).astype(dtype, copy=False)
+    def _declared_bounds(self, X, y):
+        """Return the bounds on targets, as they were declared or as they fall back; or None.
+
+        None where they are learnt, decided from public facts.
+        """
+        if self.target_bounds not in ("auto", None):
+            return self._bounds()
+        epsilon, delta = self._budget(len(y))
+        if epsilon == np.inf:
+            # Nothing is private then, and no bound cuts targets.
+            return self._widest(float(y.min()), float(y.max()))
+        facts = Problem(len(y), LinearModel(X.shape[1], None, bool(self.fit_intercept), 1.0),
+                        self._scalar_loss(), self._penalty(0), epsilon, delta)
+        learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
+                           partial(self._check_learnable, facts))
+        return None if learns else self._default_bounds
+
+    def _check_learnable(self, problem):
+        """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
+        target_rule(problem)
+
+    def _widest(self, low, high):
+        """Return bounds that hold all targets between two numbers."""
+        return (low, high) if low < high else (low - 1.0, low + 1.0)
+
+    def _targets(self, what, y, bounds, dtype):
+        """Return targets clipped to the bounds and mapped, or as they are where those are None."""
+        if bounds is None:
+            return discreetly(what, np.asarray, y, np.float64)
+        return self._mapped(self._clipped(what, y, bounds), *bounds).astype(dtype, copy=False)
 
     def _mapped(self, y, low, high):
         """Return targets mapped into [-1, 1]."""

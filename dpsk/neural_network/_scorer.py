@@ -45,9 +45,13 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         self.preconditioner_ = None
         return rest
 
+    def _network_norm(self):
+        """Return the bound on rows of a network, which is not learnt: 1 where none is given."""
+        return 1.0 if self.data_norm in ("auto", None) else float(self.data_norm)
+
     def _bounded(self, X):
         """Return rows scaled down to the norm bound, in single precision."""
-        scale, _ = LinearModel(X.shape[1], None, False, float(self.data_norm)).row_scales(X)
+        scale, _ = LinearModel(X.shape[1], None, False, self._network_norm()).row_scales(X)
         rows = np.multiply(X, scale[:, None], dtype=np.float64)
         return rows.astype(np.float32, order="C")
 

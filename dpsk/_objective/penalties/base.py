@@ -21,6 +21,19 @@ class Penalty(ABC):
     smoothness: float
     is_smooth: bool
 
+    def slope(self, theta):
+        """Return the gradient of the whole penalty where it has one, like theta."""
+        return self.gradient(theta)
+
+    def mapped(self, matrix):
+        """Return the penalty of coefficients ``matrix @ theta``; itself where it has no curvature.
+        """
+        return self
+
+    @abstractmethod
+    def in_unit(self, unit):
+        """Return the same penalty on coefficients of rows over `unit`."""
+
     @abstractmethod
     def value(self, theta):
         """Return the penalty as a float."""

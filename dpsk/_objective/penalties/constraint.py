@@ -1,7 +1,7 @@
 """Convex sets as penalties: the value is 0 or infinite, the proximal map is the projection."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,9 @@ class ConstraintSet(Penalty):
     strong_convexity = 0.0
     smoothness = 0.0
     is_smooth = False
+
+    def in_unit(self, unit):
+        return replace(self, radius=self.radius * unit)
 
     def value(self, theta):
         inside = self._excess(self._constrained(theta)) <= 1e-9 * self.radius

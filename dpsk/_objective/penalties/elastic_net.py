@@ -1,10 +1,11 @@
 """The l2 and l1 norms and their mixtures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpsk._objective.penalties.base import Penalty
+from dpsk._objective.penalties.mapped import MappedRidge
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,13 @@ class ElasticNet(Penalty):
     @property
     def strong_convexity(self):
         return 0.0 if self.unpenalized else self.smoothness
+
+    def mapped(self, matrix):
+        return MappedRidge(self.smoothness, matrix) if self.smoothness else self
+
+    def in_unit(self, unit):
+        l1, l2 = self.alpha * self.l1_ratio / unit, self.smoothness / unit**2
+        return replace(self, alpha=l1 + l2, l1_ratio=l1 / (l1 + l2)) if l1 + l2 else self
 
     def value(self, theta):
         w = self._penalized(theta)
