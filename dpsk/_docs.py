@@ -19,7 +19,12 @@ delta : float or None
 delta|gaussian : float or None
     Probability in the guarantee, > 0. None: ``1 / n**2``. Above 1e-3 or 1/n, a
     `dpsk.exceptions.PrivacyWarning` says that it is weak.
-target_bounds : (float, float)
+target_bounds : "auto", None or (float, float)
+    Public bounds of the targets, which are clipped to them, or how to get some. None: a
+    fiftieth of the budget each, and up to a tenth, goes to two quantiles chosen under noise;
+    a ValueError where rows are too few for that. "auto": so where rows suffice, else a
+    constant, with a `dpsk.exceptions.PrivacyWarning`.
+target_bounds|network : (float, float)
     Public bounds of the targets, which are clipped to them. A constant by default,
     never read from the data.
 alpha : float
@@ -39,9 +44,9 @@ solver|margin : {"auto", %(offered)s}
     "gd" under heavy noise; inside a set "gd", or "frank_wolfe" on an l1 ball; and at
     ``delta=0`` outside of sets "objective_perturbation", of classes for two only.
 solver|squares : {"auto", %(offered)s}
-    "auto" takes "sufficient_statistics", or "gd" where the penalty is not l2 or there are
-    more than 2000 features; at ``delta=0``, "objective_perturbation". Inside a set it
-    takes "gd", or "frank_wolfe" where its predicted risk is less.
+    "auto" takes "gd"; "sufficient_statistics" where rows are not whitened, the penalty is l2
+    and there are at most 2000 features; at ``delta=0``, "objective_perturbation". Inside a
+    set it takes "gd", or "frank_wolfe" where its predicted risk is less.
 solver|lasso : {"auto", %(offered)s}
     "auto" takes whichever of "frank_wolfe" and "gd" has the least predicted risk; outside
     of sets what DPRidge takes.
@@ -49,9 +54,15 @@ solver|network : {"auto", "sgd", "gd", "rrpsgd"}
     "auto" is "sgd".
 precondition : {"auto", True, False}
     Whether a fifth of the budget goes to a noisy second moment of the rows, which then
-    whitens them. "auto": for dense rows of at most 2000 features, delta > 0, and no
-    penalty, as `alpha` and sets speak of the coefficients of the rows as they are; and
-    where ``n_features + 1 < n mu``.
+    whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
+    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd" and "sgd" only.
+    The penalty stays on the coefficients of the rows as they came.
+precondition|scores : {"auto", True, False, "unit_norm"}
+    Whether a fifth of the budget goes to a noisy second moment of the rows, which then
+    whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
+    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd" and "sgd" only.
+    The penalty stays on the coefficients of the rows as they came. "unit_norm": whitened
+    rows are brought to one length, in prediction too; see Notes.
 precondition|network : {"auto", True, False}
     Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
     them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
@@ -62,14 +73,18 @@ activation : {"relu", "tanh"}
     Of the hidden layers.
 max_iter, learning_rate, batch_size, clip_norm : number or None
     None: chosen by a rule that looks at public numbers only, given with each solver.
-data_norm : float
-    Rows of greater l2 norm are scaled down to it, in training and in prediction.
+data_norm : "auto", None or float
+    Rows of greater l2 norm are scaled down to it in training. None: a fiftieth of the
+    budget, and up to a tenth, goes to a quantile of the norms chosen under noise; a
+    ValueError where rows are too few for that. "auto": so where rows suffice, and beside a
+    penalty with "gd", "sgd" and "sufficient_statistics" only; else 1, with a
+    `dpsk.exceptions.PrivacyWarning`.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are.
 data_norm_inf : float or None
-    Entries of the scaled rows beyond +- it are clipped, in training and in prediction.
-    "accmd" and "frank_wolfe" gain from a small bound. None: `data_norm`.
+    Entries of the scaled rows beyond +- it are clipped in training. "accmd" and
+    "frank_wolfe" gain from a small bound. None: `data_norm`.
 fit_intercept : bool
 class_weight : dict or None
     Public weights of the classes' losses. "balanced" is refused: class counts are data.
@@ -91,9 +106,10 @@ coef_ : ndarray of shape (n_features,)
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
 intercept_ : float
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
-offset_ : float
-    Middle of `target_bounds` where rows were whitened, added last; else 0, as the
-    intercept holds it.
+data_norm_ : float
+    The bound on rows that held in training, as declared or as released.
+target_bounds_ : (float, float)
+    The bounds of targets that held in training, as declared or as released.
 preconditioner_ : ndarray or None
     The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
     constant; one less without intercept. None where rows were not whitened.
@@ -134,8 +150,8 @@ privacy_ : Certificate
         there is, or rows that are not finite; always before any noise is drawn.
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
-    rows are whitened, then what the solver's plan holds: noisy gradients, differences or
+    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, a noisy
+    second moment where rows are whitened, then what the solver's plan holds: noisy gradients, differences or
     moments, noisy coefficients, or choices made under noise; and what follows from them. The
     number of rows and features, labels of classes and all parameters are public.
 |privacy_network
@@ -145,20 +161,18 @@ privacy_ : Certificate
     of rows and features, labels of classes, all parameters and the random weights at the start
     are public.
 |linear
-    is linear in the rows *after* they are scaled to `data_norm`: with ``r`` the scaled row,
-    its value is ``r' coef_ + intercept_``, divided by ``max(1, ||P (r, 1)||)`` where
-    ``preconditioner_`` is a matrix P, plus ``offset_``.
+    is ``X @ coef_ + intercept_``: bounds on rows and whitening are a matter of training.
 |linear_score
-    ``decision_function(X)`` is linear in the rows *after* they are scaled to `data_norm`: with
-    ``r`` the scaled row, its value is ``r' coef_ + intercept_``, divided by ``||P (r, 1)||``
-    where ``preconditioner_`` is a matrix P.
+    ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening are a
+    matter of training. With ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, P
+    being `preconditioner_`: a slightly curved score, which ranks better on some tables.
 |regressor
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
     %(solver_options)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    %(coef_)s %(intercept_)s %(offset_)s %(preconditioner_)s
+    %(coef_)s %(intercept_)s %(data_norm_)s %(target_bounds_)s %(preconditioner_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s

@@ -198,6 +198,12 @@ def _parts(value):
     return value if isinstance(value, list) else [value]
 
 
+def plain_bounds(estimator):
+    """Return the bounds on targets that an estimator was given, or those that it falls back to."""
+    bounds = estimator.target_bounds
+    return estimator._default_bounds if bounds in ("auto", None) else bounds
+
+
 def training_rows(estimator, n=80, n_features=4, seed=0):
     """Return rows and targets that `estimator` can be fitted on."""
     rng = np.random.default_rng(seed)
@@ -205,8 +211,7 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
     signal = X[:, 0] + 0.1 * rng.normal(size=n)
     if is_classifier(estimator):
         return X, (signal > 0).astype(int)
-    low, high = estimator.target_bounds
-    return X, np.clip(signal, low, high)
+    return X, np.clip(signal, *plain_bounds(estimator))
 
 
 @cache

@@ -24,7 +24,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     Parameters
     ----------
     %(epsilon)s %(delta)s %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
-    %(solver_margin)s %(precondition)s
+    %(solver_margin)s %(precondition_scores)s
     temperature : {"auto", True, False}, default="auto"
         Whether a fiftieth of the budget finds a factor for coefficients and intercept, which
         gradients clipped below the loss's slope leave too long: probabilities become less sure,
@@ -38,7 +38,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
 
     Attributes
     ----------
-    %(coef__classes)s %(intercept__classes)s %(preconditioner_)s %(classes_)s
+    %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s %(classes_)s
     temperature_ : float or None
         What scores were divided by, released. None where no share of the budget went to it.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s

@@ -27,7 +27,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     Parameters
     ----------
-    %(epsilon)s %(delta_gaussian)s %(target_bounds)s %(hidden_layer_sizes)s %(activation)s
+    %(epsilon)s %(delta_gaussian)s %(target_bounds_network)s %(hidden_layer_sizes)s %(activation)s
     loss : {"squared_error", "huber"}, default="squared_error"
     threshold : float, default=0.1
         Of Huber's loss, on mapped targets.

@@ -56,10 +56,12 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     solver : {"auto", "gd", "sgd", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda" for ``loss="auc"``; for ``loss="logistic"`` "gd", and "sgd" for a
         network.
-    %(precondition)s
+    %(precondition_scores)s
         For a network, whether 3 % of ``mu**2`` go to a noisy mean of the rows, which is then
         subtracted from them. "auto": where its noise is small beside the bound on rows.
-    %(max_iter)s %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
+    %(max_iter)s %(data_norm)s
+        Of a network 1 where none is given.
+    %(data_norm_inf)s %(fit_intercept)s
         Of a linear score. A network always has biases.
     %(class_weight)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s
@@ -70,6 +72,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Both of a linear score.
     %(coefs_)s %(intercepts_)s %(center_)s
         These three of a network.
+    %(data_norm_)s
+        Of a linear score.
     %(preconditioner_)s
     offset_ : float
         Subtracted from scores: midway between the noisy mean scores of the classes, and 0 for

@@ -48,14 +48,14 @@ class DPGroupDROClassifier(LinearScorer):
     %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda".
-    %(precondition)s %(max_iter)s
+    %(precondition_scores)s %(max_iter)s
         `clip_norm` bounds a row's gradient in the coefficients; it must be finite.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    %(coef__classes)s %(intercept__classes)s %(preconditioner_)s
+    %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s
     group_weights_ : ndarray of shape (n_groups,)
         The weights :math:`\lambda`, larger where the risk is, as far as noise lets them tell.
     group_shares_ : ndarray of shape (n_groups,)
