@@ -3,6 +3,8 @@ temperature.md say on what each number was found."""
 
 import math
 
+from dpsk._privacy.closed_forms import gaussian_mu
+
 __all__ = ["COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE",
            "MOST_COLUMNS", "MOST_MEAN_NOISE", "NOISE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE",
            "mu_of_share"]
@@ -25,4 +27,4 @@ SLOPE_CLIP_SHARE = 0.3
 
 def mu_of_share(problem, share):
     """Return the mu that a share of mu^2 allows."""
-    return math.sqrt(share) * problem.mu
+    return math.sqrt(share) * gaussian_mu(problem.epsilon, problem.delta)
