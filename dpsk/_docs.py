@@ -151,9 +151,9 @@ privacy_ : Certificate
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, a noisy
-    second moment where rows are whitened, then what the solver's plan holds: noisy gradients, differences or
-    moments, noisy coefficients, or choices made under noise; and what follows from them. The
-    number of rows and features, labels of classes and all parameters are public.
+    second moment where rows are whitened, then what the solver's plan holds: noisy gradients,
+    differences or moments, noisy coefficients, or choices made under noise; and what follows
+    from them. The number of rows and features, labels of classes and all parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where

@@ -81,7 +81,7 @@ class Problem:
     @property
     def mu(self):
         """float : the budget as that of Gaussian releases; infinite without one."""
-        return gaussian_mu(self.epsilon, self.delta) if self.is_private else math.inf
+        return gaussian_mu(self.epsilon, self.delta)
 
     @property
     def signal(self):

@@ -41,4 +41,4 @@ NARROW_SIGNAL = 10.0
 
 def mu_of_share(problem, share):
     """Return the mu that a share of mu^2 allows."""
-    return math.sqrt(share) * problem.mu
+    return math.sqrt(share) * gaussian_mu(problem.epsilon, problem.delta)

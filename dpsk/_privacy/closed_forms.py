@@ -123,7 +123,12 @@ def gaussian_epsilon(mu, delta):
 
 
 def gaussian_mu(epsilon, delta):
-    """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down by about 1e-12."""
+    """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down by about 1e-12.
+
+    Infinite at an infinite epsilon, which is no budget.
+    """
+    if epsilon == math.inf:
+        return math.inf
     target = math.log(delta)
     tail = math.sqrt(-2 * target)
     # both are private: by the normal tail, and by delta(epsilon) <= delta(0)

@@ -1,6 +1,5 @@
 """Scores that rank rows of two classes, with differential privacy."""
 
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -226,7 +225,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     def _ranking_logistic(self, n_samples, n_features):
         """Return the logistic loss with the clip that ranks best, a rule of public numbers."""
         epsilon, delta = self._budget(n_samples)
-        if delta == 0 or epsilon == math.inf or self._layer_sizes():
+        if delta == 0 or self._layer_sizes():
             return Logistic()
         signal = n_samples * gaussian_mu(epsilon, delta) / (n_features + 1)
         return RankingLogistic(0.3 * float(np.clip(np.sqrt(signal / 50.0), 1.0, 2.0)))

@@ -20,6 +20,7 @@ from tests.registry import (
     documented_solvers,
     is_linear,
     pair_marks,
+    plain_bounds,
     takes_groups,
     takes_several_classes,
 )
@@ -155,7 +156,7 @@ def _targets(cls, variant, kind, rng, count):
         y = np.full(count, "yes" if kind in ("inside", "long", "constant") else "no", dtype="<U5")
         y[:3] = ["yes", "no", "maybe" if variant == "several" else "no"]
         return y
-    low, high = model.target_bounds
+    low, high = plain_bounds(model)
     if kind == "inside":
         return rng.uniform(0.0, 1e-3 * high, size=count)
     if kind in ("zeros", "constant"):

@@ -131,8 +131,8 @@ def test_prediction_is_that_of_rows_in_training(name, cls, fit_intercept, handed
     X, y = training_rows(model)
     model.fit(X, y)
     intercept = model.intercept_ if is_classifier(model) or not fit_intercept else (
-        model.intercept_ - np.mean(model.target_bounds))
-    unit = 1.0 if is_classifier(model) else 0.5 * np.ptp(model.target_bounds)
+        model.intercept_ - np.mean(model.target_bounds_))
+    unit = 1.0 if is_classifier(model) else 0.5 * np.ptp(model.target_bounds_)
     theta = np.append(model.coef_.ravel(), [intercept] * fit_intercept) / unit
     (mapped, rows), = handed_over
     scale, norms = mapped.row_scales(rows)
@@ -142,7 +142,7 @@ def test_prediction_is_that_of_rows_in_training(name, cls, fit_intercept, handed
         kept[:] = True
     assert kept.any()
     predicted = model._predict_raw(X) - (0.0 if is_classifier(model) else
-                                         np.mean(model.target_bounds))
+                                         np.mean(model.target_bounds_))
     np.testing.assert_allclose(predicted[kept], unit * trained[kept], atol=1e-6)
 
 

@@ -17,6 +17,7 @@ from tests.registry import (
     documented_solvers,
     every_estimator,
     is_linear,
+    plain_bounds,
     takes_several_classes,
 )
 
@@ -142,7 +143,7 @@ def test_targets_beyond_the_bounds_count_as_the_bounds(cls, solver):
     X, signal = _linear_rows()
     far = np.where(signal > 0.4, 1e12, np.where(signal < -0.2, -1e12, signal))
     model = build(cls, solver, random_state=NoiseSeed(0))
-    near = np.clip(far, *model.target_bounds)
+    near = np.clip(far, *plain_bounds(model))
     a, b = (build(cls, solver, random_state=NoiseSeed(0)).fit(X, y) for y in (far, near))
     np.testing.assert_array_equal(coefficients(a), coefficients(b))
 

@@ -12,6 +12,7 @@ from tests.registry import (
     documented_solvers,
     every_fit,
     is_linear,
+    plain_bounds,
     takes_several_classes,
     training_rows,
 )
@@ -58,7 +59,7 @@ def _two_halves(cls):
     """Rows without signal, half of the targets high and half of them low."""
     X = np.random.default_rng(0).uniform(-0.3, 0.3, size=(4000, 2))
     high = np.arange(4000) % 2 == 0
-    low, top = (0, 1) if is_classifier(cls()) else cls().target_bounds
+    low, top = (0, 1) if is_classifier(cls()) else plain_bounds(cls())
     return X, np.where(high, top, low), high
 
 
