@@ -143,9 +143,17 @@ def documented_solvers(cls):
     return frozenset(re.findall(r'"(\w+)"', offer)) - {"auto"}
 
 
+def declared(cls):
+    """Return the bounds that stand where an estimator learns none, so that nothing is learnt."""
+    known = inspect.signature(cls.__init__).parameters
+    bounds = {"data_norm": 1.0, "target_bounds": getattr(cls, "_default_bounds", None)}
+    return {name: value for name, value in bounds.items()
+            if name in known and known[name].default == "auto"}
+
+
 def make_estimator(cls, solver, **params):
-    """Return an estimator with `solver` and what it cannot do without."""
-    params = {**SOLVER_PARAMS.get(solver, {}), **params}
+    """Return an estimator with `solver` and what it cannot do without, of declared bounds."""
+    params = {**declared(cls), **SOLVER_PARAMS.get(solver, {}), **params}
     if not is_linear(cls):
         short = {key: value for key, value in NETWORK_PARAMS.items()
                  if key not in ALL_SOLVERS[solver].ignores}

@@ -55,7 +55,11 @@ class Stage(ABC):
 
 
 class RowStage(Stage):
-    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`."""
+    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`.
+
+    With `maps_penalty` a squared penalty stays on the coefficients of the rows as they came; else
+    it is on those of mapped rows, as prices that rest on it need.
+    """
 
     #: What the certificate says of a row's norm beside its bound.
     words: ClassVar[str] = ""
@@ -64,8 +68,8 @@ class RowStage(Stage):
     #: What maps rows in prediction too; None where prediction is linear in the rows as they are.
     row_map = None
 
-    def __init__(self, model, dtype):
-        self._model, self._dtype = model, dtype
+    def __init__(self, model, dtype, maps_penalty=False):
+        self._model, self._dtype, self._maps_penalty = model, dtype, maps_penalty
 
     def take_unit(self, unit):
         """Take rows in a unit that was released before."""

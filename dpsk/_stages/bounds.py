@@ -148,12 +148,14 @@ def can_learn(name, given, plain, rule):
     try:
         rule()
     except ValueError as error:
-        if given is None:
-            raise
-        warnings.warn(f"{error} Until then {name}={plain!r} holds, and what lies beyond is cut to "
-                      "it.", PrivacyWarning, stacklevel=2)
-        return False
-    return True
+        reason = str(error).replace(name, f"{name}={given!r}", 1)
+    else:
+        return True
+    if given is None:
+        raise ValueError(reason)
+    warnings.warn(f"{reason} Until then {name}={plain!r} holds, and what lies beyond is cut to "
+                  "it.", PrivacyWarning, stacklevel=2)
+    return False
 
 
 def quantile_rule(name, problem, tails):

@@ -78,10 +78,10 @@ class Whitening(RowStage):
         self.value = self._matrix.astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
         # A squared penalty stays on the coefficients of the rows as they came.
-        coefficients = self._matrix[:model.n_features] / model.unit
-        problem = replace(problem, geometry=geometry,
-                          penalty=problem.penalty.mapped(coefficients))
-        return self._mapped(problem, rows)
+        if self._maps_penalty:
+            coefficients = self._matrix[:model.n_features] / model.unit
+            problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
+        return self._mapped(replace(problem, geometry=geometry), rows)
 
     def undo(self, model, theta):
         return self._matrix @ theta

@@ -201,7 +201,7 @@ class LinearEstimator(DPEstimator):
         if wanted == "auto":
             pays = solver.whitens and stage.pays(problem) and (
                 solver.takes_unit or not _is_penalized(problem))
-            return stage(problem.model, dtype) if pays else None
+            return stage(problem.model, dtype, solver.takes_unit) if pays else None
         if not solver.whitens:
             raise ValueError(f"precondition={wanted!r}: a solver that releases moments or moves "
                              "inside a set has no use for it; leave precondition='auto', or use "
@@ -209,7 +209,7 @@ class LinearEstimator(DPEstimator):
         if problem.delta == 0:
             raise ValueError(f"precondition={wanted!r}: what it releases gets Gaussian noise, "
                              "which needs delta > 0; leave precondition='auto'.")
-        return stage(problem.model, dtype)
+        return stage(problem.model, dtype, solver.takes_unit)
 
     def _row_model(self, X, n_outputs):
         """Return how rows enter; a bound that is learnt, or falls back, is 1."""

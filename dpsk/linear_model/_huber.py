@@ -54,5 +54,5 @@ class DPHuberRegressor(LinearRegressor):
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
-    def _loss(self, bounds):
+    def _loss(self):
         return Huber(float(self.threshold))

@@ -14,7 +14,7 @@ __all__ = ["DPLinearRegression", "DPRidge", "LeastSquares"]
 class LeastSquares(LinearRegressor):
     """Base of the regressors with the squared loss."""
 
-    def _loss(self, bounds):
+    def _loss(self):
         return Squared()
 
     def _auto_solver(self, problem):

@@ -77,7 +77,10 @@ class DPPoissonRegressor(LinearRegressor):
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
-    def _loss(self, bounds):
+    def _loss(self):
+        return CappedPoisson()
+
+    def _bounded_loss(self, bounds):
         return CappedPoisson(self._fixed_offset(bounds))
 
     def _fixed_offset(self, bounds):

@@ -44,11 +44,15 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     _lowest: ClassVar[float | None] = None
 
     def _scalar_loss(self):
-        return self._loss(self._default_bounds)
+        return self._loss()
 
     @abstractmethod
-    def _loss(self, bounds):
-        """Return the loss on the mapped targets, of bounds that may be None where learnt."""
+    def _loss(self):
+        """Return the loss on the mapped targets."""
+
+    def _bounded_loss(self, bounds):
+        """Return the loss on targets of these bounds, None where they are learnt."""
+        return self._loss()
 
     @quietly
     def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
@@ -78,7 +82,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         # What is learnt is released by a stage, which says so.
         learning = [] if bounds else [TargetBounds(self._mapped, X.dtype, self._lowest)]
         coef, intercept = self._fit_linear(
-            X, y, self._loss(bounds), None, weights=weights, holdout=holdout,
+            X, y, self._bounded_loss(bounds), None, weights=weights, holdout=holdout,
             free_weights=weights is not None, target_stages=learning,
             enforced=[self._target_bound(bounds)] if bounds else [],
             public=self._weight_facts(sample_weight))

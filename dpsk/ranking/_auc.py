@@ -116,6 +116,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     """
 
     _constraints: ClassVar[dict] = {**NetworkScorer._constraints,
+                                    "data_norm": LinearScorer._constraints["data_norm"],
                                     "precondition": LinearScorer._constraints["precondition"],
                                     "loss": choice("auto", "auc", "logistic")}
     _solvers: ClassVar[dict] = {"gd": SOLVERS["gd"], "sgd": SOLVERS["sgd"], **SADDLE_SOLVERS}

@@ -26,7 +26,7 @@ from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import BOUNDED_SLOPE
 from dpsk._solvers import SOLVERS
 from dpsk.testing import NoiseSeed
-from tests.registry import documented_solvers, takes_several_classes
+from tests.registry import declared, documented_solvers, takes_several_classes
 
 L1_RATIOS = {"l2": 0.0, "elasticnet": 0.5, "l1": 1.0}
 THRESHOLD = 0.1
@@ -140,7 +140,8 @@ def relative_gap(kind, penalty, solver, alpha, **params):
     """Return how far above the optimum a fit ends, relative to the optimal value."""
     X, y = rows(kind)
     _, cls, own = KINDS[kind]
-    params = {"random_state": NoiseSeed(0), "precondition": False, **own, **params}
+    params = {"random_state": NoiseSeed(0), "precondition": False, **declared(cls), **own,
+              **params}
     model = cls(solver=solver, alpha=alpha, penalty=penalty, **{
         key: value for key, value in params.items()
         if key not in SOLVERS[solver].ignores})
@@ -148,16 +149,19 @@ def relative_gap(kind, penalty, solver, alpha, **params):
     model.fit(X, y, **({"public_X": X, "public_y": y} if mirrored else {}))
     theta = np.vstack([model.coef_.reshape(-1, X.shape[1]).T, np.atleast_1d(model.intercept_)])
     free_intercept = not SOLVERS[solver].penalizes_intercept
-    table = bounded(X)
+    table, form = bounded(X), None
     if model.preconditioner_ is not None:
-        theta = np.linalg.solve(model.preconditioner_, theta)
-        table = table @ model.preconditioner_
-        lengths = np.linalg.norm(table, axis=1)[:, None]
-        # Regressions only shorten rows.
-        table *= HEADROOM / (np.maximum(1.0, lengths) if kind in REGRESSIONS else lengths)
-        # The constant is a coordinate like the others.
+        matrix = model.preconditioner_
+        theta = np.linalg.solve(matrix, theta)
+        if kind not in REGRESSIONS:
+            # Rows of scores are scaled as a whole.
+            table[:, -1] = np.minimum(1.0, HEADROOM / np.linalg.norm(X, axis=1))
+        table = table @ matrix
+        table *= HEADROOM / np.maximum(HEADROOM, np.linalg.norm(table, axis=1))[:, None]
+        # The constant is a coordinate like the others, but where the penalty is mapped.
         free_intercept = False
-    smooth, sizes = objective(kind, table, alpha, L1_RATIOS[penalty], free_intercept)
+        form = matrix[:-1] if SOLVERS[solver].takes_unit else None
+    smooth, sizes = objective(kind, table, alpha, L1_RATIOS[penalty], free_intercept, form)
     value = smooth(theta.ravel())[0] + sizes @ np.abs(theta.ravel())
     return value / optimum(smooth, sizes) - 1.0
 
@@ -179,8 +183,11 @@ def bounded(X):
     return np.column_stack([X * np.minimum(1.0, HEADROOM / norms)[:, None], np.ones(len(X))])
 
 
-def objective(kind, X, alpha, l1_ratio, free_intercept):
-    """Return the smooth part with its gradient, and the weights of the absolute values."""
+def objective(kind, X, alpha, l1_ratio, free_intercept, form=None):
+    """Return the smooth part with its gradient, and the weights of the absolute values.
+
+    With `form` the ridge is on ``form @ theta``.
+    """
     _, y = rows(kind)
     n = len(X)
     outputs = 3 if kind in SEVERAL else 1
@@ -189,13 +196,14 @@ def objective(kind, X, alpha, l1_ratio, free_intercept):
     loss = {"binary": binary, "multinomial": multinomial, "huber": huber, "hinge": hinge,
             "hinges": hinges, "squared_hinge": squared_hinge, "squared": squared,
             "poisson": poisson}[kind]
-    ridge = alpha * (1.0 - l1_ratio) * penalized
+    form = np.diag(penalized[:, 0]) if form is None else form
+    ridge = alpha * (1.0 - l1_ratio) * form.T @ form
 
     def smooth(theta):
         theta = theta.reshape(penalized.shape)
         value, slopes = loss(X @ theta, y)
-        gradient = X.T @ slopes / n + ridge * theta
-        return value.mean() + 0.5 * (ridge * theta**2).sum(), gradient.ravel()
+        gradient = X.T @ slopes / n + ridge @ theta
+        return value.mean() + 0.5 * (theta * (ridge @ theta)).sum(), gradient.ravel()
 
     return smooth, (alpha * l1_ratio * penalized).ravel()
 

@@ -92,45 +92,33 @@ def test_an_image_has_the_direction_of_the_mapped_scaled_row(fit_intercept):
 
 
 @intercepts
-@matrices
-def test_factors_are_those_of_the_transform(kind, fit_intercept):
-    mapped = _map(kind, fit_intercept)
-    X = _rows()
-    with np.errstate(all="ignore"):
-        factors, rows = mapped.factors(X), _mapped(mapped, X)
-        scale, _ = mapped.model.row_scales(X)
-        entered = np.ones((_N, mapped.model.shape[0]))
-        entered[:, :_FEATURES] = X * scale[:, None]
-        images = entered @ mapped.matrix
-    assert np.all(np.isfinite(factors)) and np.all(factors >= 0)
-    kept = factors > 0
-    np.testing.assert_allclose(images[kept] * factors[kept, None], rows[kept], rtol=1e-12,
-                               atol=1e-13)
-    np.testing.assert_array_equal(rows[~kept], 0.0)
-
-
-@intercepts
 def test_an_image_that_vanishes_gets_no_direction(fit_intercept):
     mapped = _map("zero", fit_intercept)
     np.testing.assert_array_equal(_mapped(mapped, _rows()[:1]), 0.0)
-    np.testing.assert_array_equal(mapped.factors(_rows()[:1]), 0.0)
 
 
 @intercepts
-def test_csr_rows_get_the_factors_of_dense_ones(fit_intercept):
+@pytest.mark.parametrize("outputs", [(), (3,)])
+def test_raw_predictions_are_those_of_mapped_rows(fit_intercept, outputs):
     X = _rows()
     X[np.random.default_rng(2).random(X.shape) < 0.4] = 0.0
     mapped = _map("regular", fit_intercept)
+    theta = np.random.default_rng(3).normal(size=(_FEATURES + fit_intercept, *outputs))
+    coef = (mapped.matrix @ theta)[:_FEATURES]
+    intercept = (mapped.matrix @ theta)[-1] if fit_intercept else np.zeros(outputs)
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(mapped.factors(sparse.csr_matrix(X)), mapped.factors(X),
-                                   rtol=1e-12)
+        expected = _mapped(mapped, X) @ theta
+        for rows in (X, sparse.csr_matrix(X)):
+            np.testing.assert_allclose(mapped.predict_raw(coef, intercept, rows), expected,
+                                       rtol=1e-9, atol=1e-12)
 
 
 def test_blocks_make_no_difference(monkeypatch):
     mapped, X = _map("regular", True), _rows()
     with np.errstate(all="ignore"):
-        whole = _mapped(mapped, X), mapped.factors(X)
+        theta = np.ones(_FEATURES), 1.0
+        whole = _mapped(mapped, X), mapped.predict_raw(*theta, X)
         monkeypatch.setattr(blocks, "_ENTRIES", 7 * 4)
-        parts = _mapped(mapped, X), mapped.factors(X)
+        parts = _mapped(mapped, X), mapped.predict_raw(*theta, X)
     for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-300)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-300)

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -180,13 +181,15 @@ def test_lists_frames_and_integers_are_read_as_numbers(cls, solver):
 
 
 @every_linear_fit
-def test_predictions_see_rows_scaled_to_the_norm_bound(cls, solver):
-    model = build(cls, solver, fit_intercept=False)
+def test_predictions_are_linear_in_rows_of_any_length(cls, solver):
+    model = build(cls, solver)
     X, y = training_rows(model)
     model.fit(X, y)
-    score = getattr(model, "decision_function", model.predict)
-    long = 1e6 * X / np.linalg.norm(X, axis=1)[:, None]
-    np.testing.assert_allclose(score(long), score(10 * long), atol=1e-9)
+    score = model.decision_function if is_classifier(model) else model._predict_raw
+    offset = getattr(model, "offset_", 0.0)
+    for rows in (X, 1e3 * X, sparse.csr_matrix(X), sparse.coo_matrix(X)):
+        expected = (rows @ model.coef_.T + model.intercept_).reshape(len(y), -1) - offset
+        np.testing.assert_allclose(score(rows).reshape(len(y), -1), expected, rtol=1e-12)
 
 
 @every_estimator

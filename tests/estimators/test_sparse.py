@@ -11,6 +11,7 @@ from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
     LINEAR,
+    declared,
     documented_solvers,
     every_linear_estimator,
     every_linear_fit,
@@ -140,12 +141,13 @@ def test_other_containers_are_converted(cls, container):
 
 
 @every_linear_estimator
-def test_rows_are_never_whitened_by_default_if_sparse_and_density_is_not_looked_at(cls):
+def test_whether_rows_are_whitened_follows_neither_container_nor_density(cls):
     X, y = training_rows(cls())
-    for rows in (sp.csr_matrix(X), sp.csr_matrix(X * (np.arange(4) == 0))):
-        model = cls().fit(rows, y)
-        assert model.preconditioner_ is None
-        assert "preconditioner_" not in model.privacy_.released
+    plain = {**declared(cls), "solver": plain_solver(cls), "penalty": "l2"}
+    for rows in (X, sp.csr_matrix(X), sp.csr_matrix(X * (np.arange(4) == 0))):
+        model = cls(**plain).fit(rows, y)
+        assert model.preconditioner_ is not None
+        assert "preconditioner_" in model.privacy_.released
 
 
 @every_linear_estimator
