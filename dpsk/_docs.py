@@ -40,9 +40,10 @@ radius : float or None
     Size of a set; needed there, and refused elsewhere.
 solver|margin : {"auto", %(offered)s}
     "auto" takes the one whose excess risk, predicted from public numbers, is least: "gd"
-    without a penalty; with an l2 penalty one of "last_iterate" and the perturbations, or
-    "gd" under heavy noise; inside a set "gd", or "frank_wolfe" on an l1 ball; and at
-    ``delta=0`` outside of sets "objective_perturbation", of classes for two only.
+    without a penalty, and where `data_norm` is learnt; with an l2 penalty and `data_norm`
+    declared one of "last_iterate" and the perturbations, or "gd" under heavy noise; inside a
+    set "gd", or "frank_wolfe" on an l1 ball; and at ``delta=0`` outside of sets
+    "objective_perturbation", of classes for two only.
 solver|squares : {"auto", %(offered)s}
     "auto" takes "gd"; "sufficient_statistics" where rows are not whitened, the penalty is l2
     and there are at most 2000 features; at ``delta=0``, "objective_perturbation". Inside a
@@ -55,12 +56,14 @@ solver|network : {"auto", "sgd", "gd", "rrpsgd"}
 precondition : {"auto", True, False}
     Whether a fifth of the budget goes to a noisy second moment of the rows, which then
     whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
-    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd" and "sgd" only.
+    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd", "sgd" and
+    "sgda" only.
     The penalty stays on the coefficients of the rows as they came.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether a fifth of the budget goes to a noisy second moment of the rows, which then
     whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
-    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd" and "sgd" only.
+    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd", "sgd" and
+    "sgda" only.
     The penalty stays on the coefficients of the rows as they came. "unit_norm": whitened
     rows are brought to one length, in prediction too; see Notes.
 precondition|network : {"auto", True, False}
@@ -77,7 +80,7 @@ data_norm : "auto", None or float
     Rows of greater l2 norm are scaled down to it in training. None: a fiftieth of the
     budget, and up to a tenth, goes to a quantile of the norms chosen under noise; a
     ValueError where rows are too few for that. "auto": so where rows suffice, and beside a
-    penalty with "gd", "sgd" and "sufficient_statistics" only; else 1, with a
+    penalty with "gd", "sgd", "sgda" and "sufficient_statistics" only; else 1, with a
     `dpsk.exceptions.PrivacyWarning`.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:

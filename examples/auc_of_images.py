@@ -51,7 +51,7 @@ def _histograms(X, cells, blur):
 
 def pipeline(epsilon):
     images = FunctionTransformer(oriented_gradients, kw_args={"cells": 2})
-    return make_pipeline(images, DPAUCMaximizer(epsilon, classes=[0, 1]))
+    return make_pipeline(images, DPAUCMaximizer(epsilon, data_norm=1.0, classes=[0, 1]))
 
 
 def main():
