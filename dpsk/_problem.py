@@ -85,8 +85,12 @@ class Problem:
 
     @property
     def signal(self):
-        """float : ``n mu`` over the number of columns, the constant included."""
-        return self.n_samples * self.mu / self.model.shape[0]
+        """float : ``n mu`` over the number of columns, the constant included.
+
+        For pure epsilon that stands for mu.
+        """
+        mu = self.mu if self.delta > 0 else self.epsilon
+        return self.n_samples * mu / self.model.shape[0]
 
     def start(self, normals):
         """Return where a solver starts: the model's own start, then zeros for what a loss adds.

@@ -18,7 +18,7 @@ MOST_COLUMNS = 2000
 #: coefficients suffer from directions of noise, and of scores.
 NOISE_FLOOR, SCORE_FLOOR = 1.5, 0.6
 #: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
-LEAST_FLOOR = 0.0005
+LEAST_FLOOR = 0.001
 #: Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider clips.
 LONGEST = 2.0
 #: The signal from which on that length grows and the least floor falls, so that neither is left

@@ -54,6 +54,7 @@ class Preconditioner:
         In the dtype of X, shape (n,) or (n, n_outputs).
         """
         raw = np.empty((X.shape[0], *coef.shape[1:]), X.dtype)
+        intercept = np.reshape(intercept, coef.shape[1:])
         for part in row_blocks(X.shape[0], self.width):
             rows = entering_rows(self.model, X[part])
             factors = self._factors(rows @ self.matrix)

@@ -57,8 +57,9 @@ class Stage(ABC):
 class RowStage(Stage):
     """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`.
 
-    With `maps_penalty` a squared penalty stays on the coefficients of the rows as they came; else
-    it is on those of mapped rows, as prices that rest on it need.
+    With `descends` the solver asks for clipped gradients at a price that rests on nothing else: a
+    squared penalty then stays on the coefficients of the rows as they came. Else it is on those
+    of mapped rows.
     """
 
     #: What the certificate says of a row's norm beside its bound.
@@ -68,8 +69,8 @@ class RowStage(Stage):
     #: What maps rows in prediction too; None where prediction is linear in the rows as they are.
     row_map = None
 
-    def __init__(self, model, dtype, maps_penalty=False):
-        self._model, self._dtype, self._maps_penalty = model, dtype, maps_penalty
+    def __init__(self, model, dtype, descends=False):
+        self._model, self._dtype, self._descends = model, dtype, descends
 
     def take_unit(self, unit):
         """Take rows in a unit that was released before."""

@@ -52,8 +52,9 @@ class NormBound(Stage):
         return _plan(problem, 1)(norm_rule(problem, self._model)[0])
 
     def stated(self, problem):
+        words = "" if self._row_stage is None else self._row_stage.words
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
-                         "longer rows are scaled down in training")]
+                         "longer rows are scaled down in training" + words)]
 
     def release(self, problem, rows, releases):
         """Return the problem of rows in that unit, and the rows."""
@@ -191,7 +192,7 @@ def norm_rule(problem, model):
     Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less
     noise, costs nothing while noise is what matters. As n or epsilon grows, none stays beyond.
     """
-    signal = problem.n_samples * problem.mu / model.shape[0]
+    signal = problem.signal * problem.model.shape[0] / model.shape[0]
     least = NORM_TAILS[0] / max(1.0, signal / AMPLE_SIGNAL)
     if model.homogeneous:
         least = min(max(least, NARROW_SIGNAL / signal), NORM_TAILS[1])

@@ -35,8 +35,8 @@ _MATRIX_BITS = 22
 class Whitening(RowStage):
     """Release a noisy second moment and map the rows by its inverse root, in training.
 
-    The constant becomes a coordinate of the whitened rows. The usual row has a norm of 1/2 or
-    less, and longer ones than 1 are shortened to it: parameters of whitened rows are, times the
+    The constant becomes a coordinate of the whitened rows. Rows longer than 1 are shortened to
+    it, for solvers that clip at twice the usual norm: parameters of whitened rows are, times the
     matrix, those of the rows as they are.
     """
 
@@ -78,7 +78,7 @@ class Whitening(RowStage):
         self.value = self._matrix.astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
         # A squared penalty stays on the coefficients of the rows as they came.
-        if self._maps_penalty:
+        if self._descends:
             coefficients = self._matrix[:model.n_features] / model.unit
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
@@ -88,7 +88,8 @@ class Whitening(RowStage):
 
     def _longest(self, problem):
         """Return the bound on rows over the length of a usual one."""
-        return LONGEST * math.sqrt(_ampleness(problem))
+        # Where the longest row sets the noise a clip does not help.
+        return (LONGEST if self._descends else 1.0) * math.sqrt(_ampleness(problem))
 
     def _geometry(self, problem, effective_rank, unevenness=1.0):
         longest = self._longest(problem)

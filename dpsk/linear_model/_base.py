@@ -180,8 +180,14 @@ class LinearEstimator(DPEstimator):
         """Return whether another solver is worth taking for a bound that is learnt."""
         if self.data_norm not in ("auto", None) or self.data_norm_inf is not None:
             return False
-        return (problem.is_private and problem.delta > 0 and _is_penalized(problem)
-                and self.penalty not in CONSTRAINTS)
+        if not problem.is_private or problem.delta == 0 or not _is_penalized(problem) or (
+                self.penalty in CONSTRAINTS):
+            return False
+        try:
+            norm_rule(problem, problem.model)
+        except ValueError:
+            return False
+        return True
 
     def _auto_solver(self, problem):
         """Return the name of the solver that "auto" stands for."""

@@ -29,6 +29,10 @@ class NetworkFit(DPEstimator):
         """Return `hidden_layer_sizes` as a tuple of int, empty where there is no hidden layer."""
         return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
+    def _mean_norm(self):
+        """Return the bound on rows for their mean, None where they come as they are."""
+        return self.data_norm
+
     def _network(self, n_features, hidden, n_outputs):
         """Return the model of so many features, hidden units and outputs."""
         return MLP(n_features, hidden, n_outputs, self.activation)
@@ -48,7 +52,7 @@ class NetworkFit(DPEstimator):
                           epsilon=epsilon, delta=delta,
                           weight_bound=np.inf if free_weights else weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
-        centering = Centering.wanted(self.precondition, problem, self.data_norm)
+        centering = Centering.wanted(self.precondition, problem, self._mean_norm())
         theta, rest = self._solve(
             problem, name, X, y, weights=weights, stages=[*centering, *stages],
             enforced=[*self._norm_bounds(), *enforced],

@@ -7,6 +7,7 @@ import numpy as np
 from dpsk._data.validation import FLOATS, check_prediction_rows
 from dpsk._models import LinearModel
 from dpsk._objective.penalties import CONSTRAINTS
+from dpsk._privacy.certificate import Enforced
 from dpsk.linear_model._base import LinearEstimator
 from dpsk.neural_network._fit import NetworkFit
 
@@ -45,13 +46,19 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         self.preconditioner_ = None
         return rest
 
-    def _network_norm(self):
-        """Return the bound on rows of a network, which is not learnt: 1 where none is given."""
+    def _mean_norm(self):
+        # It is not learnt for a network.
         return 1.0 if self.data_norm in ("auto", None) else float(self.data_norm)
+
+    def _norm_bounds(self, more=""):
+        norm = self._mean_norm()
+        yield Enforced("data_norm", norm, "default" if self.data_norm in ("auto", None)
+                       else "declared", "l2 norm of one row of features; longer rows are scaled "
+                       "down, in training and in prediction" + more)
 
     def _bounded(self, X):
         """Return rows scaled down to the norm bound, in single precision."""
-        scale, _ = LinearModel(X.shape[1], None, False, self._network_norm()).row_scales(X)
+        scale, _ = LinearModel(X.shape[1], None, False, self._mean_norm()).row_scales(X)
         rows = np.multiply(X, scale[:, None], dtype=np.float64)
         return rows.astype(np.float32, order="C")
 

@@ -106,7 +106,9 @@ def test_the_ridge_optimum_is_reached(kind, solver, run, alpha, noise_times):
 def test_the_optimum_of_the_whitened_problem_is_reached(kind, solver, run, alpha, noise_times):
     params, largest = RUNS[solver][run]
     noise_times(0.0)
-    gap = relative_gap(kind, "l2", solver, alpha, **{
+    # Whitened rows are short: what was the longest step for others is not.
+    step = {"learning_rate": 0.9} if kind == "squared_hinge" and solver == "sgd" else {}
+    gap = relative_gap(kind, "l2", solver, alpha, **step, **{
         "solver_options": LAST.get(solver), **params(len(rows(kind)[0])), "precondition": True})
     print(f"{kind} {solver} run {run} alpha {alpha} whitened: gap {gap:.2e}")
     assert gap <= largest

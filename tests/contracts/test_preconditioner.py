@@ -43,7 +43,7 @@ matrices = pytest.mark.parametrize("kind", sorted(_matrices(2)))
 
 def _map(kind, fit_intercept, data_norm=1.0):
     model = LinearModel(_FEATURES, None, fit_intercept, data_norm)
-    return Preconditioner(model, _matrices(model.shape[0])[kind])
+    return Preconditioner(model, _matrices(model.shape[0])[kind], normalizes=True)
 
 
 

@@ -14,6 +14,7 @@ from dpsk._data.errors import quietly
 from dpsk._privacy.noise.streams import KeyedStream
 from tests.registry import (
     coefficients,
+    declared,
     every_estimator,
     every_fit,
     is_linear,
@@ -69,7 +70,7 @@ def test_fits_and_predictions_are_the_same_whatever_errors_are_set_to_raise(cls,
 @every_estimator
 @pytest.mark.parametrize("variant", ["weights", "sparse", "single", "steps"])
 def test_the_same_holds_for_other_rows(cls, variant):
-    model = cls()
+    model = cls(**declared(cls))
     if variant == "steps":
         # Scores far beyond where exponentials overflow.
         model = make_estimator(cls, plain_solver(cls), learning_rate=1e6, data_norm=1e10,

@@ -148,7 +148,7 @@ def test_the_default_delta_is_one_over_n_squared(cls):
 def test_bounds_say_where_they_come_from(cls):
     solver = plain_solver(cls)
     # Networks take rows as they are unless a bound is given.
-    default = _certificate(cls, solver, **({} if is_linear(cls) else {"data_norm": 1.0}))
+    default = _certificate(cls, solver, data_norm="auto" if is_linear(cls) else 1.0)
     declared = _certificate(cls, solver, data_norm=2.0, clip_norm=0.1)
     assert _bound(default, "data_norm").origin == (
         "default" if is_linear(cls) else "declared")

@@ -165,7 +165,8 @@ def test_it_is_on_by_default_where_the_public_rule_says_so(cls):
     X, y = training_rows(cls())
     plain = {"alpha": 0.0, "solver": plain_solver(cls), "penalty": "l2"}
     assert cls(**plain).fit(X, y).preconditioner_ is not None
-    for params in ({"alpha": 0.1}, {"penalty": "l1_ball", "radius": 1.0},
+    assert cls(**{**plain, "alpha": 0.1}).fit(X, y).preconditioner_ is not None
+    for params in ({"penalty": "l1", "alpha": 0.1}, {"penalty": "l1_ball", "radius": 1.0},
                    {"penalty": "l2_ball", "radius": 1.0}, {"precondition": False}):
         assert cls(**{**plain, **params}).fit(X, y).preconditioner_ is None
     if is_classifier(cls()) and takes_pure_epsilon(cls):

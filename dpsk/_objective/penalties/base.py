@@ -26,8 +26,7 @@ class Penalty(ABC):
         return self.gradient(theta)
 
     def mapped(self, matrix):
-        """Return the penalty of coefficients ``matrix @ theta``; itself where it has no curvature.
-        """
+        """Return the penalty of coefficients ``matrix @ theta`` if it is a square, else itself."""
         return self
 
     @abstractmethod

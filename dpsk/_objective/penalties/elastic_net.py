@@ -38,7 +38,7 @@ class ElasticNet(Penalty):
         return 0.0 if self.unpenalized else self.smoothness
 
     def mapped(self, matrix):
-        return MappedRidge(self.smoothness, matrix) if self.smoothness else self
+        return MappedRidge(self.smoothness, matrix) if self.is_smooth and self.alpha else self
 
     def in_unit(self, unit):
         l1, l2 = self.alpha * self.l1_ratio / unit, self.smoothness / unit**2
