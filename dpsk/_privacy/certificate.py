@@ -284,7 +284,7 @@ class Certificate:
 
 _ARITHMETIC = {
     "float": "float: noise and sums in floating point, an idealization of real arithmetic",
-    "grid": "grid: sums and noise are exact multiples of a power of two",
+    "grid": "grid: sums over rows are exact; answers and noise are multiples of a power of two",
     "snapped": "snapped: steps in float64; the result and its noise on a grid",
 }
 

@@ -189,7 +189,7 @@ def test_probabilities_of_a_clipped_fit_are_nearer_to_the_truth():
     y = (X @ np.array([3.0, -2.0, 1.0, 0.0]) + rng.logistic(size=20_000) * 0.6 > 0).astype(int)
     losses = []
     for temperature in (True, False):
-        model = DPLogisticRegression(4.0, temperature=temperature, clip_norm=0.1).fit(X, y)
+        model = DPLogisticRegression(1.0, temperature=temperature, clip_norm=0.1).fit(X, y)
         odds = model.predict_log_proba(X)
         losses.append(-odds[np.arange(len(y)), y].mean())
     assert losses[0] < losses[1] - 0.005

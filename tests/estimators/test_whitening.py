@@ -52,10 +52,14 @@ def score_by_hand(model, X):
 
 def curved_by_hand(model, X):
     """Return the score of rows of one length, with head-room, as the docstring has it."""
-    rows = X * np.minimum(1.0, HEADROOM * model.data_norm / np.linalg.norm(X, axis=1))[:, None]
-    entering = np.column_stack([rows, np.ones(len(X))]) if model.fit_intercept else rows
-    lengths = np.linalg.norm(entering @ model.preconditioner_, axis=1)
-    raw = (rows @ model.coef_.T + model.intercept_) * (HEADROOM / lengths)[:, None]
+    X = np.asarray(X, dtype=float)
+    constants = np.minimum(1.0, HEADROOM * model.data_norm / np.linalg.norm(X, axis=1))
+    # Rows of scores are scaled as a whole.
+    entering = np.column_stack([X, np.ones(len(X))]) * constants[:, None]
+    size = len(model.preconditioner_)
+    lengths = np.linalg.norm(entering[:, :size] @ model.preconditioner_, axis=1)
+    raw = entering[:, :-1] @ model.coef_.T + np.outer(constants, model.intercept_)
+    raw *= (HEADROOM / lengths)[:, None]
     raw = raw - getattr(model, "offset_", 0.0)
     return raw[:, 0] if raw.shape[1] == 1 else raw
 
