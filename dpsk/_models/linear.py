@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_blocks, row_blocks
-from dpsk._models.clipping import HEADROOM, clip_factors
+from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
 from dpsk._models.coordinates import clipped_entries, row_maxima
 from dpsk._models.linear_pass import LinearPass
 
@@ -35,7 +35,7 @@ class LinearModel:
     data_norm : float
     data_norm_inf : float or None
     unit : float
-        Rows enter over it, before any bound.
+        Rows enter over it, before any bound, which therefore is in that unit.
     homogeneous : bool
         Whether a map of rows scales the intercept's 1 with its row, which leaves the signs and
         the order of the scores of a row as they are.
@@ -83,7 +83,8 @@ class LinearModel:
         """
         if self.data_norm_inf is None or self.data_norm_inf >= self.data_norm:
             return X
-        return clipped_entries(X, self.row_scales(X)[0], self.data_norm_inf * HEADROOM)
+        factors = self.row_scales(X)[0] * self.unit
+        return clipped_entries(X, factors, self.data_norm_inf * self.unit * HEADROOM)
 
     def row_maxima(self, X, scale):
         """Return the largest absolute entry of every row as it enters, float64, shape (n,)."""
@@ -96,7 +97,10 @@ class LinearModel:
         In float64, and without the intercept's 1.
         """
         norms = row_norms(X)
-        norms /= self.unit
+        if self.unit != 1.0:
+            # The squares of shorter rows underflow, and a small unit would make them long again.
+            np.maximum(norms, SHORTEST, out=norms)
+            norms /= self.unit
         scale = clip_factors(norms, self.data_norm * HEADROOM, _LEAST_SCALE)
         np.multiply(norms, scale, out=norms, where=scale > 0)
         norms[scale == 0] = 0.0

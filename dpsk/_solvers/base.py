@@ -53,7 +53,7 @@ class Solver(ABC):
     #: Whether its scores may be rescaled after it, along its own oracle's ray.
     takes_temperature: ClassVar[bool] = False
     #: Whether neither plan nor price depends on a penalty, so that it may be in a released unit.
-    takes_unit: ClassVar[bool] = False
+    takes_unit = False
     #: Whether it runs at an infinite epsilon, with the noise multiplier 0.
     without_noise: ClassVar[bool] = False
     #: What of one row's gradient is at most `clip_norm`.

@@ -42,6 +42,14 @@ class Whitening(RowStage):
 
     attribute = "preconditioner_"
     words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
+
+    def __init__(self, model, dtype, descends=False):
+        # In the unit of their bound rows are as long as the constant.
+        self._unit = unit = model.data_norm
+        inner = None if model.data_norm_inf is None else model.data_norm_inf / unit
+        model = replace(model, data_norm=1.0, data_norm_inf=inner, unit=unit)
+        super().__init__(model, dtype, descends)
+
     @classmethod
     def pays(cls, problem):
         """Return whether whitening is on by default, from public facts.
@@ -75,7 +83,7 @@ class Whitening(RowStage):
         matrix, effective_rank = inverse_root(moment, floor)
         left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
         self._matrix = _on_grid(matrix / (np.sqrt(effective_rank) * self._longest(problem)))
-        self.value = self._matrix.astype(self._dtype)
+        self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
         # A squared penalty stays on the coefficients of the rows as they came.
         if self._descends:
@@ -84,7 +92,13 @@ class Whitening(RowStage):
         return self._mapped(replace(problem, geometry=geometry), rows)
 
     def undo(self, model, theta):
-        return self._matrix @ theta
+        return self._of_rows(self._matrix @ theta)
+
+    def _of_rows(self, theta):
+        """Return parameters of rows in the unit of their bound as those of rows in none."""
+        result = theta.copy()
+        result[:self._model.n_features] /= self._unit
+        return result
 
     def _longest(self, problem):
         """Return the bound on rows over the length of a usual one."""

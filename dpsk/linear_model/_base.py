@@ -118,10 +118,10 @@ class LinearEstimator(DPEstimator):
         if name == "auto":
             exact = not (facts.is_private or loss.minimax)
             name = "exact" if exact else self._auto_solver(facts)
-            if not self._solver_class(name).takes_unit and self._would_learn(facts):
+            if not self._build_solver(name).takes_unit and self._would_learn(facts):
                 # Its price would rest on a penalty in no unit of the rows that is known.
                 name = "gd"
-        solver = self._solver_class(name)
+        solver = self._build_solver(name)
         learns = self._learns_norm(facts, solver)
         if free_weights and not solver.lowers_weights:
             facts = replace(facts, weight_bound=np.inf)

@@ -43,7 +43,8 @@ class NetworkScorer(NetworkFit, LinearEstimator):
             raise ValueError("hidden_layer_sizes: a network takes dense rows and no sparse ones; "
                              "pass a dense X, or use hidden_layer_sizes=().")
         rest = super()._fit_network(self._bounded(X), codes, loss, **settings)
-        self.preconditioner_ = None
+        self.preconditioner_ = self._row_map = None
+        self.data_norm_ = self._mean_norm()
         return rest
 
     def _mean_norm(self):

@@ -79,8 +79,12 @@ class GradientDescent(Solver):
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
-    takes_unit: ClassVar[bool] = True
     without_noise: ClassVar[bool] = True
+
+    @property
+    def takes_unit(self):
+        """bool : whether its plan leaves the penalty out, as those by a theorem do not."""
+        return self.schedule == "default"
 
     def configured(self, problem):
         if self.iterate is not None:

@@ -77,7 +77,7 @@ class StochasticGradientDescent(Solver):
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
-    takes_unit: ClassVar[bool] = True
+    takes_unit = True
     without_noise: ClassVar[bool] = True
 
     def configured(self, problem):

@@ -33,7 +33,7 @@ class SufficientStatistics(Solver):
     oracle: ClassVar[type] = LeastSquaresOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, SQUARED_LOSS, RIDGE_OR_NONE)
     whitens: ClassVar[bool] = False
-    takes_unit: ClassVar[bool] = True
+    takes_unit = True
 
     def configured(self, problem):
         return self

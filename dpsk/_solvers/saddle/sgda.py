@@ -62,7 +62,7 @@ class GradientDescentAscent(Solver):
     iterate: str = "half"
 
     oracle: ClassVar[type] = SaddleOracle
-    takes_unit: ClassVar[bool] = True
+    takes_unit = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     without_noise: ClassVar[bool] = True
 

@@ -1,0 +1,147 @@
+"""Whitened rows that are never made: bounds, exactness, units, and what a fit makes of them."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk._data.source import Rows
+from dpsk._models import LinearModel, WhitenedModel
+from dpsk._objective.losses import Logistic, Multinomial, Squared
+from dpsk._oracle.grid_sums import WhitenedGridSums
+from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.events import tally
+from dpsk._stages.whitening import _on_grid
+from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
+
+_N, _D, _CLIP = 60, 4, 0.3
+kinds = pytest.mark.parametrize("make", [RowSums, WhitenedGridSums])
+intercepts = pytest.mark.parametrize("intercept", [False, True])
+constants = pytest.mark.parametrize("homogeneous", [False, True])
+units = pytest.mark.parametrize("unit", [2.0**-32, 1.0, 300.0])
+
+
+def _model(rng, intercept, homogeneous, outputs=None, unit=1.0, spread=3.0):
+    size = _D + intercept
+    turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    matrix = _on_grid((turn * 10.0 ** rng.uniform(-spread, 0.0, size)) @ turn.T)
+    rows = LinearModel(_D, outputs, intercept, 1.0, unit=unit, homogeneous=homogeneous)
+    return WhitenedModel.of(rows, matrix)
+
+
+def _rows(rng, unit, outputs=None):
+    X = unit * rng.normal(size=(_N, _D)) * 10.0 ** rng.uniform(-2, 2, size=(_N, 1))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    return X, rng.integers(outputs or 2, size=_N)
+
+
+def _images(model, X):
+    """Return the rows that products stand for, made one by one."""
+    plain = model.rows
+    scale, _ = plain.row_scales(X)
+    entering = X * scale[:, None]
+    if plain.fit_intercept:
+        entering = np.column_stack([entering, plain.constants(scale)])
+    images = entering @ model.matrix
+    return images / np.maximum(1.0, np.linalg.norm(images, axis=1))[:, None]
+
+
+@kinds
+@intercepts
+@constants
+@units
+@pytest.mark.parametrize("outputs", [None, 3])
+def test_a_sum_is_that_over_the_images_of_rows(make, intercept, homogeneous, unit, outputs):
+    rng = np.random.default_rng(0)
+    model, (X, y) = _model(rng, intercept, homogeneous, outputs, unit), _rows(rng, unit, outputs)
+    loss, theta = Multinomial() if outputs else Logistic(), rng.normal(size=model.shape)
+    images = _images(model, X)
+    dz = loss.gradient(y, images @ theta).reshape(_N, -1)
+    limits = _CLIP / np.maximum(np.linalg.norm(images, axis=1), 1e-150)
+    dz *= np.minimum(1.0, limits / np.linalg.norm(dz, axis=1))[:, None]
+    expected = (images.T @ dz).reshape(model.shape)
+    for rows in (X, sparse.csr_matrix(X)):
+        found = make(model, loss, Rows(rows, y), _CLIP).gradient(theta)
+        np.testing.assert_allclose(found, expected, atol=1e-4 * _CLIP)
+
+
+@kinds
+@intercepts
+@constants
+@units
+def test_no_row_adds_more_than_its_clip(make, intercept, homogeneous, unit):
+    rng, worst = np.random.default_rng(1), 0.0
+    for _ in range(30):
+        model = _model(rng, intercept, homogeneous, unit=unit, spread=rng.uniform(0, 5))
+        X, y = _rows(rng, unit)
+        X[:3] *= 10.0 ** rng.choice([-200, -150, 100, 290], size=(3, 1))
+        weights = 10.0 ** rng.choice([-300.0, 0.0, 3.0, 300.0], size=_N)
+        theta = 5.0 * rng.normal(size=model.shape)
+        for row in range(0, _N, 7):
+            one = Rows(X[[row]], y[[row]], weights[[row]], np.inf)
+            with np.errstate(all="ignore"):
+                found = make(model, Logistic(), one, _CLIP).gradient(theta)
+            worst = max(worst, float(np.linalg.norm(found)) / _CLIP)
+    assert 0.99 < worst <= 1.0
+
+
+@intercepts
+def test_exact_totals_are_the_same_in_any_order_and_container(intercept):
+    rng = np.random.default_rng(2)
+    model, (X, y) = _model(rng, intercept, True), _rows(rng, 1.0)
+    order, theta = rng.permutation(_N), rng.normal(size=model.shape)
+    totals = [WhitenedGridSums(model, Logistic(), Rows(rows, labels), _CLIP).gradient(theta)
+              for rows, labels in ((X, y), (X[order], y[order]), (np.asfortranarray(X), y),
+                                   (sparse.csr_matrix(X), y))]
+    for total in totals[1:]:
+        np.testing.assert_array_equal(total, totals[0])
+
+
+def test_short_rows_in_a_small_unit_stay_within_the_clip():
+    """Squares of such entries underflow; in a unit of 2^-32 their sum would be long."""
+    model = LinearModel(10**5, None, False, 1.0, unit=2.0**-32)
+    rows = Rows(np.full((1, 10**5), 1.5e-162), np.array([1], np.int8), np.array([1e300]), np.inf)
+    total = RowSums(model, Logistic(), rows, 1.0).gradient(np.zeros(10**5))
+    assert np.linalg.norm(total) <= 1.0
+
+
+@pytest.mark.parametrize("norm", [1e-8, 1e-3, 1.0, 1e5])
+def test_the_unit_of_a_declared_bound_does_not_matter(norm):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    y = X @ [0.5, -0.3, 0.2] + 0.4 + 0.02 * rng.normal(size=3000)
+    model = DPHuberRegressor(4.0, data_norm=norm, target_bounds=(-2, 2),
+                             random_state=NoiseSeed(0)).fit(norm * X, y)
+    assert model.score(norm * X, y) > 0.95
+
+
+@pytest.mark.parametrize("options", [{}, {"schedule": "convex"}, {"schedule": "strongly_convex"},
+                                     {"schedule": "nonconvex"}, {"schedule": "pl"}], ids=str)
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("precondition", ["auto", False])
+def test_what_is_released_before_changes_no_plan(options, alpha, precondition, ledgers):
+    rng = np.random.default_rng(4)
+    X = 1e-3 * rng.normal(size=(4000, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model = DPLogisticRegression(4.0, solver="gd", alpha=alpha, precondition=precondition,
+                                 solver_options=options or None)
+    with taped() as tape:
+        try:
+            model.fit(X, y)
+        except ValueError:
+            # What cannot be had is refused before anything is released.
+            assert not tape.answers
+            return
+    (ledger,) = ledgers
+    assert tally(ledger.spent) == tally(ledger.plan) == tally(model.privacy_.event)
+
+
+def test_squares_are_fitted_through_whitened_rows_as_through_their_images():
+    rng = np.random.default_rng(5)
+    model, (X, _) = _model(rng, True, False), _rows(rng, 1.0)
+    y, theta = rng.normal(size=_N), rng.normal(size=model.shape)
+    sums = RowSums(model, Squared(), Rows(X, y), 1e6)
+    images = _images(model, X)
+    np.testing.assert_allclose(sums.hessian(theta), images.T @ images, rtol=1e-6, atol=1e-8)
