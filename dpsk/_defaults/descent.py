@@ -5,6 +5,7 @@ Measured on docs/results/defaults.md; see docs/theory/defaults.md for what each 
 
 import numpy as np
 
+from dpsk._defaults.budgets import AMPLE_SIGNAL
 from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._problem import full_clip_norm
@@ -24,9 +25,10 @@ def default_clip_norm(problem, clip_norm):
     if clip_norm is not None:
         return min(clip_norm, full)
     if problem.geometry is None:
-        return _PLAIN_CLIP * slope_bound(problem) * problem.model.radius / HEADROOM
-    share = loss_defaults(problem.loss).clip_share * _clip_growth(problem)
-    return min(share * slope_bound(problem) * problem.geometry.usual_norm / HEADROOM, full)
+        share, usual = _PLAIN_CLIP, problem.model.radius
+    else:
+        share, usual = loss_defaults(problem.loss).clip_share, problem.geometry.usual_norm
+    return min(share * _clip_growth(problem) * slope_bound(problem) * usual / HEADROOM, full)
 
 
 def default_step(problem, clip_norm):
@@ -49,7 +51,8 @@ def default_step(problem, clip_norm):
             # Without a clip the largest curvature must be met as it is.
             smoothness *= 2.0 * problem.geometry.unevenness
     elif clipped:
-        smoothness /= measured.plain_gain * _shrinkage(problem)
+        gain = max(1.0, measured.plain_gain / _clip_growth(problem))
+        smoothness /= gain * _shrinkage(problem)
     return 1.0 / (smoothness + problem.penalty.smoothness)
 
 
@@ -71,7 +74,9 @@ def _shrinkage(problem):
 
 def _clip_growth(problem):
     """Return by how much clips widen, as what they leave out is to vanish beside the noise."""
-    return max(1.0, np.sqrt(problem.signal / loss_defaults(problem.loss).clip_signal))
+    whitened = problem.geometry is not None
+    start = loss_defaults(problem.loss).clip_signal if whitened else AMPLE_SIGNAL
+    return max(1.0, np.sqrt(problem.signal / start))
 
 
 def _wanted_steps(problem):

@@ -176,7 +176,8 @@ def quantile_rule(name, problem, tails):
             f"to learn a bound from, which takes {whole / (most * largest):.3g} times as many; "
             f"declare {name}, or raise epsilon.")
     width = max(usual, whole / most)
-    return 4.0 / width, max(least, whole / width)
+    # Beyond the last row all points are alike: two rows stay there at any epsilon.
+    return 4.0 / width, max(least, whole / width, 2.0 / problem.n_samples)
 
 
 def _ranges(problem):

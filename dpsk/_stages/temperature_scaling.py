@@ -8,6 +8,7 @@ them, undoes most of that and leaves every decision as it was.
 import numpy as np
 
 from dpsk._defaults.budgets import SLOPE_CLIP_SHARE, SLOPES_SHARE, mu_of_share
+from dpsk._defaults.descent import slope_bound
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import NoisySums
@@ -54,7 +55,7 @@ class TemperatureScaling(Stage):
                 "temperature=True: scores are rescaled after solver='gd' or 'sgd' with a "
                 "clip_norm below the loss's slope, an l2 penalty or none, and delta > 0; leave "
                 "temperature='auto'.")
-        by_default = given.clip_norm is None and temperature_pays(problem)
+        by_default = given.clip_norm is None and temperature_pays(problem, solver)
         return possible and (by_default if self._wanted is None else self._wanted)
 
     def event(self, problem):
@@ -79,14 +80,18 @@ class TemperatureScaling(Stage):
         return factor * theta
 
 
-def temperature_pays(problem):
+def temperature_pays(problem, solver):
     """Return whether slopes are asked for by default, from public facts.
 
     Rows as they are may be far shorter than their bound, so that the clip cuts few gradients and
-    noise hides the slopes. Scores of more classes than columns would outweigh the rows.
+    noise hides the slopes. Scores of more classes than columns would outweigh the rows. A clip
+    that leaves usual rows alone lengthens nothing.
     """
+    if problem.geometry is None:
+        return False
     columns, outputs = problem.model.n_features, problem.model.n_outputs or 1
-    return problem.geometry is not None and outputs <= columns
+    narrow = solver.clip_norm < slope_bound(problem) * problem.geometry.usual_norm
+    return narrow and outputs <= columns
 
 
 def takes_temperature(problem, solver):
