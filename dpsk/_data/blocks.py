@@ -1,8 +1,9 @@
 """Walks over rows in blocks that fit a cache."""
 
 import numpy as np
+from scipy import sparse
 
-__all__ = ["CSR_WIDTH", "csr_blocks", "row_blocks"]
+__all__ = ["CSR_WIDTH", "csr_blocks", "csr_of", "csr_rows", "row_blocks"]
 
 _ENTRIES = 1 << 17
 #: Sparse rows are counted with that many entries each, whatever they hold.
@@ -24,3 +25,17 @@ def csr_blocks(X):
     for rows in row_blocks(X.shape[0], CSR_WIDTH):
         pointers = X.indptr[rows.start:rows.stop + 1]
         yield rows, slice(pointers[0], pointers[-1]), np.diff(pointers)
+
+
+def csr_of(data, indices, pointers, width):
+    """Return the CSR matrix of three arrays as they are; its constructor would copy views."""
+    X = sparse.csr_matrix((len(pointers) - 1, width))
+    X.data, X.indices, X.indptr = data, indices, pointers
+    return X
+
+
+def csr_rows(X, rows):
+    """Return a slice of the rows of a CSR matrix, whose entries are views."""
+    pointers = X.indptr[rows.start:rows.stop + 1]
+    entries = slice(pointers[0], pointers[-1])
+    return csr_of(X.data[entries], X.indices[entries], pointers - pointers[0], X.shape[1])

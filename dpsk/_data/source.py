@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import csr_rows, row_blocks
 
 __all__ = ["Block", "RowSource", "Rows"]
 
@@ -79,15 +79,13 @@ class RowSource(ABC):
         """Return the rows with entries within the model's bound on coordinates."""
 
     @abstractmethod
-    def mapped(self, row_map, visit=None):
-        """Return a source of rows that are mapped one by one.
+    def mapped(self, row_map):
+        """Return a source of dense rows that are mapped one by one, and held.
 
         Parameters
         ----------
-        row_map : object with width, dtype, dense(X, out) and, to keep rows sparse, csr(X, owned)
+        row_map : object with width, dtype and dense(X, out)
             Of a block of features; `width` is the number of columns that come out.
-        visit : callable, (slice, ndarray or CSR matrix), or None
-            Sees every mapped block once.
         """
 
 
@@ -126,10 +124,9 @@ class Rows(RowSource):
         if not isinstance(part, slice):
             X = self.X[part] if self.is_sparse else self.X.take(part, axis=0)
         elif part.start == 0 and part.stop >= self.n:
-            # A slice of a sparse matrix would be a copy.
             X = self.X
         else:
-            X = self.X[part]
+            X = csr_rows(self.X, part) if self.is_sparse else self.X[part]
         if self.weights is None:
             return Block(X, self.y[part], None)
         # In single precision the bound itself could be rounded up.
@@ -142,19 +139,11 @@ class Rows(RowSource):
         return Rows(X, y, None if weights is None else weights[indices], self.weight_bound,
                     X.dtype == np.float64)
 
-    def mapped(self, row_map, visit=None):
-        if self.is_sparse and hasattr(row_map, "csr"):
-            X = row_map.csr(self.X, self.owned)
-            if visit is not None:
-                visit(slice(0, self.n), X)
-            return replace(self, X=X, owned=True)
+    def mapped(self, row_map):
         reused = self.owned and self.n_features == row_map.width and not self.is_sparse
         out = self.X if reused else np.empty((self.n, row_map.width), row_map.dtype)
-        # All that is done to a block is done while the cache holds it.
         for part in row_blocks(self.n, row_map.width):
             row_map.dense(self.X[part], out[part])
-            if visit is not None:
-                visit(part, out[part])
         return replace(self, X=out, owned=out.dtype == np.float64)
 
     def with_features(self, X):

@@ -153,6 +153,10 @@ class LinearModel:
             out[-1] += dz.sum(axis=0, dtype=np.float64)
         if scale is not None:
             dz *= scale if dz.ndim == 1 else scale[:, None]
+        self.features_sum(dz, X, out)
+
+    def features_sum(self, dz, X, out):
+        """Add the sum of products of derivatives and features to `out`, without the intercept."""
         out[:self.n_features] += X.T @ dz
 
     def outer_sum(self, curvatures, X, scale, out):

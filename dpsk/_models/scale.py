@@ -27,7 +27,5 @@ class ScaleModel(LinearModel):
             z *= scale[:, None]
         return z[:, 0] if self.n_outputs is None else z
 
-    def gradient_sum(self, dz, X, scale, out):
-        if scale is not None:
-            dz *= scale if dz.ndim == 1 else scale[:, None]
+    def features_sum(self, dz, X, out):
         out[0] += np.vdot(dz, X)

@@ -8,25 +8,33 @@ function of the continuous mechanism's answer.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from dpsk._data.blocks import csr_blocks, row_blocks
-from dpsk._models.linear import LinearModel, absolute_sums, row_norms
+from dpsk._data.blocks import row_blocks
+from dpsk._models.linear import absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.truncation import whole_units
 
 __all__ = ["GridSums", "WhitenedGridSums"]
+
+# A block and its truncated copy, which a cache keeps until the gradient has been added.
+_BLOCK_BYTES = 1 << 20
+_CSR_ROWS = 1 << 12
+#: Rows that are longer than 1 over this are scaled first: the grid has no bits for them.
+_LEAST_LATE = 2.0**-2
 
 
 class GridSums(RowSums):
     """Row sums on a grid of public resolution, exact whatever the order; `bits` of `grid_bits`.
 
-    Holds one float64 copy of the rows, scaled and truncated.
+    Rows stay as they came. A block is truncated when it is read, to whole units, and what scales
+    its rows multiplies their predictions and derivatives. A row costs two numbers: its scale, and
+    the limit on its derivatives.
     """
 
     arithmetic = "grid"
+    _buffer = None
 
     def __init__(self, model, loss, rows, clip_norm, bits, order=2):
         self.resolution = self._units(model, clip_norm, bits)
@@ -34,34 +42,74 @@ class GridSums(RowSums):
 
     def _units(self, model, clip_norm, bits):
         """Set the units of rows and of derivatives, and return that of their products."""
+        # By start of a block: what its rows are multiplied by before the grid.
+        self._first = {}
         self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
         self._weight_unit = 2.0**-bits / self._row_unit
+        self._usual = 1.0 / (model.unit * self._row_unit)
         return 2.0**-bits
 
+    def _block_size(self):
+        rows = self._rows
+        if rows.is_sparse:
+            return _CSR_ROWS
+        return max(1, _BLOCK_BYTES // (8 * rows.n_features))
+
+    def gradient(self, theta, rows=None):
+        total, products = np.zeros((2, *self.model.shape))
+        point, unit = self._point(theta), self._weight_unit * self._row_unit
+        for block in self._blocks(rows):
+            X, _, scale, _, _ = part = self._take(block)
+            dz = self._derivatives(point, part)
+            if self.model.fit_intercept:
+                total[-1] += self._weight_unit * _whole(dz, self._weight_unit).sum(axis=0)
+            dz *= scale if dz.ndim == 1 else scale[:, None]
+            # Rows are in whole units, so these carry the unit of both.
+            self.model.features_sum(_whole(dz, unit, dz), X, products)
+        total += unit * products
+        return total
+
     def _enter(self):
-        norms = np.empty(self.n_samples)
+        self._late, norms = np.empty(self.n_samples), np.empty(self.n_samples)
+        for part in self._rows.blocks(self._block):
+            rows = self._enter_block(part, self.model)
+            norms[part] = row_norms(rows) if self._order == 2 else absolute_sums(rows)
+        # A power of two, so that nothing is rounded.
+        self._late *= self._row_unit
+        norms *= self._late
+        return self._late, self.model.entering_norms(norms, self._order)
 
-        def measure(part, X):
-            norms[part] = row_norms(X) if self._order == 2 else absolute_sums(X)
+    def _enter_block(self, part, model):
+        """Split the scales of a slice into what comes before the grid and after products."""
+        X = self._rows.take(part).X
+        shares = model.row_scales(X)[0] / (1.0 / model.unit)
+        late = shares >= _LEAST_LATE
+        self._late[part] = np.where(late, shares, 1.0)
+        if not late.all():
+            self._first[part.start] = np.where(late, 1.0, shares)
+        return self._cut(X, part)
 
-        self._rows = self._rows.mapped(Truncation(self.model, self._row_unit), measure)
-        return None, self.model.entering_norms(norms, self._order)
+    def _cut(self, X, part):
+        """Return the rows of a slice in whole units; what was returned before is overwritten."""
+        if self._buffer is None and not self._rows.is_sparse:
+            self._buffer = np.empty((min(self._block, self.n_samples), self._rows.n_features))
+        out = None if self._buffer is None else self._buffer[:X.shape[0]]
+        return whole_units(X, self._usual, self._first.get(part.start), out)
+
+    def _take(self, block):
+        X, y, weights = self._rows.take(block)
+        return self._cut(X, block), y, self._scale[block], self._limits[block], weights
 
     def _point(self, theta):
         """Truncate theta so that products with rows are exact as well."""
         return self._truncated(theta, self.model.radius)
 
     def _truncated(self, point, radius):
-        length = float(np.linalg.norm(point)) * radius
+        length = float(np.linalg.norm(point)) * radius / _LEAST_LATE
         if not math.isfinite(length) or not length:
             return point
         unit = 2.0 ** (math.ceil(math.log2(length / self._row_unit)) - 52)
         return np.trunc(point / unit) * unit
-
-    def _clipped(self, dz, limits, weights):
-        dz = super()._clipped(dz, limits, weights)
-        _truncate_in_place(dz, self._weight_unit)
-        return dz
 
 
 class WhitenedGridSums(GridSums):
@@ -75,7 +123,7 @@ class WhitenedGridSums(GridSums):
     resolution = None
 
     def __init__(self, model, loss, rows, clip_norm):
-        self._plain = model.rows
+        self._plain, self._constants = model.rows, {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
         reach = clip_norm * float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
         bits = 51 - math.ceil(math.log2(len(rows) * reach))
@@ -89,45 +137,54 @@ class WhitenedGridSums(GridSums):
     def gradient(self, theta, rows=None):
         total = np.zeros(self.model.shape)
         point, p = self._point(theta), self._plain.n_features
+        unit = self._weight_unit * self._row_unit
         for block in self._blocks(rows):
             part = self._take(block)
             dz = self._derivatives(point, part)
-            dz *= self._factors[block][(slice(None), None)[:dz.ndim]]
-            _truncate_in_place(dz, self._weight_unit)
+            dz *= part[2][(slice(None), 0, None)[:dz.ndim + 1]]
+            _whole(dz, unit, dz)
             # The sum that is exact is over the rows as they are.
             total[:p] += part[0].T @ dz
             if self._plain.fit_intercept:
-                total[-1] += self._constants[block] @ dz
+                constants = self._constants[block.start]
+                total[-1] += (constants * dz.T).sum(axis=-1)
+        total *= unit
         return self.model.matrix.T @ total
 
     def _enter(self):
-        n_samples, plain = self.n_samples, self._plain
-        self._constants, self._factors, norms = np.ones(n_samples), np.empty(n_samples), \
-            np.empty(n_samples)
-        if plain.homogeneous:
-            for part in self._rows.blocks(self._block):
-                scale, _ = plain.row_scales(self._rows.take(part).X)
-                self._constants[part] = plain.constants(scale)
-            _truncate_in_place(self._constants, self._row_unit)
+        self._late, norms = np.empty(self.n_samples), np.empty(self.n_samples)
+        for part in self._rows.blocks(self._block):
+            rows, constants = self._enter_block(part, self._plain), self._beside(part)
+            # Often they are alike, and one number says so.
+            same = np.all(constants == constants[0])
+            self._constants[part.start] = constants[0] if same else constants
+            for inside in row_blocks(rows.shape[0], 4 * self.model.shape[0]):
+                at = slice(part.start + inside.start, part.start + inside.stop)
+                block, late = rows[inside] * self._row_unit, self._late[at]
+                beside = constants[inside] * self._row_unit
+                factors, norms[at] = self.model.factors(
+                    block, row_norms(block) * late, beside * late, late)
+                late *= factors
+        self._late *= self._row_unit
+        return self._late, norms
 
-        def measure(part, X):
-            for inside in row_blocks(X.shape[0], self.model.shape[0]):
-                at, block = slice(part.start + inside.start, part.start + inside.stop), X[inside]
-                self._factors[at], norms[at] = self.model.factors(
-                    block, row_norms(block), self._constants[at])
+    def _beside(self, part):
+        """Return what stands for the intercept's 1 beside the rows of a slice, in whole units."""
+        late = self._late[part]
+        constants = self._plain.constants(late * self._first.get(part.start, 1.0)
+                                          / self._plain.unit)
+        return _whole(constants / late, self._row_unit)
 
-        self._rows = self._rows.mapped(Truncation(plain, self._row_unit), measure)
-        return np.column_stack([self._factors, self._factors * self._constants]), norms
+    def _take(self, block):
+        X, y, factors, limits, weights = super()._take(block)
+        scale = np.column_stack([factors, factors * self._constants[block.start]])
+        return X, y, scale, limits, weights
 
     def _point(self, theta):
         return self._truncated(self.model.mapped_point(theta), self._plain.radius)
 
     def _predict(self, point, X, scale):
         return self.model.predict_entering(point, X, scale)
-
-    def _clipped(self, dz, limits, weights):
-        # What is truncated is the product with a row's factor.
-        return RowSums._clipped(self, dz, limits, weights)
 
 
 def _row_bits(model, clip_norm, bits):
@@ -145,40 +202,8 @@ def _row_bits(model, clip_norm, bits):
     return max(share, 0) if model.fit_intercept else share
 
 
-@dataclass(frozen=True)
-class Truncation:
-    """Rows scaled into the model's ball and cut toward zero to multiples of `unit`."""
-
-    model: LinearModel
-    unit: float
-    dtype = np.float64
-
-    @property
-    def width(self):
-        """int : number of columns."""
-        return self.model.n_features
-
-    def dense(self, X, out):
-        """Write the rows of a block to `out`."""
-        scale, _ = self.model.row_scales(X)
-        # Scaling by a power of two besides adds no rounding.
-        np.multiply(X, scale[:, None] / self.unit, out=out, dtype=np.float64)
-        np.trunc(out, out=out)
-        out *= self.unit
-
-    def csr(self, X, owned):
-        """Return the rows of a CSR matrix, in its own entries where they are `owned`."""
-        # The scales are held no longer than needed: sparse rows are hardly more.
-        scale, _ = self.model.row_scales(X)
-        data = X.data.astype(np.float64, copy=not owned)
-        for part, entries, counts in csr_blocks(X):
-            data[entries] *= np.repeat(scale[part], counts)
-            _truncate_in_place(data[entries], self.unit)
-        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
-
-
-def _truncate_in_place(values, unit):
+def _whole(values, unit, out=None):
+    """Return values cut toward zero, in whole units."""
     # The inverse of a power of two is exact.
-    values *= 1.0 / unit
-    np.trunc(values, out=values)
-    values *= unit
+    out = np.multiply(values, 1.0 / unit, out=out)
+    return np.trunc(out, out=out)

@@ -17,6 +17,7 @@ from scipy import sparse
 from dpsk._data.blocks import row_blocks
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.release import Part
+from dpsk._oracle.truncation import whole_units
 from dpsk._privacy.events import Gaussian, gaussian
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
@@ -107,12 +108,7 @@ def _truncated(model, X, unit):
     """Return scaled rows cut toward zero to whole units, sparse where X is, and their scales."""
     X = model.bounded(X)
     scale, _ = model.row_scales(X)
-    if sparse.issparse(X):
-        data = X.data * np.repeat(scale / unit, np.diff(X.indptr))
-        np.trunc(data, out=data)
-        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False), scale
-    rows = np.multiply(X, scale[:, None] / unit, dtype=np.float64)
-    return np.trunc(rows, out=rows), scale
+    return whole_units(X, 1.0 / (model.unit * unit), scale / (1.0 / model.unit)), scale
 
 
 def _dense(matrix):

@@ -1,6 +1,7 @@
 """Sums on the grid are exact: the same bits in any order, on any threads, from any container."""
 
 import itertools
+import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ from scipy import sparse
 from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import grid_sums, row_sums
+from dpsk._oracle import grid_sums
 from dpsk._oracle.grid_sums import GridSums
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.noise.grids import grid_bits
@@ -28,13 +29,12 @@ radii = pytest.mark.parametrize("data_norm", [1e-10, 1e-3, 1.0, 40.0, 1e6])
 intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
 
 
-def _sums(name, X, y, clip_norm=0.3, z=3.0, weights=None, data_norm=1.0, fit_intercept=True,
-          owned=False):
+def _sums(name, X, y, clip_norm=0.3, z=3.0, weights=None, data_norm=1.0, fit_intercept=True):
     model, loss = make_model(name, X.shape[1], fit_intercept, data_norm), make_loss(name)
     clip_norm = usable_clip(loss, model, clip_norm * model.radius)
     bits = grid_bits(X.shape[0], clip_norm, z * clip_norm)
     with np.errstate(all="ignore"):
-        return GridSums(model, loss, Rows(X, y, weights, np.inf, owned), clip_norm, bits)
+        return GridSums(model, loss, Rows(X, y, weights, np.inf), clip_norm, bits)
 
 
 def _gradient(sums, theta):
@@ -75,7 +75,8 @@ def test_sums_have_the_same_bits_in_blocks_of_any_size(name, fit_intercept, monk
     theta = make_raw(name, sums.model.shape[0], rng)
     whole = _gradient(sums, theta)
     for block in (1, 13, 64):
-        monkeypatch.setattr(row_sums, "_BLOCK_BYTES", 8 * 5 * block)
+        monkeypatch.setattr(grid_sums, "_BLOCK_BYTES", 8 * 5 * block)
+        monkeypatch.setattr(grid_sums, "_CSR_ROWS", block + 1)
         monkeypatch.setattr(blocks, "_ENTRIES", 5 * (block + 1))
         for form in (X, sparse.csr_matrix(X)):
             parts = _sums(name, form, y, fit_intercept=fit_intercept)
@@ -157,8 +158,8 @@ def test_raw_predictions_are_exact_so_that_no_derivative_depends_on_the_order(da
     sums = _sums("logistic", X, y, data_norm=data_norm, fit_intercept=False)
     theta = make_raw("logistic", 5, rng, scale / data_norm)
     point = sums._point(theta)
-    z = sums.model.predict_raw(point, sums._rows.X)
-    for row, prediction in zip(sums._rows.X.tolist(), z.tolist(), strict=True):
+    rows = sums._take(slice(0, 40))[0]
+    for row, prediction in zip(rows.tolist(), (rows @ point).tolist(), strict=True):
         exact = sum(Fraction(a) * Fraction(b) for a, b in zip(row, point.tolist(), strict=True))
         assert Fraction(prediction) == exact
     # The point is public and hardly moves.
@@ -233,13 +234,17 @@ def test_truncation_never_lengthens_an_entry_nor_a_row(data_norm, container):
     X = _hostile(data_norm)
     with np.errstate(all="ignore"):
         sums = _sums("logistic", container(X), np.zeros(len(X)), data_norm=data_norm)
-        kept = sums._rows.X.toarray() if sparse.issparse(sums._rows.X) else sums._rows.X
+        kept, _, late, _, _ = sums._take(slice(0, len(X)))
         scale, _ = sums.model.row_scales(X)
+    kept = (kept.toarray() if sparse.issparse(kept) else kept) * late[:, None]
     entered = X * scale[:, None]
-    assert np.all(np.abs(kept) <= np.abs(entered)) and np.all(kept * entered >= 0)
+    assert np.all(np.abs(kept) <= np.abs(entered) * (1.0 + 2.0**-50))
+    assert np.all(kept * entered >= 0)
     for row in kept.tolist():
         assert sum(Fraction(entry)**2 for entry in row) <= Fraction(data_norm)**2
     assert np.all(np.abs(entered - kept) < sums._row_unit)
+    # Rows that are much too long are scaled before the grid, others after their products.
+    assert np.any(late / sums._row_unit < 1.0) and sums._first
 
 
 @every_loss
@@ -280,14 +285,33 @@ def test_grid_sums_are_close_to_float_sums(name):
                                atol=400 * sums.clip_norm * 2.0**-11)
 
 
-def test_rows_are_overwritten_only_where_they_are_handed_over():
-    X, y, _ = _rows("logistic", 50)
-    before = X.copy()
-    for form in (X, sparse.csr_matrix(X)):
-        _sums("logistic", form, y)
-    np.testing.assert_array_equal(X, before)
-    owned = _sums("logistic", X, y, owned=True)
-    assert owned._rows.X is X and np.any(X != before)
+def _shares(rng, dtype):
+    """Return rows of which some are too long, and some much too long."""
+    lengths = np.where(rng.random((20_000, 1)) < 0.1, 10.0 ** rng.uniform(-1, 3, (20_000, 1)), 0.1)
+    X = rng.normal(size=(20_000, 100)) * 0.1 * lengths
+    X[rng.random(X.shape) < 0.5] = 0.0
+    return X.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
+def test_rows_are_neither_copied_nor_overwritten(container, dtype, monkeypatch):
+    # A block is truncated at a time: here one fortieth of the rows.
+    monkeypatch.setattr(grid_sums, "_BLOCK_BYTES", 8 * 100 * 500)
+    monkeypatch.setattr(grid_sums, "_CSR_ROWS", 500)
+    rng = np.random.default_rng(6)
+    X = container(_shares(rng, dtype))
+    before, y, theta = X.copy(), rng.integers(2, size=20_000).astype(dtype), rng.normal(size=101)
+    size = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+    _gradient(_sums("logistic", X[:600], y[:600]), theta)
+    tracemalloc.start()
+    try:
+        _gradient(_sums("logistic", X, y), theta)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.25 * size
+    assert (X != before).sum() == 0
 
 
 @pytest.mark.parametrize("data_norm", [1e-10, 1e-5, 1.0, 1e5, 1e10])

@@ -63,7 +63,7 @@ def test_a_sum_is_that_over_the_images_of_rows(make, intercept, homogeneous, uni
     expected = (images.T @ dz).reshape(model.shape)
     for rows in (X, sparse.csr_matrix(X)):
         found = make(model, loss, Rows(rows, y), _CLIP).gradient(theta)
-        np.testing.assert_allclose(found, expected, atol=1e-4 * _CLIP)
+        np.testing.assert_allclose(found, expected, atol=2e-4 * _CLIP)
 
 
 @kinds
