@@ -190,6 +190,8 @@ def row_norms(X):
     """Return l2 norms of rows in float64, right for entries whose squares overflow too."""
     dense = not sparse.issparse(X)
     with np.errstate(over="ignore"):
+        # Strided rows are added up in another order than contiguous ones.
+        X = np.ascontiguousarray(X) if dense else X
         norms = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else _csr_square_sums(X)
         np.sqrt(norms, out=norms)
     for row in np.flatnonzero(~np.isfinite(norms)):

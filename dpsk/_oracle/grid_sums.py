@@ -14,7 +14,7 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 from dpsk._models.linear import absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.truncation import whole_units
+from dpsk._oracle.truncation import Shares, whole_units
 
 __all__ = ["GridSums", "WhitenedGridSums"]
 
@@ -42,7 +42,7 @@ class GridSums(RowSums):
 
     def _units(self, model, clip_norm, bits):
         """Set the units of rows and of derivatives, and return that of their products."""
-        # By start of a block: what its rows are multiplied by before the grid.
+        # By start of a block: what its rows are multiplied by before the grid, as Shares.
         self._first = {}
         self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
         self._weight_unit = 2.0**-bits / self._row_unit
@@ -72,7 +72,7 @@ class GridSums(RowSums):
     def _enter(self):
         self._late, norms = np.empty(self.n_samples), np.empty(self.n_samples)
         for part in self._rows.blocks(self._block):
-            rows = self._enter_block(part, self.model)
+            rows, _ = self._enter_block(part, self.model)
             norms[part] = row_norms(rows) if self._order == 2 else absolute_sums(rows)
         # A power of two, so that nothing is rounded.
         self._late *= self._row_unit
@@ -80,21 +80,23 @@ class GridSums(RowSums):
         return self._late, self.model.entering_norms(norms, self._order)
 
     def _enter_block(self, part, model):
-        """Split the scales of a slice into what comes before the grid and after products."""
+        """Return the rows of a slice in whole units, and their scales over that of short rows.
+
+        The scales are split into what comes before the grid and what after products.
+        """
         X = self._rows.take(part).X
         shares = model.row_scales(X)[0] / (1.0 / model.unit)
         late = shares >= _LEAST_LATE
         self._late[part] = np.where(late, shares, 1.0)
-        if not late.all():
-            self._first[part.start] = np.where(late, 1.0, shares)
-        return self._cut(X, part)
+        self._first[part.start] = Shares(X, np.where(late, 1.0, shares))
+        return self._cut(X, part), shares
 
     def _cut(self, X, part):
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
         if self._buffer is None and not self._rows.is_sparse:
             self._buffer = np.empty((min(self._block, self.n_samples), self._rows.n_features))
         out = None if self._buffer is None else self._buffer[:X.shape[0]]
-        return whole_units(X, self._usual, self._first.get(part.start), out)
+        return whole_units(X, self._usual, self._first[part.start], out)
 
     def _take(self, block):
         X, y, weights = self._rows.take(block)
@@ -115,8 +117,8 @@ class GridSums(RowSums):
 class WhitenedGridSums(GridSums):
     """Grid sums of a `WhitenedModel`: exact over the rows as they are, then mapped once.
 
-    The total before its map has the same bits in any order and container, and so has what a
-    public matrix makes of it. Rounding in that product is priced like that of a float sum.
+    The total before its map has the same bits in any order and blocks, and so has what a public
+    matrix makes of it. Rounding in that product is priced like that of a float sum.
     """
 
     # What is rounded is no multiple of a unit.
@@ -154,7 +156,8 @@ class WhitenedGridSums(GridSums):
     def _enter(self):
         self._late, norms = np.empty(self.n_samples), np.empty(self.n_samples)
         for part in self._rows.blocks(self._block):
-            rows, constants = self._enter_block(part, self._plain), self._beside(part)
+            rows, shares = self._enter_block(part, self._plain)
+            constants = self._beside(shares, self._late[part])
             # Often they are alike, and one number says so.
             same = np.all(constants == constants[0])
             self._constants[part.start] = constants[0] if same else constants
@@ -168,12 +171,9 @@ class WhitenedGridSums(GridSums):
         self._late *= self._row_unit
         return self._late, norms
 
-    def _beside(self, part):
-        """Return what stands for the intercept's 1 beside the rows of a slice, in whole units."""
-        late = self._late[part]
-        constants = self._plain.constants(late * self._first.get(part.start, 1.0)
-                                          / self._plain.unit)
-        return _whole(constants / late, self._row_unit)
+    def _beside(self, shares, late):
+        """Return what stands for the intercept's 1 beside rows, in whole units."""
+        return _whole(self._plain.constants(shares / self._plain.unit) / late, self._row_unit)
 
     def _take(self, block):
         X, y, factors, limits, weights = super()._take(block)

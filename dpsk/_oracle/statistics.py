@@ -17,7 +17,7 @@ from scipy import sparse
 from dpsk._data.blocks import row_blocks
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.release import Part
-from dpsk._oracle.truncation import whole_units
+from dpsk._oracle.truncation import Shares, whole_units
 from dpsk._privacy.events import Gaussian, gaussian
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
@@ -108,7 +108,8 @@ def _truncated(model, X, unit):
     """Return scaled rows cut toward zero to whole units, sparse where X is, and their scales."""
     X = model.bounded(X)
     scale, _ = model.row_scales(X)
-    return whole_units(X, 1.0 / (model.unit * unit), scale / (1.0 / model.unit)), scale
+    shares = Shares(X, scale / (1.0 / model.unit))
+    return whole_units(X, 1.0 / (model.unit * unit), shares), scale
 
 
 def _dense(matrix):

@@ -5,13 +5,40 @@ from scipy import sparse
 
 from dpsk._data.blocks import csr_of
 
-__all__ = ["whole_units"]
+__all__ = ["Shares", "whole_units"]
 
 #: Up to this share of rows, one product for all of them and another for these is cheaper.
 _FEW = 0.25
 
 
-def whole_units(X, factor, shares=None, out=None):
+class Shares:
+    """What some rows of a block are multiplied by beside the factor of all.
+
+    There are always some, so that a first row that is too long takes no longer than others: where
+    there is none, one is multiplied by 1.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, p)
+    shares : ndarray of shape (n,)
+    """
+
+    def __init__(self, X, shares):
+        others = np.flatnonzero(shares != 1.0)
+        self.whole = shares if len(others) > _FEW * len(shares) else None
+        if self.whole is not None:
+            return
+        others = others if len(others) else np.zeros(1, np.intp)
+        self.places, self.factors = others, shares[others]
+        if sparse.issparse(X):
+            starts, counts = X.indptr[others], np.diff(X.indptr)[others]
+            # Runs of entries, one after another.
+            offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
+            self.places = offsets + np.arange(counts.sum(), dtype=offsets.dtype)
+            self.factors = np.repeat(self.factors, counts)
+
+
+def whole_units(X, factor, shares, out=None):
     """Return rows times a factor cut toward zero, float64, in the container of X.
 
     Parameters
@@ -20,24 +47,30 @@ def whole_units(X, factor, shares=None, out=None):
         A block of rows.
     factor : float
         One over the unit.
-    shares : ndarray of shape (n,) or None
-        What every row is multiplied by besides; None for 1.
+    shares : Shares
+        Of the same block.
     out : ndarray of shape (n, p) or None
         Where dense rows go.
     """
     # What overflows has a share of its own.
     with np.errstate(over="ignore"):
         if sparse.issparse(X):
-            factors = factor if shares is None else np.repeat(factor * shares, np.diff(X.indptr))
-            entries = np.multiply(X.data, factors, dtype=np.float64)
-            np.trunc(entries, out=entries)
-            return csr_of(entries, X.indices, X.indptr, X.shape[1])
-        others = () if shares is None else np.flatnonzero(shares != 1.0)
-        if len(others) > _FEW * len(X):
-            out = np.multiply(X, (factor * shares)[:, None], out=out, dtype=np.float64)
+            entries = _scaled_entries(X, factor, shares)
+            return csr_of(np.trunc(entries, out=entries), X.indices, X.indptr, X.shape[1])
+        if shares.whole is not None:
+            out = np.multiply(X, (factor * shares.whole)[:, None], out=out, dtype=np.float64)
         else:
             out = np.multiply(X, factor, out=out, dtype=np.float64)
-            if len(others):
-                out[others] = np.multiply(X[others], (factor * shares[others])[:, None],
-                                          dtype=np.float64)
+            out[shares.places] = np.multiply(X[shares.places], factor * shares.factors[:, None],
+                                             dtype=np.float64)
     return np.trunc(out, out=out)
+
+
+def _scaled_entries(X, factor, shares):
+    """Return the entries of a CSR matrix times what its rows are multiplied by, float64."""
+    if shares.whole is not None:
+        return X.data * np.repeat(factor * shares.whole, np.diff(X.indptr))
+    entries = np.multiply(X.data, factor, dtype=np.float64)
+    entries[shares.places] = np.multiply(X.data[shares.places], factor * shares.factors,
+                                         dtype=np.float64)
+    return entries
