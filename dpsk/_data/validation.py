@@ -9,7 +9,8 @@ from sklearn.utils.validation import validate_data
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
-__all__ = ["FLOATS", "check_prediction_rows", "check_public_rows", "check_rows"]
+__all__ = ["FLOATS", "check_prediction_rows", "check_public_rows", "check_rows",
+           "check_unlabeled_rows"]
 
 #: The types of rows that are kept; others become the first.
 FLOATS = [np.float64, np.float32]
@@ -26,6 +27,13 @@ def check_rows(estimator, X, y, **checks):
     with config_context(assume_finite=False):
         X, y = _validated("X or y", estimator, X, y, ensure_min_samples=2, **checks)
     return without_duplicates(X), y
+
+
+def check_unlabeled_rows(estimator, X, **checks):
+    """Return training rows as `check_rows` does, where there are no targets."""
+    with config_context(assume_finite=False):
+        X = _validated("X", estimator, X, ensure_min_samples=2, **checks)
+    return without_duplicates(X)
 
 
 def check_public_rows(estimator, X, y, **checks):

@@ -7,8 +7,9 @@ from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
-           "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR",
-           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "TARGET_TAILS", "mu_of_share"]
+           "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES",
+           "SAMPLER_SHARES", "SCORE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL",
+           "SPREAD_TAILS", "TABLE_SHARES", "TARGET_TAILS", "mu_of_share"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.2, 0.03, 0.01, 0.02
@@ -39,6 +40,13 @@ CLEARANCE = 20.0
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: Rows of scores beyond a bound on norms, times the signal.
 NARROW_SIGNAL = 10.0
+#: Of a Gaussian sampler: shares of the mean of rows, their second moment and those of classes.
+SAMPLER_SHARES = 0.03, 0.5, 0.47
+#: The least and the largest share of centered rows beyond their bound, and the signal below which
+#: it is the largest: rows that are scaled down keep their direction, and narrow bounds cost less.
+SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 100.0
+#: Of a sampler of tables: shares of single columns, of the distances that choose pairs, of pairs.
+TABLE_SHARES = 0.25, 0.1, 0.65
 
 
 def mu_of_share(problem, share):
