@@ -5,7 +5,7 @@ import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
+__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "EDGE_SHARES", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
            "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES",
            "SAMPLER_SHARES", "SCORE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL",
@@ -47,6 +47,8 @@ SAMPLER_SHARES = 0.03, 0.5, 0.47
 SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 100.0
 #: Of a sampler of tables: shares of single columns, of the distances that choose pairs, of pairs.
 TABLE_SHARES = 0.25, 0.1, 0.65
+#: The largest share of one quantile of a column, and of all of them.
+EDGE_SHARES = 0.02, 0.2
 
 
 def mu_of_share(problem, share):

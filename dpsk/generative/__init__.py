@@ -1,5 +1,6 @@
 """Samplers, which draw rows like those that they were fitted to."""
 
 from dpsk.generative._gaussian import DPGaussianSampler
+from dpsk.generative._tree import DPTreeSampler
 
-__all__ = ["DPGaussianSampler"]
+__all__ = ["DPGaussianSampler", "DPTreeSampler"]
