@@ -44,7 +44,7 @@ NARROW_SIGNAL = 10.0
 SAMPLER_SHARES = 0.03, 0.5, 0.47
 #: The least and the largest share of centered rows beyond their bound, and the signal below which
 #: it is the largest: rows that are scaled down keep their direction, and narrow bounds cost less.
-SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 100.0
+SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 400.0
 #: Of a sampler of tables: shares of single columns, of the distances that choose pairs, of pairs.
 TABLE_SHARES = 0.25, 0.1, 0.65
 #: The largest share of one quantile of a column, and of all of them.

@@ -123,8 +123,7 @@ class GaussianPlan:
             basis, values, rest = principal(moment, value_noise, self.n_components)
         released = noisy_class_moments(mapped, self.n_classes, basis, radius, prices.pop(0),
                                        releases)
-        shares, means, covariances = class_models(released, values, value_noise, radius,
-                                                  len(rows))
+        shares, means, covariances = class_models(released, values, value_noise, len(rows))
         return GaussianFit(row_map, basis, rest, shares, means, covariances, radius), bounds
 
 

@@ -5,12 +5,11 @@ import math
 import numpy as np
 
 from dpsk._oracle.class_moments import on_grid
-from dpsk._stages.centering import shrunk
 
 __all__ = ["class_models", "class_shares", "principal", "roots"]
 
 #: A direction is kept where its moment is this many times as large as noise alone makes any.
-_ABOVE_NOISE = 2.5
+_ABOVE_NOISE = 1.5
 #: Without noise: directions of less than this share of the largest moment are none.
 _LEAST_MOMENT = 1e-10
 #: Counts are no less than this many standard deviations of their noise.
@@ -64,13 +63,13 @@ def class_shares(counts, n_samples):
     return np.maximum(shares - surplus[kept], 0.0)
 
 
-def class_models(released, values, value_noise, radius, n_samples):
+def class_models(released, values, value_noise, n_samples):
     """Return shares, means and covariances of the classes in the subspace.
 
-    Means are shrunk to the center by what is noise in their squares. The pooled covariance
-    weighs that of the classes' moments and, where there are some, the `values` of all rows less
-    the moment of the means, each by its noise; a class's own covariance is shrunk to it by what
-    is noise in the square of their difference.
+    The pooled covariance weighs that of the classes' moments and, where there are some, the
+    `values` of all rows less the moment of the means, each by its noise. Means are shrunk to the
+    center, and a class's own covariance to the pooled one, the most in directions in which rows
+    vary little.
 
     Parameters
     ----------
@@ -79,8 +78,6 @@ def class_models(released, values, value_noise, radius, n_samples):
         Second moments of all rows in the directions of the subspace.
     value_noise : float
         Standard deviation of the noise on them.
-    radius : float
-        Bound on rows.
     n_samples : int
 
     Returns
@@ -92,23 +89,36 @@ def class_models(released, values, value_noise, radius, n_samples):
     shares = class_shares(released.counts, n_samples)
     counts = np.maximum(n_samples * shares, max(1.0, _DEVIATIONS * released.count_noise))
     noisy_means = released.sums / counts[:, None]
-    means = np.array([shrunk(mean, released.sum_noise / count, radius)
-                      for mean, count in zip(noisy_means, counts, strict=True)])
     covariances = released.moments / counts[:, None, None] - _squares(noisy_means)
     pooled = np.tensordot(shares, covariances, 1)
     if values is not None:
-        between = np.tensordot(shares, _squares(means), 1)
+        between = np.tensordot(shares, _squares(noisy_means), 1)
         own = len(counts) * (released.moment_noise / n_samples)**2
         weight = own / (own + value_noise**2) if own else 0.0
         pooled = weight * (np.diag(values) - between) + (1.0 - weight) * pooled
-    size = pooled.shape[0]
-    noise = 0.5 * size * (size + 1) * (released.moment_noise / counts)**2
-    for place, covariance in enumerate(covariances):
-        apart = covariance - pooled
-        square = float(np.vdot(apart, apart))
-        kept = max(0.0, 1.0 - noise[place] / square) if square > 0 else 0.0
-        covariances[place] = pooled + kept * apart
+    usual = np.maximum(np.diag(pooled), 0.0)
+    spread = usual if values is None else values
+    means = np.array([_shrunk(mean, spread, (released.sum_noise / count)**2)
+                      for mean, count in zip(noisy_means, counts, strict=True)])
+    # A covariance of two directions has half the noise of a variance.
+    doubled = 0.5 * (1.0 + np.eye(len(usual)))
+    for place, count in enumerate(counts):
+        apart = covariances[place] - pooled
+        covariances[place] = pooled + _shrunk(apart, np.outer(usual, usual),
+                                              doubled * (released.moment_noise / count)**2)
     return shares, means, covariances
+
+
+def _shrunk(found, scales, noise):
+    """Return noisy numbers drawn to 0, those the most whose usual size is small beside the noise.
+
+    As if their variances were in proportion to `scales`, by a factor that is found from the sum of
+    the squares; `noise` is what the noise adds to each.
+    """
+    signal = float(np.sum(found**2 - noise))
+    total = float(scales.sum())
+    expected = scales * (max(0.0, signal) / total if total > 0 else 0.0)
+    return found * (expected / (expected + noise)) if np.all(noise > 0) else found
 
 
 def roots(covariances):
