@@ -26,11 +26,16 @@ from dpsk._objective.requirements import (
 )
 from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
+from dpsk.generative._base import Sampler
 from dpsk.linear_model._base import LinearEstimator
 
-ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
-              if inspect.isclass(getattr(dpsk, name))
-              and issubclass(getattr(dpsk, name), BaseEstimator)}
+ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
+                  if inspect.isclass(getattr(dpsk, name))
+                  and issubclass(getattr(dpsk, name), BaseEstimator)}
+#: What draws rows, and predicts nothing.
+SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, Sampler)}
+#: What predicts, by a solver.
+ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items() if name not in SAMPLERS}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.
 ALL_SOLVERS = {**SOLVERS, **SADDLE_SOLVERS}
@@ -242,6 +247,10 @@ def _cases(names):
 
 every_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())])
+every_sampler = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(SAMPLERS.items())])
+every_public_estimator = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(ALL_ESTIMATORS.items())])
 every_fit = pytest.mark.parametrize("cls, solver", [
     pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
     for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))])

@@ -28,12 +28,12 @@ IMAGE_BUDGETS = [(10.0, 1e-5), (1.0, 1e-5), (1.0, None)]
 TABLE_BUDGETS = [(1.0, None), (10.0, None)]
 HEADER = """# Rows that are drawn
 
-`python -m benchmarks.utility.generative`: accuracy in per cent on the real test rows of classifiers
-trained on drawn rows only, as many as there are real ones; mean and standard deviation over
-{seeds} seeds, defaults. Seconds of one fit and of drawing all rows, one thread.
+`python -m benchmarks.utility.generative`: accuracy in per cent on the real test rows, of
+classifiers trained on drawn rows only, as many as there are real ones; mean and standard deviation
+over {seeds} seeds, defaults. Seconds of one fit and of drawing all rows, one thread.
 
-LR: logistic regression of scikit-learn, 60 steps on images. MLP: one hidden layer of 100, 20 passes,
-`alpha=.01`. Boosting: `HistGradientBoostingClassifier`, defaults.
+LR: logistic regression of scikit-learn, 60 steps on images. MLP: one hidden layer of 100, 20
+passes, `alpha=.01`. Boosting: `HistGradientBoostingClassifier`, defaults.
 """
 
 

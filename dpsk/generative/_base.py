@@ -63,6 +63,7 @@ class Sampler(DPEstimator):
         self._framed = is_frame(X)
         return self
 
+    @quietly
     def sample(self, n_samples=1, y=None, random_state=None):
         """Draw rows from what was released; this costs nothing, however many there are.
 

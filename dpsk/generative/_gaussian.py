@@ -1,12 +1,14 @@
 """A normal law for every class, released at once."""
 
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from dpsk._data.source import Rows
 from dpsk._docs import documented
+from dpsk._models.ranges import RangedRows
 from dpsk._parameters import check_integer, check_learnt, optional
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
@@ -105,12 +107,11 @@ class DPGaussianSampler(Sampler):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from dpsk import DPGaussianSampler
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> ranges = [0.0] * 30, [30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.3, 0.4, 0.1, 3, 5, 22, 550, 0.1,
-    ...                       0.2, 0.4, 0.1, 0.1, 0.1, 40, 50, 260, 4300, 0.3, 1.1, 1.3, 0.3, 0.7, 0.3]
-    >>> sampler = DPGaussianSampler(epsilon=2.0, feature_range=ranges).fit(X, y)
+    >>> high = [30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.3, 0.4, 0.1]
+    >>> sampler = DPGaussianSampler(epsilon=2.0, feature_range=(0.0, high)).fit(X[:, :10], y)
     >>> rows, labels = sampler.sample(1000, random_state=0)
     >>> rows.shape, labels.shape
-    ((1000, 30), (1000,))
+    ((1000, 10), (1000,))
     """
 
     _constraints: ClassVar[dict] = {
@@ -151,7 +152,7 @@ class DPGaussianSampler(Sampler):
                   "class_prior_": fitted.shares, "center_": fitted.row_map.undone(np.zeros(width))}
         return {**{name: value.astype(X.dtype) for name, value in arrays.items()},
                 "n_components_": fitted.basis.shape[1], "data_norm_": float(fitted.radius),
-                "privacy_": privacy, "_row_map": fitted.row_map}
+                "privacy_": privacy}
 
     def _bounds(self, budget):
         """Return the bounds on rows and on centered ones, None where they are learnt."""
@@ -188,6 +189,7 @@ class DPGaussianSampler(Sampler):
     def _draw(self, codes, draws):
         """Return rows of the classes at `codes`."""
         width, dtype = self.components_.shape[1], self.components_.dtype
+        row_map = self._row_map()
         factors = roots(self.covariances_.astype(np.float64))
         deviations = np.sqrt(self.noise_variance_.astype(np.float64))
         out = np.empty((len(codes), width), dtype)
@@ -200,8 +202,18 @@ class DPGaussianSampler(Sampler):
             rows = z @ self.components_.astype(np.float64)
             if deviations.any():
                 rows += deviations * draws.normals(rows.shape)
-            out[start:start + _BLOCK] = self._row_map.undone(rows)
+            out[start:start + _BLOCK] = row_map.undone(rows)
         return self._named(out)
+
+    def _row_map(self):
+        """Return the map of rows to their ranges, less the released center."""
+        center = self.center_.astype(np.float64)
+        low, high = (None, None) if self.feature_range is None else _ranges(
+            self.feature_range, len(center))
+        plain = RangedRows(np.zeros(len(center)), low, high, np.float64)
+        mapped = np.empty((1, len(center)))
+        plain.dense(center[None], mapped)
+        return replace(plain, center=mapped[0])
 
     def _named(self, rows):
         """Return rows as a DataFrame where the sampler was fitted to one."""
@@ -216,7 +228,8 @@ def _ranges(given, width):
     try:
         low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in given)
         shape = np.broadcast_shapes(low.shape, high.shape, (1 if width is None else width,))
-        sound = len(shape) == 1 and width in (None, shape[0]) and bool(
+        sound = not isinstance(given, str) and len(shape) == 1 and width in (None, *shape)
+        sound = sound and bool(
             np.all((high - low >= 1e-100) & (np.abs(low) <= 1e30) & (np.abs(high) <= 1e30)))
     except (TypeError, ValueError):
         sound = False

@@ -143,7 +143,7 @@ class DPTreeSampler(Sampler):
                 for column, edges in zip(columns, fitted.edges, strict=True)]
         return {"parents_": parents, "bins_": bins, "tables_": fitted.tables,
                 "class_prior_": fitted.shares, "privacy_": privacy, "_columns": columns,
-                "_pairs": fitted.pairs, "_dtype": X.dtype}
+                "_dtype": X.dtype}
 
     def _bounded(self, budget, columns):
         """Return the columns, those that nothing is known of with plain bounds if need be."""
@@ -157,12 +157,11 @@ class DPTreeSampler(Sampler):
     def _draw(self, codes, draws):
         """Return rows of the classes at `codes`."""
         bins = np.empty((len(codes), len(self._columns)), np.intp)
-        for column in np.flatnonzero(self.parents_ < 0):
-            bins[:, column] = draws.choices(self.tables_[column], codes)
-        for parent, child in self._pairs:
-            table = self.tables_[child]
-            bins[:, child] = draws.choices(table.reshape(-1, table.shape[2]),
-                                           codes * table.shape[1] + bins[:, parent])
+        for column in _parents_first(self.parents_):
+            table, given = self.tables_[column], codes
+            if self.parents_[column] >= 0:
+                given = codes * table.shape[1] + bins[:, self.parents_[column]]
+            bins[:, column] = draws.choices(table.reshape(-1, table.shape[-1]), given)
         drawn = [self._values(place, bins[:, place], draws) for place in range(len(self.bins_))]
         return self._table(drawn)
 
@@ -187,6 +186,15 @@ class DPTreeSampler(Sampler):
         import pandas as pd
         return pd.DataFrame({column.name: _series(pd, column, values)
                              for column, values in zip(self._columns, drawn, strict=True)})
+
+
+def _parents_first(parents):
+    """Return the columns in an order in which every one follows its parent."""
+    order = np.flatnonzero(parents < 0).tolist()
+    for column in order:
+        # What is appended is looked at in its turn.
+        order += np.flatnonzero(parents == column).tolist()
+    return order
 
 
 def _series(pd, column, values):

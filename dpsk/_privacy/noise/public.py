@@ -1,4 +1,4 @@
-"""Public draws after a fit: nothing about the rows is hidden by them, so a seed may repeat them."""
+"""Public draws after a fit: they hide nothing of the rows, so a seed may repeat them."""
 
 from functools import partial
 
