@@ -45,20 +45,23 @@ def main():
     lines = HEADER.format(seeds=options.seeds).splitlines()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in ("mnist", "fashion_mnist"):
-            lines += ["", f"## {name}, DPGaussianSampler", "",
-                      "| epsilon | delta | directions | LR | MLP | fit | sample |",
-                      "|" + "---|" * 7, *_shown(images(name, options.seeds))]
-        lines += ["", "## Adult, DPTreeSampler", "",
-                  "| epsilon | delta | bounds of numbers | LR | boosting | fit | sample |",
-                  "|" + "---|" * 7, *_shown(adult(options.seeds))]
+        lines += _table("MNIST, DPGaussianSampler", "directions | LR | MLP",
+                        images("mnist", options.seeds))
+        lines += _table("Adult, DPTreeSampler", "bounds of numbers | LR | boosting",
+                        adult(options.seeds))
+        lines += _table("Fashion-MNIST, DPGaussianSampler", "directions | LR | MLP",
+                        images("fashion_mnist", options.seeds))
     options.output.write_text("\n".join([*lines, ""]))
 
 
-def _shown(lines):
+def _table(title, columns, lines):
+    """Return the lines of a table with its title, printed as they come."""
+    found = ["", f"## {title}", "", f"| epsilon | delta | {columns} | fit | sample |",
+             "|" + "---|" * 7]
     for line in lines:
         print(line, flush=True)
-        yield line
+        found.append(line)
+    return found
 
 
 def images(name, seeds):

@@ -43,8 +43,8 @@ class DPGaussianSampler(Sampler):
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_components : int or None, default=None
-        Dimension of the subspace. None: as many directions as stand clear of the noise; all of
-        them for up to 16 features.
+        Dimension of the subspace. None: as many directions as stand clear of the noise, 64 at
+        most; all of them for up to 16 features.
     feature_range : (low, high) or None, default=None
         Public ranges of the columns, two numbers or two arrays of shape (n_features,). Entries
         outside are clipped, columns enter with their range as the unit, and rows that are drawn

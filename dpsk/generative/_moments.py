@@ -10,6 +10,8 @@ __all__ = ["class_models", "class_shares", "principal", "roots"]
 
 #: A direction is kept where its moment is this many times as large as noise alone makes any.
 _ABOVE_NOISE = 1.5
+#: By default there are no more directions: classifiers gain nothing from those beyond.
+_MOST_DIRECTIONS = 64
 #: Without noise: directions of less than this share of the largest moment are none.
 _LEAST_MOMENT = 1e-10
 #: Counts are no less than this many standard deviations of their noise.
@@ -27,7 +29,7 @@ def principal(moment, noise_std, n_components):
     moment : ndarray of shape (d, d)
     noise_std : float
     n_components : int or None
-        None: as many as stand clear of the noise, at least one.
+        None: as many as stand clear of the noise, from 1 to 64.
 
     Returns
     -------
@@ -47,7 +49,9 @@ def principal(moment, noise_std, n_components):
     values, vectors = values[::-1], vectors[:, ::-1]
     edge = noise_std * math.sqrt(2.0 * len(moment))
     clear = values > max(_ABOVE_NOISE * edge, _LEAST_MOMENT * values[0])
-    count = max(1, int(clear.sum())) if n_components is None else n_components
+    count = n_components
+    if n_components is None:
+        count = min(max(1, int(clear.sum())), _MOST_DIRECTIONS)
     basis = on_grid(vectors[:, :count])
     found = np.sqrt(np.maximum(values[:count]**2 - edge**2, 0.0))
     rest = np.maximum(np.diag(moment) - basis**2 @ found, 0.0)
