@@ -5,8 +5,8 @@ import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "EDGE_SHARES", "LEAST_FLOOR",
-           "LEAST_SHARE", "LONGEST", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS",
+__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "EDGE_SHARES", "FOREST_SHARE",
+           "LEAST_FLOOR", "LEAST_SHARE", "LONGEST", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS",
            "MOST_MEAN_NOISE", "NARROW_SIGNAL",
            "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES",
            "SAMPLER_SHARES", "SCORE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL",
@@ -46,8 +46,9 @@ SAMPLER_SHARES = 0.03, 0.5, 0.47
 #: The least and the largest share of centered rows beyond their bound, and the signal below which
 #: it is the largest: rows that are scaled down keep their direction, and narrow bounds cost less.
 SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 400.0
-#: Of a sampler of tables: shares of single columns, of the distances that choose pairs, of pairs.
-TABLE_SHARES = 0.25, 0.1, 0.65
+#: Of a sampler of tables: the share of the choice of pairs, and of what is left the shares of the
+#: tables of single columns and of pairs.
+FOREST_SHARE, TABLE_SHARES = 0.1, (0.28, 0.72)
 #: The largest share of one quantile of a column, and of all of them.
 EDGE_SHARES = 0.02, 0.2
 

@@ -4,7 +4,9 @@ A row stands in one cell of every table. Replacing it takes 1 from one cell and 
 so T tables together move by at most ``sqrt(2 T)``, and do where all of them change.
 
 How far a table is from one that is public is the sum of the distances of its cells. Two cells
-move by 1, so one such number moves by at most 2, and P of them by at most ``2 sqrt(P)``.
+move by 1, so one such number moves by at most 2. Less a public number each they are scores; the
+best of them under Gumbel noise of scale z has a loss in an interval of length ``4 / z``, as that
+of a vertex chosen with scores that move by 2 clip norms. Only which it is leaves.
 """
 
 import math
@@ -15,20 +17,15 @@ from dpsk._data.blocks import row_blocks
 from dpsk._oracle.release import Part
 from dpsk._privacy.events import gaussian
 
-__all__ = ["distance_noise", "noisy_distances", "noisy_tables", "table_noise"]
+__all__ = ["PairChoices", "noisy_tables", "table_noise"]
 
-#: Counts, distances and noise are rounded to multiples of this: sums show no finer bits.
+#: Counts, scores and their noise are multiples of this: sums show no finer bits.
 _UNIT = 2.0**-20
 
 
 def table_noise(n_tables, mu):
     """Return the standard deviation of the noise on a cell of so many tables; public."""
     return math.sqrt(2.0 * n_tables) / mu
-
-
-def distance_noise(n_tables, mu):
-    """Return the standard deviation of the noise on the distances of so many tables; public."""
-    return 2.0 * math.sqrt(n_tables) / mu
 
 
 def noisy_tables(rows, sizes, n_classes, columns, mu, releases):
@@ -63,24 +60,56 @@ def noisy_tables(rows, sizes, n_classes, columns, mu, releases):
             zip(np.split(noisy, ends[:-1]), shapes, strict=True)]
 
 
-def noisy_distances(rows, sizes, n_classes, columns, expected, mu, releases):
-    """Return the noisy distances of tables of counts from public ones, shape (n_tables,).
+class PairChoices:
+    """Chooses pairs of columns whose tables are far from public ones.
 
-    `expected(pair)` returns the public table of one of `columns`; else as `noisy_tables`.
+    Parameters
+    ----------
+    rows, sizes, n_classes
+        As for `noisy_tables`.
+    pairs : sequence of (int, int)
+    expected : callable, (int, int) -> ndarray
+        The public table of a pair.
+    least : ndarray of shape (n_pairs,)
+        Public distances that are worth nothing.
+    declared : Selections, or WithoutNoise
+    noise_multiplier : float
+    releases : Releases
     """
-    shapes = [_shape(sizes, n_classes, each) for each in columns]
 
-    def distances(inside):
-        found = np.empty(len(columns))
-        for place, each in enumerate(columns):
-            (table,) = _counts(rows, [shapes[place]], [each])
+    def __init__(self, rows, sizes, n_classes, pairs, expected, least, declared,
+                 noise_multiplier, releases):
+        self._rows, self._sizes, self._n_classes = rows, sizes, n_classes
+        self._pairs, self._expected, self._releases = pairs, expected, releases
+        self._least = np.rint(least / _UNIT) * _UNIT
+        self._event = (declared.release(noise_multiplier) if noise_multiplier else
+                       declared(noise_multiplier))
+        # Nothing is rounded but the noise, of which only a choice leaves.
+        self._part = Part(noise_multiplier, 1.0, "gumbel", unit=_UNIT, rounded=False)
+        self._scores = None
+
+    def best(self, chosen):
+        """Return the place of a pair, among those that `chosen` is True of; None for none of them.
+
+        A pair whose table is no farther than `least` is worth less than none.
+        """
+        def scores(inside):
+            if self._scores is None:
+                self._scores = self._read()
+            # Every pair gets its noise: how much is drawn is public.
+            return np.append(np.where(chosen, self._scores, -np.inf), 0.0)
+
+        place = int(self._releases(self._event, scores, self._part, only=np.argmax))
+        return place if place < len(self._pairs) else None
+
+    def _read(self):
+        found = np.empty(len(self._pairs))
+        for place, pair in enumerate(self._pairs):
+            (table,) = _counts(self._rows, [_shape(self._sizes, self._n_classes, pair)], [pair])
             # On a grid every sum is exact.
-            public = np.rint(expected(each) / _UNIT) * _UNIT
+            public = np.rint(self._expected(pair) / _UNIT) * _UNIT
             found[place] = np.abs(table - public).sum()
-        return found
-
-    return releases(gaussian(mu), distances,
-                    Part(1.0 / mu, 2.0 * math.sqrt(len(columns)), unit=_UNIT))
+        return found - self._least
 
 
 def _shape(sizes, n_classes, columns):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-__all__ = ["best_forest", "conditional", "nearest", "pooled"]
+__all__ = ["conditional", "grown_forest", "least_distance", "nearest", "pooled"]
 
 #: Of the noise that a pair's table would have: what its distance must exceed to be worth it.
 _WORTH = 0.5
@@ -47,48 +47,51 @@ def pooled(tables, noises):
     return np.tensordot(weights / weights.sum(), np.array(tables), 1)
 
 
-def best_forest(distances, sizes, n_classes, cell_noise):
-    """Return the pairs of columns of a forest of largest worth, each from parent to child.
+def least_distance(sizes, n_classes, pair, cell_noise):
+    """Return how far from independent a pair of columns must be to be worth a noisy table.
 
-    A pair is worth how far its table is from that of independent columns, less what the noise on
-    its cells would add; one that is worth nothing is left out.
-
-    Parameters
-    ----------
-    distances : dict from (int, int) to float
-    sizes : sequence of int
-        Numbers of bins of the columns.
-    n_classes : int
-    cell_noise : float
-        Standard deviation.
-
-    Returns
-    -------
-    pairs : list of (int, int)
-        Every parent occurs as a child before it is one, or never.
+    Half of what noise of deviation `cell_noise` on its cells would add, in absolute value.
 
     References
     ----------
     McKenna, Mullins, Sheldon, Miklau (2022), "AIM: an adaptive and iterative mechanism for
     differentially private synthetic data", for the worth of a table.
     """
-    worth = np.full((len(sizes), len(sizes)), -np.inf)
-    for (one, other), distance in distances.items():
-        noise = _WORTH * math.sqrt(2.0 / math.pi) * cell_noise * (
-            n_classes * sizes[one] * sizes[other])
-        worth[one, other] = worth[other, one] = distance - noise
-    pairs, reached = [], np.zeros(len(sizes), bool)
+    one, other = pair
+    noise = math.sqrt(2.0 / math.pi) * cell_noise
+    return _WORTH * noise * n_classes * sizes[one] * sizes[other]
+
+
+def grown_forest(n_columns, pairs, best):
+    """Return the pairs of columns of a forest, each from parent to child, by Prim's algorithm.
+
+    Every choice brings one more column: the child of one that the forest has, or, where no pair
+    is worth it, the first that is left, as the root of another tree.
+
+    Parameters
+    ----------
+    n_columns : int
+    pairs : sequence of (int, int)
+    best : callable, ndarray of bool -> int or None
+        The place of the best of some pairs; asked ``n_columns - 1`` times.
+
+    Returns
+    -------
+    found : list of (int, int)
+        No parent occurs as a child after it has been one.
+    """
+    ends, reached, found = np.array(pairs), np.zeros(n_columns, bool), []
+    reached[0] = True
     while not reached.all():
-        # A new tree starts at the first column that none has reached.
-        reached[np.argmin(reached)] = True
-        while not reached.all():
-            open_pairs = np.where(reached[:, None] & ~reached, worth, -np.inf)
-            parent, child = np.unravel_index(np.argmax(open_pairs), worth.shape)
-            if not open_pairs[parent, child] > 0:
-                break
-            reached[child] = True
-            pairs.append((int(parent), int(child)))
-    return pairs
+        inside = reached[ends]
+        place = best(inside[:, 0] != inside[:, 1])
+        if place is None:
+            reached[np.argmin(reached)] = True
+            continue
+        parent, child = ends[place] if inside[place, 0] else ends[place][::-1]
+        reached[child] = True
+        found.append((int(parent), int(child)))
+    return found
 
 
 def conditional(table, parent, child, cell_noise):

@@ -30,8 +30,8 @@ class DPTreeSampler(Sampler):
     .. math:: P(x \mid c) = \prod_j P(x_j \mid x_{p(j)}, c)
 
     and a number is drawn evenly within its bin. The forest joins the columns that depend most on
-    each other within classes, as noisy distances from independence tell; shares come from noisy
-    tables of one column and of two.
+    each other within classes, chosen under noise; shares come from noisy tables of one column and
+    of two.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ class DPTreeSampler(Sampler):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
     included, the fitted attributes are (epsilon, delta)-indistinguishable, and so is all that is
-    ever drawn. Released: bounds that are learnt, noisy tables of all columns by class, noisy
-    distances of all pairs of columns from independence, and noisy tables of the pairs in the
-    forest. The number of rows and columns, names, dtypes, categories, labels of classes and all
-    parameters are public.
+    ever drawn. Released: bounds that are learnt, noisy tables of all columns by class, which pairs
+    of columns are chosen under noise by how far they are from independent, and noisy tables of
+    those pairs. The number of rows and columns, names, dtypes, categories, labels of classes and
+    all parameters are public.
 
     Numbers of integer columns are whole again. All pairs of columns are looked at, so time grows
     with the square of their number.

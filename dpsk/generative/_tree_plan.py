@@ -7,16 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._data.columns import bin_edges
-from dpsk._defaults.budgets import CLEARANCE, EDGE_SHARES, TABLE_SHARES, TARGET_TAILS, mu_of_share
+from dpsk._defaults.budgets import (
+    CLEARANCE,
+    EDGE_SHARES,
+    FOREST_SHARE,
+    TABLE_SHARES,
+    TARGET_TAILS,
+    mu_of_share,
+)
 from dpsk._models.bins import BinnedRows
 from dpsk._oracle.quantiles import noisy_quantile, real_grid
-from dpsk._oracle.tables import noisy_distances, noisy_tables, table_noise
+from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.plans import Framed, Selections, SharedBudget
+from dpsk._privacy.plans import Framed, Selections, SharedBudget, WithoutNoise
 from dpsk._problem import Budget
 from dpsk._stages.bounds import widened
-from dpsk.generative._margins import best_forest, conditional, nearest, pooled
+from dpsk.generative._margins import (
+    conditional,
+    grown_forest,
+    least_distance,
+    nearest,
+    pooled,
+)
 from dpsk.generative._moments import class_shares
 
 __all__ = ["TableFit", "TablePlan", "bounds_rule", "usual_bins"]
@@ -48,7 +61,7 @@ class TableFit:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """The declaration of tables of columns, of how far pairs are from independent, and of pairs.
+    """The declaration of tables of columns, of the choice of pairs, and of their tables.
 
     Parameters
     ----------
@@ -63,12 +76,28 @@ class TablePlan:
     n_learnt: int
 
     def __call__(self, noise_multiplier):
-        choices = self._choices() if self.budget.is_private and self.n_learnt else ()
-        return Framed(choices, self._sums(), ())(noise_multiplier)
+        return Framed(self._choices(), self._sums(), ())(noise_multiplier)
 
     def _choices(self):
-        return (Selections(2 * self.n_learnt, pure=False)(
-            bounds_rule(self.budget, self.n_learnt)[0]),)
+        """Return what bounds that are learnt cost, and the choice of pairs."""
+        if not self.budget.is_private:
+            return ()
+        events = []
+        if self.n_learnt:
+            rule = bounds_rule(self.budget, self.n_learnt)
+            events.append(Selections(2 * self.n_learnt, pure=False)(rule[0]))
+        if self.budget.n_columns > 1:
+            declared, noise_multiplier = self._pairs_rule()
+            events.append(declared(noise_multiplier))
+        return tuple(events)
+
+    def _pairs_rule(self):
+        """Return the declaration of the choices that make a forest, and their multiplier."""
+        if not self.budget.is_private:
+            return WithoutNoise(), 0.0
+        count = self.budget.n_columns - 1
+        width = bounded_range_epsilon(mu_of_share(self.budget, FOREST_SHARE / count))
+        return Selections(count, pure=False), 4.0 / width
 
     def _sums(self):
         return SharedBudget(TABLE_SHARES if self.budget.n_columns > 1 else (1.0,))
@@ -78,7 +107,7 @@ class TablePlan:
 
         `columns` are those of the table, a list of `Column`.
         """
-        first, *more = self._sums().prices(noise_multiplier)
+        prices = self._sums().prices(noise_multiplier)
         bounds, edges = [], []
         for place, column in enumerate(columns):
             edges.append(None if column.categories is not None else
@@ -87,16 +116,16 @@ class TablePlan:
                  for column, known in zip(columns, edges, strict=True)]
         binned = rows.mapped(BinnedRows(edges))
         singles = noisy_tables(binned, sizes, self.n_classes, [(j,) for j in range(len(sizes))],
-                               first, releases)
-        noise = table_noise(len(sizes), first)
+                               prices[0], releases)
+        noise = table_noise(len(sizes), prices[0])
         totals = self._totals(singles, sizes)
         found = singles, [noise] * len(sizes)
         pairs, tables, pair_noise = [], [], 0.0
-        if more:
-            pairs = self._forest(binned, sizes, singles, totals, *more, releases)
+        if len(sizes) > 1:
+            pairs = self._forest(binned, sizes, singles, totals, prices[1], releases)
         if pairs:
-            tables = noisy_tables(binned, sizes, self.n_classes, pairs, more[1], releases)
-            pair_noise = table_noise(len(pairs), more[1])
+            tables = noisy_tables(binned, sizes, self.n_classes, pairs, prices[1], releases)
+            pair_noise = table_noise(len(pairs), prices[1])
         margins = [nearest(self._pooled(j, *found, pairs, tables, pair_noise, sizes), totals)
                    for j in range(len(sizes))]
         results = [margin / np.maximum(totals, 1e-9)[:, None] for margin in margins]
@@ -134,7 +163,7 @@ class TablePlan:
                      for weight, table in zip(weights / weights.sum(), singles, strict=True))
         return self.budget.n_samples * class_shares(counts, self.budget.n_samples)
 
-    def _forest(self, rows, sizes, singles, totals, distance_mu, pair_mu, releases):
+    def _forest(self, rows, sizes, singles, totals, pair_mu, releases):
         """Return the pairs of columns that are worth a table."""
         margins = [nearest(table, totals) for table in singles]
         over = 1.0 / np.maximum(totals, 1e-9)
@@ -144,10 +173,12 @@ class TablePlan:
             return np.einsum("ca,cb,c->cab", margins[one], margins[other], over)
 
         pairs = list(itertools.combinations(range(len(sizes)), 2))
-        distances = noisy_distances(rows, sizes, self.n_classes, pairs, independent, distance_mu,
-                                    releases)
-        return best_forest(dict(zip(pairs, distances, strict=True)), sizes, self.n_classes,
-                           table_noise(len(sizes) - 1, pair_mu))
+        cell_noise = table_noise(len(sizes) - 1, pair_mu)
+        least = np.array([least_distance(sizes, self.n_classes, pair, cell_noise)
+                          for pair in pairs])
+        choices = PairChoices(rows, sizes, self.n_classes, pairs, independent, least,
+                              *self._pairs_rule(), releases)
+        return grown_forest(len(sizes), pairs, choices.best)
 
     def _pooled(self, column, singles, noises, pairs, tables, pair_noise, sizes):
         """Return the counts of one column from its own table and from those of its pairs."""

@@ -1,23 +1,32 @@
 """The releases of samplers, audited as they leave their oracles.
 
-Of two neighboring tables each release has the mean of its noise-free answer, so that its log
+Of two neighboring tables each sum has the mean of its noise-free answer, so that its log
 likelihood ratio is normal with known mean. Row 0 is replaced by one of another class that changes
-every table, or is as long as can be: the releases attain their claims, all but exactly.
+every table, or is as long as can be: the releases attain their claims, all but exactly. A choice
+between two pairs, of which one is expected as it is in one table and one as in the other, is
+randomized response; its levels, plans and bounds are those of the audit of vertices.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from audit_settings import EPSILON, LEVEL, N, gaussian_mu
 from scipy.stats import chi2
+from test_choices import CLAIMS, SHARP, every_plan
+from test_choices import X as TABLE
+from test_choices import measured as measured_choices
 from test_fits import DELTA, normal_threshold
 
 from dpsk._data.source import Rows
 from dpsk._oracle import Releases
 from dpsk._oracle.class_moments import noisy_class_moments
-from dpsk._oracle.tables import distance_noise, noisy_distances, noisy_tables, table_noise
+from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import Selections
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
 MU = gaussian_mu(EPSILON, DELTA)
@@ -59,23 +68,32 @@ def tables(sign):
     return np.concatenate([table.ravel() for table in found])
 
 
-def distances(sign):
-    """Public tables that hold all rows but the first, and miss one where it is after all."""
-    def public(columns):
-        shape = 3, *(SIZES[column] for column in columns)
-        table = np.zeros(shape)
-        rows = cells(1.0)
-        np.add.at(table, (rows.y, *rows.X[:, columns].T), 1)
-        return table
+def choices(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
+    """Return which of two pairs was chosen in independent runs, as signs, and the range."""
+    declared = Selections(steps, pure=delta == 0)
+    noise = calibrate(declared, epsilon, delta)
+    opened = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    public = {(0, 1): _pair_table(1.0), (0, 2): _pair_table(-1.0)}
+    bins = np.zeros((N, 3), np.int64)
+    bins[0] = 0 if rows is TABLE else 1
+    found = PairChoices(Rows(bins, np.zeros(N, int)), (2, 2, 2), 1, list(public), public.get,
+                        np.full(2, -1e9), declared, noise, opened)
+    places = [found.best(np.ones(2, bool)) for _ in range(steps * runs)]
+    return np.reshape(np.where(np.array(places) == 0, -1.0, 1.0), (runs, steps)), 4.0 / noise
 
-    return noisy_distances(cells(sign), SIZES, 3, COLUMNS, public, MU, releases())
+
+def _pair_table(sign):
+    table = np.zeros((1, 2, 2))
+    table[0, 0, 0] = N
+    if sign < 0:
+        table[0, 0, 0], table[0, 1, 1] = N - 1, 1
+    return table
 
 
 _MATRIX = np.sqrt(2.0) * (RADIUS**2 + CONSTANT**2) / MU
 RELEASES = {
     "classes": (classes, np.tile(_MATRIX * np.where(UPPER[0] == UPPER[1], 1.0, np.sqrt(0.5)), 3)),
-    "tables": (tables, table_noise(len(COLUMNS), MU)),
-    "distances": (distances, distance_noise(len(COLUMNS), MU))}
+    "tables": (tables, table_noise(len(COLUMNS), MU))}
 every_release = pytest.mark.parametrize("name", RELEASES)
 
 
@@ -129,3 +147,19 @@ def test_the_noise_has_the_declared_scale(name, factor, means, noise_times):
     noise = np.array([(release(1.0) - here) / std for _ in range(200)])
     total, law = np.square(noise).sum(), chi2(noise.size)
     assert (min(law.cdf(total), law.sf(total)) > 0.5e-8) == (factor == 1.0)
+
+
+@pytest.mark.audit
+@every_plan
+def test_choices_of_pairs_stay_under_the_claim(plan):
+    epsilon, mu = measured_choices(plan, choices)
+    assert epsilon <= EPSILON
+    assert mu <= CLAIMS[plan]
+
+
+@every_plan
+def test_choices_with_noise_cut_to_a_third_exceed_the_claim(plan, noise_times):
+    noise_times(1 / 3)
+    epsilon, mu = measured_choices(plan, choices)
+    assert epsilon > SHARP[plan]
+    assert mu > CLAIMS[plan] or CLAIMS[plan] == np.inf

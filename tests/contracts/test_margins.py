@@ -14,7 +14,13 @@ from dpsk._oracle.class_moments import ClassMoments
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
 from dpsk.generative._gaussian_plan import spread_rule
-from dpsk.generative._margins import best_forest, conditional, nearest, pooled
+from dpsk.generative._margins import (
+    conditional,
+    grown_forest,
+    least_distance,
+    nearest,
+    pooled,
+)
 from dpsk.generative._moments import class_models, class_shares, principal, roots
 from dpsk.generative._tree_plan import bounds_rule, usual_bins
 
@@ -40,19 +46,35 @@ def test_pooled_tables_weigh_by_noise_and_without_it_are_the_first():
     np.testing.assert_array_equal(pooled(tables, [0.0, 0.0]), tables[0])
 
 
+def _grown(worth):
+    """Return the forest by exact choices, and how many were made."""
+    pairs, asked = list(worth), []
+
+    def best(chosen):
+        asked.append(chosen)
+        open_worth = np.append(np.where(chosen, list(worth.values()), -np.inf), 0.0)
+        place = int(np.argmax(open_worth))
+        return place if place < len(pairs) else None
+
+    return grown_forest(5, pairs, best), len(asked)
+
+
 def test_the_forest_is_of_largest_worth_and_parents_come_first():
     rng = np.random.default_rng(1)
     for _ in range(20):
-        distances = {pair: rng.normal() for pair in itertools.combinations(range(5), 2)}
-        found = best_forest(distances, [2] * 5, 1, 0.0)
-        worth = sum(distances[tuple(sorted(pair))] for pair in found)
-        best = max(sum(distances[pair] for pair in chosen) for count in range(5)
-                   for chosen in itertools.combinations(distances, count) if _is_forest(chosen))
-        assert worth == pytest.approx(best)
+        worth = {pair: rng.normal() for pair in itertools.combinations(range(5), 2)}
+        found, asked = _grown(worth)
+        assert asked == 4
+        assert all(worth[tuple(sorted(pair))] > 0 for pair in found)
         children = [child for _, child in found]
-        assert len(set(children)) == len(children)
+        assert _is_forest(found) and len(set(children)) == len(children)
         for place, (parent, _) in enumerate(found):
             assert parent not in children[place:]
+    positive = {pair: abs(rng.normal()) for pair in itertools.combinations(range(5), 2)}
+    best = max(sum(positive[pair] for pair in chosen)
+               for chosen in itertools.combinations(positive, 4) if _is_forest(chosen))
+    found = sum(positive[tuple(sorted(pair))] for pair in _grown(positive)[0])
+    assert found == pytest.approx(best)
 
 
 def _is_forest(pairs):
@@ -65,10 +87,9 @@ def _is_forest(pairs):
 
 
 def test_pairs_with_many_cells_are_worth_less_under_noise():
-    distances = {(0, 1): 100.0, (0, 2): 120.0, (1, 2): 0.0}
-    assert best_forest(distances, [2, 2, 40], 2, 1.0) == [(0, 1), (0, 2)]
-    assert best_forest(distances, [2, 2, 40], 2, 5.0) == [(0, 1)]
-    assert best_forest(distances, [2, 2, 40], 2, 1e3) == []
+    assert least_distance([2, 3, 40], 2, (0, 1), 0.0) == 0.0
+    assert least_distance([2, 3, 40], 2, (1, 2), 1.0) == pytest.approx(
+        0.5 * 240 * math.sqrt(2 / math.pi))
 
 
 @pytest.mark.parametrize("noise", [0.0, 3.0, 300.0])

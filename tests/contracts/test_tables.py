@@ -1,4 +1,4 @@
-"""Noisy tables of counts and distances: their sensitivity, their noise, and exact sums."""
+"""Noisy tables of counts, and choices of pairs: sensitivity, noise, and exact sums."""
 
 import itertools
 import math
@@ -9,11 +9,12 @@ import pytest
 from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._oracle import Releases
-from dpsk._oracle.tables import distance_noise, noisy_distances, noisy_tables, table_noise
+from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
 from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._privacy.plans import Selections, WithoutNoise
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -49,9 +50,25 @@ def _expected(pair):
     return np.random.default_rng(list(pair)).uniform(0, 4, size=shape)
 
 
-def _distances(X, y, mu=1.0, expected=_expected, releases=None):
-    releases = releases or _opened(Gaussian(mu))[0]
-    return noisy_distances(Rows(X, y), SIZES, CLASSES, PAIRS, expected, mu, releases)
+class _Watched:
+    """Releases that keep the scores of a choice, and add no noise to it."""
+
+    def __call__(self, event, read, part, only):
+        assert (part.bound, part.law, part.rounded) == (1.0, "gumbel", False)
+        self.scores = read(None)
+        assert np.all(self.scores[np.isfinite(self.scores)] % part.unit == 0)
+        return only(self.scores)
+
+
+def _choices(X, y, expected=_expected, least=0.0, releases=None, declared=None, z=2.0):
+    return PairChoices(Rows(X, y), SIZES, CLASSES, PAIRS, expected, np.full(len(PAIRS), least),
+                       declared or Selections(1, pure=False), z, releases or _Watched())
+
+
+def _distances(X, y, expected=_expected):
+    choices = _choices(X, y, expected)
+    choices.best(np.ones(len(PAIRS), bool))
+    return choices._releases.scores[:-1]
 
 
 def _cell_rows():
@@ -73,34 +90,60 @@ def test_replacing_a_row_stays_within_the_sensitivity_and_reaches_it(noiseless):
 
 @pytest.mark.parametrize("expected", [
     _expected, lambda pair: np.zeros_like(_expected(pair)), lambda pair: 1e6 * _expected(pair)])
-def test_replacing_a_row_moves_distances_no_more_than_they_are_priced_for(noiseless, expected):
+def test_replacing_a_row_moves_a_score_by_two_at_most(expected):
     X, y = _table(5)
-    found = [_distances(np.vstack([X[:-1], row]), np.append(y[:-1], label), expected=expected)
+    found = [_distances(np.vstack([X[:-1], row]), np.append(y[:-1], label), expected)
              for *row, label in _cell_rows()]
-    furthest = max(np.linalg.norm(one - other)
-                   for one, other in itertools.combinations(found, 2))
-    assert furthest <= 2 * math.sqrt(len(PAIRS))
+    assert max(np.abs(one - other).max() for one, other in itertools.combinations(found, 2)) <= 2
 
 
-def test_distances_reach_their_sensitivity(noiseless):
-    """Where the public table is that of the first of two rows, the other one moves all by 2."""
+def test_scores_reach_their_sensitivity_apart():
+    """Where one public table is that of the first of two rows, another that of the second."""
     X, y = np.zeros((2, 3), int), np.zeros(2, int)
-    own = dict(zip(PAIRS, _tables(X, y, columns=PAIRS), strict=True))
     other = np.array([[0, 0, 0], [1, 1, 1]])
-    moved = _distances(other, y, expected=own.get) - _distances(X, y, expected=own.get)
-    assert np.linalg.norm(moved) == pytest.approx(2 * math.sqrt(len(PAIRS)))
-    assert distance_noise(len(PAIRS), 0.5) == pytest.approx(2 * np.linalg.norm(moved))
+    public = {PAIRS[0]: _exact(X, y, PAIRS[0]), PAIRS[1]: _exact(other, y, PAIRS[1]),
+              PAIRS[2]: np.zeros_like(_expected(PAIRS[2]))}
+    moved = _distances(other, y, public.get) - _distances(X, y, public.get)
+    np.testing.assert_array_equal(moved, [2.0, -2.0, 0.0])
+
+
+def _exact(X, y, columns):
+    table = np.zeros((CLASSES, *(SIZES[column] for column in columns)))
+    np.add.at(table, (y, *X[:, columns].T), 1)
+    return table
+
+
+def test_the_best_open_pair_is_chosen_or_none_of_them():
+    X, y = _table(200)
+    order = np.argsort(-_distances(X, y))
+    chosen = np.ones(len(PAIRS), bool)
+    for place in order:
+        assert _choices(X, y).best(chosen) == place
+        chosen[place] = False
+    assert _choices(X, y).best(chosen) is None
+    assert _choices(X, y, least=1e6).best(np.ones(len(PAIRS), bool)) is None
+
+
+def test_a_choice_costs_its_price_and_there_are_no_more_than_declared():
+    X, y = _table()
+    declared = Selections(2, pure=False)
+    releases, ledger = _opened(declared(3.0))
+    choices = _choices(X, y, releases=releases, declared=declared, z=3.0)
+    assert all(choices.best(np.ones(len(PAIRS), bool)) is not None for _ in range(2))
+    assert ledger.spent.events == (Repeated(declared.release(3.0), 2),)
+    releases._stream = SilentStream(_KEY)
+    with pytest.raises(RuntimeError, match="plan"):
+        choices.best(np.ones(len(PAIRS), bool))
+    free = _choices(X, y, releases=_opened(NotPrivate())[0], declared=WithoutNoise(), z=0.0)
+    assert free.best(np.ones(len(PAIRS), bool)) == np.argmax(_distances(X, y))
 
 
 def test_tables_and_distances_are_those_of_the_rows(noiseless):
     X, y = _table(200)
     for columns, table in zip(COLUMNS, _tables(X, y), strict=True):
-        exact = np.zeros(table.shape)
-        np.add.at(exact, (y, *X[:, columns].T), 1)
-        np.testing.assert_array_equal(table, exact)
-    exact = dict(zip(COLUMNS, _tables(X, y), strict=True))
+        np.testing.assert_array_equal(table, _exact(X, y, columns))
     np.testing.assert_allclose(
-        _distances(X, y), [np.abs(exact[pair] - _expected(pair)).sum() for pair in PAIRS],
+        _distances(X, y), [np.abs(_exact(X, y, pair) - _expected(pair)).sum() for pair in PAIRS],
         atol=1e-4)
 
 
@@ -122,16 +165,12 @@ def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, mu):
     X, y = _table()
     releases, ledger = _opened(Gaussian(mu))
     tables = _tables(X, y, mu, releases=releases)
-    distances = _distances(X, y, mu)
     sizes = [table.size for table in tables]
     noise = samplers.standard_normal(KeyedStream(_KEY), (sum(sizes),))
-    few = samplers.standard_normal(KeyedStream(_KEY), (len(PAIRS),))
     monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
     found = np.concatenate([(one - other).ravel() for one, other in
                             zip(tables, _tables(X, y, mu), strict=True)])
     np.testing.assert_allclose(found, table_noise(len(COLUMNS), mu) * noise, atol=1e-5)
-    np.testing.assert_allclose(distances - _distances(X, y, mu),
-                               distance_noise(len(PAIRS), mu) * few, atol=1e-5)
     assert ledger.spent.events == (Repeated(Gaussian(mu), 1),)
 
 
@@ -141,7 +180,6 @@ def test_without_a_budget_there_is_no_noise():
     assert all(table.sum() == len(y) and np.all(table == np.rint(table)) for table in tables)
 
 
-@pytest.mark.parametrize("ask", [_tables, _distances])
-def test_nothing_is_drawn_before_the_ledger_has_agreed(ask):
+def test_nothing_is_drawn_before_the_ledger_has_agreed():
     with pytest.raises(RuntimeError, match="plan"):
-        ask(*_table(), releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
+        _tables(*_table(), releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
