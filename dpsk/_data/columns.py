@@ -79,7 +79,13 @@ def described(X, columns):
     if unknown and kinds:
         raise ValueError(f"columns has {unknown[0]!r}, which is no column; use the names of a "
                          "DataFrame, or positions in an array.")
-    return [_column(name, dtype, columns.get(name)) for name, dtype in kinds]
+    found = [_column(name, dtype, columns.get(name)) for name, dtype in kinds]
+    words = [column for column in found if column.is_unknown and hasattr(X, "iloc")
+             and getattr(column.dtype, "kind", "O") not in "iuf"]
+    if words:
+        raise ValueError(f"columns: nothing is said of column {words[0].name!r}, which is not of "
+                         "numbers; declare the list of its categories, or convert it.")
+    return found
 
 
 def encoded(X, columns):
