@@ -46,7 +46,7 @@ class DPTreeSampler(Sampler):
         noise: a fiftieth of the budget each, and at most a fifth for all; where rows are too few
         for that they are (-1, 1), with a `dpsk.exceptions.PrivacyWarning`.
     n_bins : int or None, default=None
-        The number of even bins of columns of numbers. None: 2 to 32, half the root of ``n mu``
+        The number of even bins of columns of numbers. None: 2 to 32, .4 times the root of ``n mu``
         over the number of columns.
     %(classes)s
     %(random_state_sampler)s

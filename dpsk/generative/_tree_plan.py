@@ -35,7 +35,7 @@ from dpsk.generative._moments import class_shares
 __all__ = ["TableFit", "TablePlan", "bounds_rule", "usual_bins"]
 
 #: The least and the largest number of bins by default, and the root of the signal over one.
-_BINS, _SIGNAL_BINS = (2, 32), 2.0
+_BINS, _SIGNAL_BINS = (2, 32), 2.5
 
 
 @dataclass(frozen=True, eq=False)
