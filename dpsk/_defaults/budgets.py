@@ -1,16 +1,16 @@
-"""What stages may spend, and when they are worth it: docs/theory/whitening.md, networks.md,
-quantiles.md and temperature.md say on what each number was found."""
+"""What stages and samplers may spend, and when it is worth it: docs/theory/whitening.md,
+networks.md, quantiles.md, temperature.md and samplers.md say on what each number was found."""
 
 import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "EDGE_SHARES", "FOREST_SHARE",
-           "LEAST_FLOOR", "LEAST_SHARE", "LONGEST", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS",
-           "MOST_MEAN_NOISE", "NARROW_SIGNAL",
-           "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES",
-           "SAMPLER_SHARES", "SCORE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL",
-           "SPREAD_TAILS", "TABLE_SHARES", "TARGET_TAILS", "mu_of_share"]
+__all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
+           "EDGE_SHARES", "FOREST_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST", "MEAN_SHARE",
+           "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL", "NOISE_FLOOR",
+           "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR", "SLOPES_SHARE",
+           "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES",
+           "TARGET_TAILS", "mu_of_share"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.2, 0.03, 0.01, 0.02
@@ -41,8 +41,10 @@ CLEARANCE = 20.0
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: Rows of scores beyond a bound on norms, times the signal.
 NARROW_SIGNAL = 10.0
-#: Of a Gaussian sampler: shares of the mean of rows, their second moment and those of classes.
-SAMPLER_SHARES = 0.03, 0.5, 0.47
+#: Of a Gaussian sampler: the least and the largest share of the mean of rows, the root of the
+#: number of columns over ``n mu`` at which it would be all, and the share of the second moment of
+#: all rows in what is left.
+CENTER_SHARES, CENTER_SIGNAL, SUBSPACE_SHARE = (0.03, 0.3), 20.0, 0.52
 #: The least and the largest share of centered rows beyond their bound, and the signal below which
 #: it is the largest: rows that are scaled down keep their direction, and narrow bounds cost less.
 SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 400.0

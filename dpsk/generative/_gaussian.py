@@ -20,7 +20,7 @@ from dpsk.generative._moments import roots
 __all__ = ["DPGaussianSampler"]
 
 #: Up to so many columns all of them are the subspace.
-_FEW_COLUMNS = 16
+_FEW_COLUMNS = 64
 #: The bound on rows that stands where none is declared or learnt.
 _PLAIN_NORM = 1.0
 #: Rows drawn at a time.
@@ -44,7 +44,7 @@ class DPGaussianSampler(Sampler):
     %(epsilon)s %(delta_gaussian)s
     n_components : int or None, default=None
         Dimension of the subspace. None: as many directions as stand clear of the noise, 64 at
-        most; all of them for up to 16 features.
+        most; all of them for up to 64 features.
     feature_range : (low, high) or None, default=None
         Public ranges of the columns, two numbers or two arrays of shape (n_features,). Entries
         outside are clipped, columns enter with their range as the unit, and rows that are drawn

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsk._defaults.budgets import NORM_TAILS, SAMPLER_SHARES, SPREAD_SIGNAL, SPREAD_TAILS
+from dpsk._defaults.budgets import (
+    CENTER_SHARES,
+    CENTER_SIGNAL,
+    NORM_TAILS,
+    SPREAD_SIGNAL,
+    SPREAD_TAILS,
+    SUBSPACE_SHARE,
+)
 from dpsk._models import LinearModel
 from dpsk._models.linear import row_norms
 from dpsk._models.ranges import RangedRows
@@ -85,10 +92,13 @@ class GaussianPlan:
                      if bound is None)
 
     def _sums(self):
-        mean, moment, classes = SAMPLER_SHARES
-        if self.reduces:
-            return SharedBudget((mean, moment, classes))
-        return SharedBudget((mean, moment + classes))
+        """Return the declaration of the mean, of the second moment if any, and of the classes."""
+        least, most = CENTER_SHARES
+        # As much as keeps the noise on the mean a twentieth as long as rows in their ranges.
+        mean = min(most, max(least, CENTER_SIGNAL**2 / (
+            self.budget.n_columns * self.budget.signal**2)))
+        moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
+        return SharedBudget((mean, *[moment] * self.reduces, 1.0 - mean - moment))
 
     def run(self, rows, low, high, noise_multiplier, releases):
         """Return the `GaussianFit` of rows, and the bounds that were released.
