@@ -11,9 +11,10 @@ from dpsk._data.columns import bin_edges
 from dpsk._models.bins import BinnedRows
 from dpsk._models.ranges import RangedRows
 from dpsk._oracle.class_moments import ClassMoments
+from dpsk._privacy.events import tally
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
-from dpsk.generative._gaussian_plan import spread_rule
+from dpsk.generative._gaussian_plan import GaussianPlan, spread_rule
 from dpsk.generative._margins import (
     conditional,
     grown_forest,
@@ -209,6 +210,13 @@ def test_rules_follow_the_signal():
     assert usual_bins(small) < usual_bins(large) == 32
     assert usual_bins(Budget(1000, 10, math.inf, 1e-5)) == 32
     assert spread_rule(Budget(10**5, 50, 1.0, 1e-5))[1] > spread_rule(large)[1] > 0
+    for budget, share in ((Budget(100, 10, 1.0, 1e-5), 0.3), (large, 0.03)):
+        for reduces in (False, True):
+            plan = GaussianPlan(budget, 3, None, reduces, 1.0, 1.0)
+            events = [event for event, _ in tally(plan(0.5)).items()]
+            assert len(events) == 2 + reduces
+            assert sum(event.mu**2 for event in events) == pytest.approx(4.0)
+            assert events[0].mu == pytest.approx(2.0 * math.sqrt(share))
     with pytest.raises(ValueError, match="columns: n=1000"):
         bounds_rule(small, 10)
     multiplier, tail = bounds_rule(large, 10)
