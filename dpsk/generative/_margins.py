@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-__all__ = ["conditional", "grown_forest", "least_distance", "nearest", "pooled"]
+__all__ = ["conditional", "grown_forest", "least_distance", "nearest", "pooled",
+           "shares_of"]
 
 #: Of the noise that a pair's table would have: what its distance must exceed to be worth it.
 _WORTH = 0.5
@@ -34,6 +35,13 @@ def nearest(counts, totals):
     surplus = (np.cumsum(ordered, axis=1) - totals[:, None]) / np.arange(1, counts.shape[1] + 1)
     last = np.maximum(1, np.sum(ordered > surplus, axis=1)) - 1
     return np.maximum(counts - np.take_along_axis(surplus, last[:, None], axis=1), 0.0)
+
+
+def shares_of(counts, totals):
+    """Return the shares of counts in given totals, row by row; even ones of a total of 0."""
+    shares = counts / np.maximum(totals, _TINY)[:, None]
+    shares[totals <= 0] = 1.0 / counts.shape[1]
+    return shares
 
 
 def pooled(tables, noises):
@@ -117,9 +125,7 @@ def conditional(table, parent, child, cell_noise):
     n_classes, _, size = table.shape
     totals = child.sum(axis=1)
     counts = nearest(table.reshape(n_classes, -1), totals).reshape(table.shape)
-    own = child / np.maximum(totals, _TINY)[:, None]
-    # A class without rows has no shares of its own.
-    own[totals <= 0] = 1.0 / size
+    own = shares_of(child, totals)
     prior = np.maximum(cell_noise * math.sqrt(size), _TINY)
     rows = (counts + prior * own[:, None, :]) / (counts.sum(axis=2, keepdims=True) + prior)
     joint = rows * parent[:, :, None]

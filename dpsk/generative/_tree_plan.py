@@ -29,6 +29,7 @@ from dpsk.generative._margins import (
     least_distance,
     nearest,
     pooled,
+    shares_of,
 )
 from dpsk.generative._moments import class_shares
 
@@ -117,18 +118,17 @@ class TablePlan:
         binned = rows.mapped(BinnedRows(edges))
         singles = noisy_tables(binned, sizes, self.n_classes, [(j,) for j in range(len(sizes))],
                                prices[0], releases)
-        noise = table_noise(len(sizes), prices[0])
+        single_noise = table_noise(len(sizes), prices[0])
         totals = self._totals(singles, sizes)
-        found = singles, [noise] * len(sizes)
         pairs, tables, pair_noise = [], [], 0.0
         if len(sizes) > 1:
             pairs = self._forest(binned, sizes, singles, totals, prices[1], releases)
         if pairs:
             tables = noisy_tables(binned, sizes, self.n_classes, pairs, prices[1], releases)
             pair_noise = table_noise(len(pairs), prices[1])
-        margins = [nearest(self._pooled(j, *found, pairs, tables, pair_noise, sizes), totals)
-                   for j in range(len(sizes))]
-        results = [margin / np.maximum(totals, 1e-9)[:, None] for margin in margins]
+        margins = [nearest(_pooled(j, single, single_noise, pairs, tables, pair_noise), totals)
+                   for j, single in enumerate(singles)]
+        results = [shares_of(margin, totals) for margin in margins]
         for (parent, child), table in zip(pairs, tables, strict=True):
             results[child] = conditional(table, margins[parent], margins[child], pair_noise)
         return TableFit(edges, pairs, totals / self.budget.n_samples, results), bounds
@@ -180,16 +180,6 @@ class TablePlan:
                               *self._pairs_rule(), releases)
         return grown_forest(len(sizes), pairs, choices.best)
 
-    def _pooled(self, column, singles, noises, pairs, tables, pair_noise, sizes):
-        """Return the counts of one column from its own table and from those of its pairs."""
-        found, deviations = [singles[column]], [noises[column]]
-        for (parent, child), table in zip(pairs, tables, strict=True):
-            if column in (parent, child):
-                other, axis = (child, 2) if column == parent else (parent, 1)
-                found.append(table.sum(axis=axis))
-                deviations.append(pair_noise * math.sqrt(sizes[other]))
-        return pooled(found, deviations)
-
 
 _CHOICE = Selections(1, pure=False)
 
@@ -216,3 +206,14 @@ def usual_bins(budget):
     """Return a number of bins for columns of numbers, from public facts."""
     least, most = _BINS
     return int(min(most, max(least, math.sqrt(budget.signal) / _SIGNAL_BINS)))
+
+
+def _pooled(column, single, single_noise, pairs, tables, pair_noise):
+    """Return the counts of one column from its own table and from those of its pairs."""
+    found, deviations = [single], [single_noise]
+    for pair, table in zip(pairs, tables, strict=True):
+        if column in pair:
+            other = 2 if column == pair[0] else 1
+            found.append(table.sum(axis=other))
+            deviations.append(pair_noise * math.sqrt(table.shape[other]))
+    return pooled(found, deviations)

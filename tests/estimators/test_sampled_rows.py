@@ -176,3 +176,13 @@ def test_as_epsilon_grows_a_fit_tends_to_the_one_without_noise(cls):
         numbers(fitted(cls, X, y, epsilon=epsilon, **params)), exact, strict=True)
         if one.shape == other.shape and one.size > 1) for epsilon in (1e2, 1e5)]
     assert errors[1] < 0.02 and errors[1] < errors[0]
+
+
+@every_sampler
+def test_a_class_without_rows_can_be_asked_for_and_is_hardly_ever_drawn(cls):
+    X, y = rows(600, n_classes=2)
+    for epsilon in (np.inf, 2.0):
+        sampler = fitted(cls, X, y, classes=[0, 1, 9], epsilon=epsilon)
+        drawn, labels = sampler.sample(50, y=9)
+        assert np.isfinite(drawn).all() and set(labels) == {9}
+        assert sampler.class_prior_[2] < 0.2
