@@ -222,7 +222,7 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_features))
     signal = X[:, 0] + 0.1 * rng.normal(size=n)
-    if is_classifier(estimator):
+    if is_classifier(estimator) or isinstance(estimator, Sampler):
         return X, (signal > 0).astype(int)
     return X, np.clip(signal, *plain_bounds(estimator))
 

@@ -51,8 +51,9 @@ SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 400.0
 #: Of a sampler of tables: the share of the choice of pairs, and of what is left the shares of the
 #: tables of single columns and of pairs.
 FOREST_SHARE, TABLE_SHARES = 0.1, (0.28, 0.72)
-#: The largest share of one quantile of a column, and of all of them.
-EDGE_SHARES = 0.02, 0.2
+#: The largest shares of one quantile of a column and of all of them, usually and where rows are
+#: few.
+EDGE_SHARES = (0.02, 0.2), (0.1, 0.4)
 
 
 def mu_of_share(problem, share):

@@ -43,8 +43,9 @@ class DPTreeSampler(Sampler):
         refused. Where nothing is said, categories are those of a categorical or boolean dtype,
         which are then *taken as public*, as the certificate says; other columns of words are
         refused. Bounds of other columns of numbers come from two quantiles each, chosen under
-        noise: a fiftieth of the budget each, and at most a fifth for all; where rows are too few
-        for that they are (-1, 1), with a `dpsk.exceptions.PrivacyWarning`.
+        noise: a fiftieth of the budget each and at most a fifth for all, up to a tenth and two
+        fifths where rows are few; where they are too few for that, bounds are (-1, 1), with a
+        `dpsk.exceptions.PrivacyWarning`.
     n_bins : int or None, default=None
         The number of even bins of columns of numbers. None: 2 to 32, .4 times the root of ``n mu``
         over the number of columns.

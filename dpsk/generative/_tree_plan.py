@@ -189,17 +189,17 @@ def bounds_rule(budget, n_learnt):
 
     All of them together cost a share of the budget. A ValueError where rows are too few.
     """
-    share = min(EDGE_SHARES[0], EDGE_SHARES[1] / (2 * n_learnt))
-    width = bounded_range_epsilon(mu_of_share(budget, share))
-    tail = max(TARGET_TAILS[0], 2.0 * CLEARANCE / (budget.n_samples * width),
-               2.0 / budget.n_samples)
-    if tail > TARGET_TAILS[1]:
-        raise ValueError(
-            f"columns: n={budget.n_samples} rows at epsilon={budget.epsilon:g} are too few to "
-            f"learn the bounds of {n_learnt} columns from, which takes "
-            f"{tail / TARGET_TAILS[1]:.3g} times as many; declare bounds in columns=, or raise "
-            "epsilon.")
-    return 4.0 / width, tail
+    least, most = TARGET_TAILS
+    for each, together in EDGE_SHARES:
+        share = min(each, together / (2 * n_learnt))
+        width = bounded_range_epsilon(mu_of_share(budget, share))
+        tail = max(least, 2.0 * CLEARANCE / (budget.n_samples * width), 2.0 / budget.n_samples)
+        if tail <= most:
+            return 4.0 / width, tail
+    raise ValueError(
+        f"columns: n={budget.n_samples} rows at epsilon={budget.epsilon:g} are too few to learn "
+        f"the bounds of {n_learnt} columns from, which takes {tail / most:.3g} times as many; "
+        "declare bounds in columns=, or raise epsilon.")
 
 
 def usual_bins(budget):
