@@ -12,9 +12,10 @@ from dpsk._oracle.one_shot import OutputOracle, steps_to_certify
 from dpsk._oracle.release import Releases
 from dpsk._oracle.saddle import SaddleOracle
 from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
+from dpsk._oracle.transitions import TransitionMomentsOracle
 from dpsk._oracle.vertices import SelectionOracle
 
 __all__ = ["Context", "DifferenceOracle", "ExactOracle", "GradientOracle", "LastIterateOracle",
            "LeastSquaresOracle", "ObjectiveOracle", "OutputOracle", "Releases",
            "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle", "ThresholdOracle",
-           "determinant_loss", "steps_to_certify"]
+           "TransitionMomentsOracle", "determinant_loss", "steps_to_certify"]

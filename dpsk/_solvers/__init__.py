@@ -12,6 +12,7 @@ from dpsk._solvers.holdout.minibatch_stgd import MiniBatchStableGradientDescent
 from dpsk._solvers.holdout.stgd import StableGradientDescent
 from dpsk._solvers.one_shot.exact import ExactMinimizer
 from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
+from dpsk._solvers.one_shot.lstd import LeastSquaresTD
 from dpsk._solvers.one_shot.objective_perturbation import ObjectivePerturbation
 from dpsk._solvers.one_shot.output_perturbation import OutputPerturbation
 from dpsk._solvers.one_shot.sufficient_statistics import SufficientStatistics
@@ -45,5 +46,8 @@ SADDLE_SOLVERS = {
     "sgda": GradientDescentAscent,
 }
 
-__all__ = ["NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "Problem", "Result", "Solver",
-           "check_requirements"]
+#: For values of states.
+VALUE_SOLVERS = {"lstd": LeastSquaresTD, **SADDLE_SOLVERS}
+
+__all__ = ["NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "VALUE_SOLVERS", "Problem", "Result",
+           "Solver", "check_requirements"]
