@@ -61,6 +61,10 @@ class SaddleDefaults:
     gain : float or None
         The first step times the clip norm; with `max_iter` None on networks, where they follow
         from the budget.
+    difference_step : float
+        The first step of descent by differences over that of descent.
+    batch_size : int or None
+        None: all rows of linear scores, 2048 of networks.
     """
 
     clip_norm: float = 1.0
@@ -69,6 +73,8 @@ class SaddleDefaults:
     dual_share: float = 0.1
     max_iter: int | None = None
     gain: float | None = None
+    difference_step: float = 0.25
+    batch_size: int | None = None
 
 
 # The curvature of logistic losses is at its supremum only where the prediction is undecided;
@@ -97,6 +103,10 @@ LINEAR_SADDLE = {
                                 gain=32.0),
     "GroupRisk": SaddleDefaults(clip_norm=0.7, dual_clip_norm=10.0, dual_step=0.06,
                                 dual_share=0.05, max_iter=100, gain=25.0),
+    # Where episodes end a difference is as large as the value before it.
+    "ProjectedBellman": SaddleDefaults(clip_norm=0.5, dual_clip_norm=4.0, dual_step=1.0,
+                                       dual_share=0.6, max_iter=300, gain=32.0,
+                                       batch_size=4096, difference_step=2.0),
 }
 NETWORK_SADDLE = {
     # Rows that are ranked well fall below this clip; a slow dual keeps the targets apart.

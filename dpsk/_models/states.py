@@ -2,16 +2,31 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import row_norms
 
-__all__ = ["LinearValues", "StateMap"]
+__all__ = ["LinearValues", "NetworkValues", "StateMap", "ValuePass"]
 
+#: What states in the unit ball are multiplied by before they enter a network.
+_STRETCH = 3.0
 #: The constant that is appended to features, whose norm with it is at most 1.
 _CONSTANT = 0.35
+
+
+class ValuePass(NamedTuple):
+    """Values of some states, shape (n,), their gradients, (n, dimension), and the curvature.
+
+    `turned` goes from a vector w to every state's Hessian times w, (n, dimension); None where
+    values are linear.
+    """
+
+    values: np.ndarray
+    gradients: np.ndarray
+    turned: object
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +126,80 @@ class LinearValues(StateMap):
     def values(self, theta, states):
         """Return the values of states, shape (n,)."""
         return self.features(states) @ theta
+
+    def passed(self, theta, states):
+        """Return values, gradients and curvature at `theta`, a `ValuePass`."""
+        features = self.features(states)
+        return ValuePass(features @ theta, features, None)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkValues(StateMap):
+    """Values of one hidden layer of `width` units, ``tanh(s W + b) v + c``, in double precision.
+
+    `theta` holds W in row order, then b, v times the root of the width, and c: a state's gradient
+    is then about as long whatever the width.
+    """
+
+    width: int = 50
+
+    is_linear = False
+
+    @property
+    def dimension(self):
+        """int : number of coordinates of `theta`."""
+        return (self.n_features + 2) * self.width + 1
+
+    @property
+    def shape(self):
+        """tuple of int : shape of `theta`."""
+        return (self.dimension,)
+
+    def initial(self, normals):
+        """Return public starting weights, such that every value is 0."""
+        theta = np.zeros(self.shape)
+        # States are in the unit ball whatever their number of columns.
+        inner = (self.n_features + 1) * self.width
+        theta[:inner] = normals((inner,))
+        return theta
+
+    def parts(self, theta):
+        """Return W, b, v times the root of the width and c, views but for the last."""
+        inner = self.n_features * self.width
+        weights = theta[:inner].reshape(self.n_features, self.width)
+        return weights, theta[inner:-self.width - 1], theta[-self.width - 1:-1], theta[-1]
+
+    def values(self, theta, states):
+        """Return the values of states, shape (n,)."""
+        weights, biases, outer, constant = self.parts(theta)
+        return np.tanh(self._inputs(states) @ weights + biases) @ (outer * self._share) + constant
+
+    def passed(self, theta, states):
+        """Return values, gradients and curvature at `theta`, a `ValuePass`."""
+        weights, biases, outer, constant = self.parts(theta)
+        inputs, outer = self._inputs(states), outer * self._share
+        hidden = np.tanh(inputs @ weights + biases)
+        slopes = 1.0 - np.square(hidden)
+        ones = np.ones((len(inputs), 1))
+
+        def turned(w):
+            d_weights, d_biases, d_outer, _ = self.parts(w)
+            moved = slopes * (inputs @ d_weights + d_biases)
+            errors = slopes * (d_outer * self._share) - 2.0 * outer * hidden * moved
+            return self._stacked(inputs, errors, moved * self._share, np.zeros_like(ones))
+
+        return ValuePass(hidden @ outer + constant,
+                         self._stacked(inputs, slopes * outer, hidden * self._share, ones),
+                         turned)
+
+    @property
+    def _share(self):
+        return self.width**-0.5
+
+    def _inputs(self, states):
+        return _STRETCH * self.scaled(states)
+
+    def _stacked(self, inputs, errors, hidden, constant):
+        """Return vectors like theta, of errors at the hidden layer, its units and a constant."""
+        weights = (inputs[:, :, None] * errors[:, None, :]).reshape(len(inputs), -1)
+        return np.hstack([weights, errors, hidden, constant])

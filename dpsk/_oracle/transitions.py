@@ -26,10 +26,11 @@ from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
+from dpsk._oracle.transition_sums import group_parts
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
-__all__ = ["BOTH", "TransitionMomentsOracle", "group_parts"]
+__all__ = ["TransitionMomentsOracle"]
 
 #: The noise on rewards over that on the two matrices.
 _REWARD_NOISE = 2.0
@@ -37,8 +38,6 @@ _REWARD_NOISE = 2.0
 _MOVED = math.sqrt(2.0 + 2.5 + 1.25**2 / 2.0)
 #: The norm of one transition's sums, in units of s.
 _ONE = math.sqrt(2.25)
-#: Columns of targets: the reward over its bound, and 1, or 0 where the episode ends.
-BOTH = 2
 
 
 class TransitionMomentsOracle(Oracle):
@@ -117,7 +116,7 @@ class TransitionMomentsOracle(Oracle):
     def _entering(self, part):
         """Return features, next features and rewards of some transitions."""
         block, width = self._rows.take(part), self._model.n_features
-        alive = block.y[:, 1:BOTH]
+        alive = block.y[:, 1:2]
         return (self._model.features(block.X[:, :width]),
                 self._model.features(block.X[:, width:]) * alive, block.y[:, 0])
 
@@ -136,16 +135,6 @@ class TransitionMomentsOracle(Oracle):
         # A group that stays may be cut to another unit where its place in memory is another.
         size = self._model.dimension
         return self._radius + self._n_units * unit**2 * math.sqrt(2.0 * size**2 + size)
-
-
-def group_parts(rows):
-    """Return the indices of the rows of every group, sensitive; None where rows have none."""
-    y = rows.take(slice(0, len(rows))).y
-    if y.shape[1] == BOTH:
-        return None
-    codes = y[:, BOTH]
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, 1 + np.flatnonzero(np.diff(codes[order])))
 
 
 def _whole(array, unit):

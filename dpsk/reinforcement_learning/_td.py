@@ -1,5 +1,6 @@
 """Values of states from transitions, with differential privacy."""
 
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -13,12 +14,13 @@ from dpsk._defaults.values import BANDWIDTH, feature_count
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator
 from dpsk._models.linear import row_norms
-from dpsk._models.states import LinearValues
+from dpsk._models.states import LinearValues, NetworkValues
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
     check_integer,
+    check_layers,
     check_learnt,
     choice,
     number,
@@ -31,6 +33,7 @@ from dpsk._problem import Problem
 from dpsk._solvers import VALUE_SOLVERS
 from dpsk._stages import NormBound
 from dpsk._stages.bounds import can_learn, norm_rule
+from dpsk.reinforcement_learning._distillation import distilled
 from dpsk.reinforcement_learning._transitions import (
     check_reward_bounds,
     check_state_bounds,
@@ -42,6 +45,15 @@ __all__ = ["DPTDRegressor"]
 
 #: The bound on states where none can be learnt.
 _PLAIN_NORM = 1.0
+
+
+def check_one_layer(name, value):
+    """Return the width of the one hidden layer, or raise a ValueError."""
+    sizes = check_layers(name, value)
+    if len(sizes) != 1:
+        raise ValueError(f"{name}={value!r}: must hold one width, such as (50,): values come from "
+                         "one hidden layer.")
+    return sizes[0]
 
 
 @documented
@@ -69,9 +81,13 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     %(data_norm)s
         Of a state and its next one together, and of no use beside `state_bounds`. With groups it
         is not learnt.
-    features : {"fourier", "linear"}, default="fourier"
+    features : {"fourier", "linear", "network"}, default="fourier"
         "fourier": cosines and sines of random public projections of the bounded state, norm 1.
-        "linear": the bounded state itself. A constant is appended to both.
+        "linear": the bounded state itself. A constant is appended to both. "network": one hidden
+        layer of tanh units; with "lstd" it is fitted to the values of "fourier" on random public
+        states, which costs nothing.
+    hidden_layer_sizes : int or sequence of one int, default=(50,)
+        Number of units of the network.
     n_components : int or None, default=None
         Number of random features. None: about ``sqrt(n mu)`` with the budget's mu, in [8, 512];
         256 without a budget.
@@ -87,10 +103,12 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_components + 1,)
-        Of the features, the constant last.
+    coef_ : ndarray of shape (n_components + 1,) or None
+        Of the features, the constant last. None for a network.
     frequencies_ : ndarray of shape (n_features, n_components / 2) or None
-        Public; None for linear features.
+        Public; None for linear features and networks.
+    coefs_, intercepts_ : list of ndarray, or None
+        The two layers of a network.
     %(data_norm_)s
         None beside `state_bounds`.
     n_groups_ : int or None
@@ -145,18 +163,19 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         **DPEstimator._constraints,
         "bandwidth": number("a number in [1e-3, 1e3]", low=1e-3, high=1e3),
         "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"]),
-        "features": choice("fourier", "linear"),
+        "features": choice("fourier", "linear", "network"),
         "gamma": number("a number in [0, 1)", low=0, high=1, open_high=True),
+        "hidden_layer_sizes": check_one_layer,
         "n_components": optional(partial(check_integer, low=2, high=10_000,
                                          remedy="None, or an even int in [2, 10000]")),
         "reward_bounds": check_reward_bounds,
         "state_bounds": check_state_bounds}
 
     def __init__(self, epsilon=1.0, *, delta=None, gamma=0.95, reward_bounds=None,
-                 state_bounds=None, data_norm="auto", features="fourier", n_components=None,
-                 bandwidth=BANDWIDTH, solver="lstd", max_iter=None, learning_rate=None,
-                 batch_size=None, clip_norm=None, solver_options=None, random_state=None,
-                 verbose=0):
+                 state_bounds=None, data_norm="auto", features="fourier",
+                 hidden_layer_sizes=(50,), n_components=None, bandwidth=BANDWIDTH, solver="lstd",
+                 max_iter=None, learning_rate=None, batch_size=None, clip_norm=None,
+                 solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
     def __sklearn_tags__(self):
@@ -203,12 +222,27 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
             np.column_stack(columns), stages=bound,
             enforced=[*self._state_lines(problem.model, bound), Enforced(
                 "reward_bounds", [low, high], "declared", "rewards outside are clipped")],
-            public=_public(n_groups), released=["coef_"])
+            public=_public(n_groups),
+            released=["coefs_", "intercepts_"] if self.features == "network" else ["coef_"])
         if not bound:
             self.data_norm_ = None if self.state_bounds is not None else problem.model.data_norm
-        self.coef_, self.frequencies_ = unit * theta, problem.model.frequencies
+        self._keep(problem.model, theta, unit)
         self.n_groups_ = n_groups
         return self
+
+    def _keep(self, model, theta, unit):
+        """Set what values are made of, from parameters of rewards over `unit`."""
+        self.coef_ = self.frequencies_ = self.coefs_ = self.intercepts_ = None
+        if self.features != "network":
+            self.coef_, self.frequencies_ = unit * theta, model.frequencies
+            return
+        network = self._network(model.n_features, self.data_norm_)
+        if model.is_linear:
+            model = replace(model, unit=1.0, data_norm=self.data_norm_ or 1.0)
+            theta = distilled(network, model, theta, self._public_seed())
+        weights, biases, outer, constant = network.parts(theta)
+        self.coefs_ = [weights.copy(), unit * outer[:, None] / np.sqrt(len(outer))]
+        self.intercepts_ = [biases.copy(), unit * np.array([constant])]
 
     @quietly
     def predict(self, states):
@@ -224,12 +258,23 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         """
         check_is_fitted(self, "privacy_")
         states = check_prediction_rows(self, states, dtype=np.float64)
-        model = self._values(states.shape[1], self.data_norm_ or 1.0, self.frequencies_)
+        values = self._fitted_values(states)
         low, high = check_reward_bounds("reward_bounds", self.reward_bounds)
         # After the end of an episode no reward follows.
         horizon = 1.0 / (1.0 - self.gamma)
-        return np.clip(model.values(self.coef_, states), horizon * min(low, 0.0),
-                       horizon * max(high, 0.0))
+        return np.clip(values, horizon * min(low, 0.0), horizon * max(high, 0.0))
+
+    def _fitted_values(self, states):
+        """Return the values of validated states, without bounds."""
+        width = states.shape[1]
+        if self.coefs_ is None:
+            model = LinearValues(width, self._bounds(width), self.data_norm_ or 1.0,
+                                 frequencies=self.frequencies_)
+            return model.values(self.coef_, states)
+        outer = np.sqrt(len(self.coefs_[1])) * self.coefs_[1]
+        theta = np.concatenate([np.ravel(part) for part in (
+            self.coefs_[0], self.intercepts_[0], outer, self.intercepts_[1])])
+        return self._network(width, self.data_norm_).values(theta, states)
 
     def _solver_name(self):
         return "lstd" if self.solver == "auto" else self.solver
@@ -245,24 +290,39 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
             if epsilon == np.inf:
                 # Without a budget no bound is needed, and none cuts states.
                 norm = 1.001 * float(row_norms(np.hstack([states, next_states])).max() or 1.0)
-        frequencies = None
-        if self.features == "fourier":
+        name = self._solver_name()
+        minimax = self._solver_class(name).minimax
+        if self.features == "network" and minimax:
+            model = self._network(width, float(norm))
+        else:
             mu = gaussian_mu(epsilon, delta) if delta > 0 else epsilon
-            half = (self.n_components or feature_count(n_units, mu)) // 2
-            seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else 0
-            frequencies = float(self.bandwidth) * public_normals(
-                "features", int(seed), (width, half))
-        model = self._values(width, float(norm), frequencies)
-        loss = ProjectedBellman(float(self.gamma), model.dimension, n_groups is not None,
-                                self._solver_class(self._solver_name()).minimax)
+            model = LinearValues(width, self._bounds(width), float(norm),
+                                 frequencies=self._frequencies(width, n_units, mu))
+        loss = ProjectedBellman(float(self.gamma), model.dimension, n_groups is not None, minimax)
         return Problem(n_samples=n_units, model=model, loss=loss, epsilon=epsilon, delta=delta,
                        penalty=PENALTIES["l2"](alpha=0.0, l1_ratio=0.0, radius=None,
                                                unpenalized=0))
 
-    def _values(self, width, data_norm, frequencies):
-        """Return the model of states of so many columns."""
-        bounds = column_bounds(check_state_bounds("state_bounds", self.state_bounds), width)
-        return LinearValues(width, bounds, data_norm, frequencies=frequencies)
+    def _frequencies(self, width, n_units, mu):
+        """Return public frequencies, or None for linear features."""
+        if self.features == "linear":
+            return None
+        half = (self.n_components or feature_count(n_units, mu)) // 2
+        return float(self.bandwidth) * public_normals("features", self._public_seed(),
+                                                      (width, half))
+
+    def _public_seed(self):
+        """Return the int that picks public numbers."""
+        seed = self.random_state
+        return int(seed) if isinstance(seed, (int, np.integer)) else 0
+
+    def _bounds(self, width):
+        return column_bounds(check_state_bounds("state_bounds", self.state_bounds), width)
+
+    def _network(self, n_features, data_norm):
+        """Return the model of one hidden layer."""
+        width = check_one_layer("hidden_layer_sizes", self.hidden_layer_sizes)
+        return NetworkValues(n_features, self._bounds(n_features), data_norm or 1.0, width=width)
 
     def _learns_norm(self, problem):
         """Return whether the bound on states is learnt, from public facts."""

@@ -82,6 +82,8 @@ class SaddleLoss(ABC):
     """
 
     minimax = True
+    #: Whether a row is a transition between two states, not one row of features.
+    of_transitions = False
     vector_output = False
     #: The clip on a row's gradient is what bounds it.
     lipschitz = np.inf

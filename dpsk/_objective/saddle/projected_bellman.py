@@ -60,6 +60,7 @@ class ProjectedBellman:
     grouped: bool = False
     minimax: bool = True
 
+    of_transitions = True
     lipschitz = np.inf
     smoothness = np.inf
     n_extra = 0
