@@ -16,9 +16,14 @@ import dpsk
 from dpsk._docs import FRAGMENTS, documented
 from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
-from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
+from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, VALUE_SOLVERS
 from tests import registry
-from tests.registry import ALL_SOLVERS, ESTIMATORS, every_estimator
+from tests.registry import (
+    ALL_SOLVERS,
+    ESTIMATORS,
+    every_documented_estimator,
+    every_estimator,
+)
 
 _PACKAGE = Path(dpsk.__file__).parent
 _ROOT = _PACKAGE.parent
@@ -228,7 +233,7 @@ def _entries(section):
     return [name.strip() for head in heads for name in head.split(",")]
 
 
-@every_estimator
+@every_documented_estimator
 def test_estimators_document_every_parameter_in_order(cls):
     sections = _sections(inspect.getdoc(cls))
     signature = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
@@ -280,7 +285,7 @@ def test_a_fragment_takes_the_default_of_the_signature_and_keeps_what_follows():
     assert lines[3] == "epsilon : float" and lines[-1] == 'fit_intercept : bool, default="x"'
 
 
-@every_estimator
+@every_documented_estimator
 def test_documented_defaults_are_those_of_the_signature(cls):
     text = _sections(inspect.getdoc(cls))["Parameters"]
     heads = re.findall(r"^(\w[\w, ]*) :(.*(?:\n {8}.*)*)", text, re.MULTILINE)
@@ -296,7 +301,7 @@ def test_docstrings_may_be_stripped():
     assert done.stdout.split() == [b"2.0"], done.stderr
 
 
-@every_estimator
+@every_documented_estimator
 def test_the_doctest_of_a_class_is_found_where_the_class_is_defined(cls):
     found = doctest.DocTestFinder().find(sys.modules[cls.__module__])
     assert any(each.name.endswith(f".{cls.__name__}") and each.examples for each in found)
@@ -312,7 +317,7 @@ def test_estimators_document_every_fitted_attribute(cls):
     assert {"privacy_", "n_iter_"} | own <= fitted
 
 
-@every_estimator
+@every_documented_estimator
 def test_estimators_state_their_guarantee_and_source(cls):
     sections = _sections(inspect.getdoc(cls))
     assert "*Privacy.*" in sections["Notes"] and "Released" in sections["Notes"]
@@ -330,7 +335,7 @@ def test_solvers_and_penalties_on_offer_are_registered(cls):
 
 @pytest.mark.parametrize("entry", [
     pytest.param(value, id=name)
-    for table in (LOSSES, ALL_SOLVERS) for name, value in table.items()])
+    for table in (LOSSES, ALL_SOLVERS, VALUE_SOLVERS) for name, value in table.items()])
 def test_losses_and_solvers_carry_their_argument(entry):
     doc = inspect.getdoc(entry)
     words = ("derivative", "gradient") if entry in LOSSES.values() else ("Privacy:", "References")

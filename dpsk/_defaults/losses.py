@@ -111,6 +111,8 @@ LINEAR_SADDLE = {
 NETWORK_SADDLE = {
     # Rows that are ranked well fall below this clip; a slow dual keeps the targets apart.
     "AUCSquare": SaddleDefaults(clip_norm=4.0, dual_step=0.005, dual_share=0.02),
+    "ProjectedBellman": SaddleDefaults(clip_norm=0.5, dual_clip_norm=4.0, dual_step=1.0,
+                                       dual_share=0.5, batch_size=4096),
 }
 
 

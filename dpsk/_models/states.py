@@ -192,6 +192,17 @@ class NetworkValues(StateMap):
                          self._stacked(inputs, slopes * outer, hidden * self._share, ones),
                          turned)
 
+    def weighted_gradient(self, theta, states, weigh):
+        """Return the values of states, and the sum of their gradients times `weigh(values)`."""
+        weights, biases, outer, constant = self.parts(theta)
+        inputs, outer = self._inputs(states), outer * self._share
+        hidden = np.tanh(inputs @ weights + biases)
+        values = hidden @ outer + constant
+        errors = weigh(values)
+        inner = (1.0 - np.square(hidden)) * (errors[:, None] * outer)
+        return values, np.concatenate([(inputs.T @ inner).ravel(), inner.sum(axis=0),
+                                       self._share * (errors @ hidden), [errors.sum()]])
+
     @property
     def _share(self):
         return self.width**-0.5

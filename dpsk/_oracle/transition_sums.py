@@ -1,7 +1,7 @@
 """Sums of clipped gradients of transitions in both blocks: sensitive, for oracles only.
 
-The unit that is clipped is a transition, or a group, whose transitions' gradients are added
-before.
+The unit that is clipped is a transition, or a group: the sum of its transitions' gradients over
+the horizon ``1 / (1 - gamma)``, so that the same clips suit both.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ class TransitionSums:
             parts = self._differentiated(primal, dual, indices)
             for total, part, clip in zip(sums, parts, (self.primal_clip, self.dual_clip),
                                          strict=True):
-                total += clipped(_grouped(part, starts), clip).sum(axis=0)
+                total += clipped(self._grouped(part, starts), clip).sum(axis=0)
         return sums
 
     def dual_gradient(self, primal, dual, rows=None):
@@ -49,8 +49,9 @@ class TransitionSums:
         """
         total = np.zeros(self.primal_size)
         for indices, starts in self._blocks(rows):
-            there, here = (clipped(_grouped(self._differentiated(*point, indices)[0], starts),
-                                   self.primal_clip) for point in (new, old))
+            there, here = (clipped(
+                self._grouped(self._differentiated(*point, indices)[0], starts),
+                self.primal_clip) for point in (new, old))
             total += clipped(there - here, clip).sum(axis=0)
         return total
 
@@ -86,6 +87,12 @@ class TransitionSums:
             descent += left[:, None] * now.turned(dual)
         return descent, ascent
 
+    def _grouped(self, vectors, starts):
+        """Return what groups add, or the rows where there are none."""
+        if starts is None:
+            return vectors
+        return (1.0 - self.loss.gamma) * np.add.reduceat(vectors, starts, axis=0)
+
 
 def clipped(vectors, clip_norm):
     """Return rows scaled down to a norm, in place; those that are not finite become zero."""
@@ -94,11 +101,6 @@ def clipped(vectors, clip_norm):
     vectors *= factors[:, None]
     vectors[factors == 0.0] = 0.0
     return vectors
-
-
-def _grouped(vectors, starts):
-    """Return the sums of rows of each group, or the rows where there are none."""
-    return vectors if starts is None else np.add.reduceat(vectors, starts, axis=0)
 
 
 def group_parts(rows):

@@ -9,7 +9,7 @@ from dpsk._privacy.noise.public import public_normals
 __all__ = ["distilled"]
 
 #: Public states that are compared, and steps of the fit.
-_STATES, _STEPS = 4000, 400
+_STATES, _STEPS = 3000, 300
 
 
 def distilled(network, linear, theta, seed):
@@ -24,9 +24,8 @@ def distilled(network, linear, theta, seed):
     start = network.initial(lambda shape: public_normals("weights", seed, shape))
 
     def loss(point):
-        passed = network.passed(point, states)
-        errors = passed.values - targets
-        return 0.5 * np.mean(errors**2), errors @ passed.gradients / len(states)
+        values, slope = network.weighted_gradient(point, states, lambda found: found - targets)
+        return 0.5 * np.mean((values - targets)**2), slope / len(states)
 
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
     # Views of what was found, which is changed in place.

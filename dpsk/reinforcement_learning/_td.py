@@ -89,8 +89,8 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     hidden_layer_sizes : int or sequence of one int, default=(50,)
         Number of units of the network.
     n_components : int or None, default=None
-        Number of random features. None: about ``sqrt(n mu)`` with the budget's mu, in [8, 512];
-        256 without a budget.
+        Number of random features, raised to an even one. None: about ``sqrt(n mu)`` with the
+        budget's mu, in [8, 512]; 256 without a budget.
     bandwidth : float, default=3.0
         Deviation of the random frequencies, for states in the unit ball; larger ones see finer
         detail.
@@ -166,8 +166,8 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         "features": choice("fourier", "linear", "network"),
         "gamma": number("a number in [0, 1)", low=0, high=1, open_high=True),
         "hidden_layer_sizes": check_one_layer,
-        "n_components": optional(partial(check_integer, low=2, high=10_000,
-                                         remedy="None, or an even int in [2, 10000]")),
+        "n_components": optional(partial(check_integer, low=1, high=10_000,
+                                         remedy="None, or an int in [1, 10000]")),
         "reward_bounds": check_reward_bounds,
         "state_bounds": check_state_bounds}
 
@@ -307,7 +307,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         """Return public frequencies, or None for linear features."""
         if self.features == "linear":
             return None
-        half = (self.n_components or feature_count(n_units, mu)) // 2
+        half = -(-(self.n_components or feature_count(n_units, mu)) // 2)
         return float(self.bandwidth) * public_normals("features", self._public_seed(),
                                                       (width, half))
 
@@ -341,8 +341,9 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     def _state_lines(self, model, learns):
         """Return what is enforced on every state, but for a norm that is learnt."""
         if model.bounds is not None:
-            return [Enforced("state_bounds", model.bounds.tolist(), "declared",
-                             "columns of states outside are clipped")]
+            return [Enforced("state_bounds", model.bounds.ravel().tolist(), "declared",
+                             "low and high of one column after the other; states outside are "
+                             "clipped")]
         if learns:
             return []
         return [Enforced("data_norm", model.data_norm, "default" if self.data_norm in (
