@@ -5,7 +5,7 @@ import math
 __all__ = ["BANDWIDTH", "NOISELESS_FEATURES", "feature_count"]
 
 #: Deviation of random frequencies, for states in the unit ball.
-BANDWIDTH = 3.0
+BANDWIDTH = 2.6
 #: Random features without a budget.
 NOISELESS_FEATURES = 256
 _FEWEST, _MOST = 8, 512

@@ -91,7 +91,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     n_components : int or None, default=None
         Number of random features, raised to an even one. None: about ``sqrt(n mu)`` with the
         budget's mu, in [8, 512]; 256 without a budget.
-    bandwidth : float, default=3.0
+    bandwidth : float, default=2.6
         Deviation of the random frequencies, for states in the unit ball; larger ones see finer
         detail.
     solver : {"lstd", "sgda", "privatediff"}, default="lstd"

@@ -16,7 +16,7 @@ from dpsk._solvers.base import Result, Solver
 __all__ = ["LeastSquaresTD", "projected_values"]
 
 #: Eigenvalues are kept above this many times the size of the noise in operator norm.
-_KEPT = 1.2
+_KEPT = 1.4
 #: Kept directions are damped by this share of ``noise sqrt(p)`` over their eigenvalue.
 _DAMPED = 0.2
 #: Without noise, directions of less than this share of the largest eigenvalue are left out.

@@ -1,0 +1,238 @@
+"""Values of states on classic control: lstd, sgda, privatediff, networks, and no privacy.
+
+    python -m benchmarks.paper.temporal_differences [--seeds 5] [--pong]
+        [--output docs/results/temporal_differences.md]
+"""
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from benchmarks.paper.classic_control import Acrobot, CartPole, collect, returns
+from benchmarks.paper.semi_gradient import SemiGradient
+from dpsk import DPTDRegressor
+from dpsk._solvers.saddle.path import TailMean
+
+GAMMA, EPSILON, SIZES = 0.95, 1.0, (20_000, 100_000)
+#: Rounds of differences that evaluate as many gradients as SGDA_STEPS steps: a round asks for a
+#: dual gradient, and for a primal one at one point or at two by turns.
+SGDA_STEPS, ROUNDS = 300, 120
+#: States of the comparison, runs from each of them, and the seeds of both.
+STATES, REPEATS, APART = 1000, 50, 10_000
+
+METHODS = {
+    "lstd (default)": {}, "lstd, network (distilled)": {"features": "network"},
+    "lstd, linear features": {"features": "linear"},
+    "lstd, an episode protected": {"grouped": True},
+    "sgda": {"solver": "sgda"},
+    "privatediff, defaults": {"solver": "privatediff"},
+    "privatediff, work of sgda": {"solver": "privatediff", "max_iter": ROUNDS},
+    "sgda, network": {"features": "network", "solver": "sgda", "max_iter": SGDA_STEPS},
+    "privatediff, network": {"features": "network", "solver": "privatediff", "max_iter": ROUNDS},
+    "semi-gradient, network": {"semi": True},
+    "not private, lstd": {"epsilon": np.inf}}
+#: Fits of networks by gradients take minutes on the larger table.
+SMALL_ONLY = {"sgda, network", "privatediff, network", "semi-gradient, network"}
+
+
+class Task:
+    """Transitions of one environment by seed, and the values of some states by simulation."""
+
+    def __init__(self, env):
+        self.env = env
+        rng = np.random.default_rng(APART)
+        states = collect(env, 20 * STATES, APART)[0]
+        chosen = states[rng.choice(len(states), STATES, replace=False)]
+        self.states = env.observed(chosen)
+        self.values = returns(env, chosen, GAMMA, REPEATS, APART)
+
+    def table(self, count, seed):
+        """Return the arguments of a fit."""
+        states, rewards, later, ends, episodes = collect(self.env, count, seed)
+        return {"groups": episodes, "states": self.env.observed(states), "rewards": rewards,
+                "next_states": self.env.observed(later), "terminal": ends}
+
+    def error(self, predicted):
+        """Return the root mean square error over the deviation of the values."""
+        return np.sqrt(np.mean((predicted - self.values)**2)) / self.values.std()
+
+    def fitted(self, table, seed, grouped=False, **params):
+        """Return an estimator fitted on a table, with its episodes or without."""
+        given = {name: part for name, part in table.items() if grouped or name != "groups"}
+        return self.model(seed, **params).fit(**given)
+
+    def model(self, seed, semi=False, epsilon=EPSILON, **params):
+        """Return an estimator."""
+        kind = SemiGradient if semi else DPTDRegressor
+        return kind(epsilon=epsilon, gamma=GAMMA, reward_bounds=self.env.reward_bounds,
+                    state_bounds=self.env.state_bounds, random_state=seed, **params)
+
+
+def projected_error(model, theta, table):
+    """Return the mean-squared projected Bellman error of linear values, exactly, on a table."""
+    now, later = model.features(table["states"]), model.features(table["next_states"])
+    delta = table["rewards"] + GAMMA * ~table["terminal"] * (later @ theta) - now @ theta
+    mean = now.T @ delta / len(now)
+    moment = now.T @ now / len(now)
+    return 0.5 * mean @ np.linalg.lstsq(moment, mean, rcond=1e-10)[0]
+
+
+def curve(task, table, seed, points=30, **params):
+    """Return, at some steps, the share of the steps, the projected error and that of values."""
+    seen, add = [], TailMean.add
+
+    def watched(tail, primal, dual):
+        seen.append(primal.copy())
+        return add(tail, primal, dual)
+
+    with mock.patch.object(TailMean, "add", watched):
+        model = task.fitted(table, seed, **params)
+    linear = model._problem(table["states"][:2], table["next_states"][:2], len(table["states"]))
+    chosen = np.unique(np.linspace(0, len(seen) - 1, points).astype(int))
+    unit = max(map(abs, model.reward_bounds))
+    found = []
+    for t in chosen:
+        theta = unit * seen[t]
+        found.append(((t + 1) / len(seen), projected_error(linear.model, theta, table),
+                      task.error(linear.model.values(theta, task.states))))
+    return np.array(found)
+
+
+def draw(curves, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, len(curves), figsize=(9, 6), squeeze=False)
+    for column, (name, methods) in enumerate(curves.items()):
+        for label, runs in methods.items():
+            mean = np.mean(runs, axis=0)
+            for row in (0, 1):
+                ax = axes[row, column]
+                ax.plot(mean[:, 0], mean[:, row + 1], label=label,
+                        ls="--" if len(mean) == 1 else "-", marker="o" if len(mean) == 1 else "")
+                ax.set(yscale="log", title=name, xlabel="share of the work",
+                       ylabel=("projected Bellman error", "RMSE / deviation")[row])
+        axes[0, column].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+
+
+def pong(count, seed):
+    """Return transitions of Pong under uniform actions, and the return from each state.
+
+    States are the 128 bytes of memory. Returns are those of the one run that was made.
+    """
+    from ale_py import ALEInterface, LoggerMode, roms
+
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    game, rng = ALEInterface(), np.random.default_rng(seed)
+    game.setInt("random_seed", int(seed))
+    game.setFloat("repeat_action_probability", 0.25)
+    game.loadROM(roms.get_rom_path("pong"))
+    actions = game.getMinimalActionSet()
+    states, rewards, ends = np.empty((count + 1, 128)), np.empty(count), np.zeros(count, bool)
+    later = np.empty((count, 128))
+    game.reset_game()
+    for t in range(count):
+        states[t] = game.getRAM()
+        action = actions[rng.integers(len(actions))]
+        rewards[t] = sum(game.act(action) for _ in range(4))
+        later[t], ends[t] = game.getRAM(), game.game_over()
+        if ends[t]:
+            game.reset_game()
+    total, found = 0.0, np.empty(count)
+    for t in range(count - 1, -1, -1):
+        total = rewards[t] + (0.0 if ends[t] else GAMMA * total)
+        found[t] = total
+    return {"states": states[:-1], "rewards": np.clip(rewards, -1, 1), "next_states": later,
+            "terminal": ends}, found
+
+
+def of_pong(seeds):
+    """Yield rows of the page."""
+    test, truth = pong(20_000, APART)
+    keep = slice(0, -200)
+    for count in SIZES:
+        found = {"lstd (default)": [], "sgda": [], "not private, lstd": [], "constant": []}
+        for seed in range(seeds):
+            table = pong(count, seed)[0]
+            for name, params in (("lstd (default)", {}), ("sgda", {"solver": "sgda"}),
+                                 ("not private, lstd", {"epsilon": np.inf})):
+                model = DPTDRegressor(**{"epsilon": EPSILON, **params}, gamma=GAMMA,
+                                      reward_bounds=(-1, 1), state_bounds=(0, 255),
+                                      random_state=seed).fit(**table)
+                errors = model.predict(test["states"][keep]) - truth[keep]
+                found[name].append(np.sqrt(np.mean(errors**2)) / truth[keep].std())
+            found["constant"].append(np.sqrt(np.mean(
+                (table["rewards"].mean() / (1 - GAMMA) - truth[keep])**2)) / truth[keep].std())
+        for name, errors in found.items():
+            yield f"| Pong | {count} | {name} | {np.mean(errors):.3f} ± {np.std(errors):.3f} | |"
+
+
+def measured(task, seeds):
+    """Yield rows of the page."""
+    for count in SIZES:
+        tables = [task.table(count, seed) for seed in range(seeds)]
+        errors = [task.error(table["rewards"].mean() / (1 - GAMMA)) for table in tables]
+        yield f"| {task.env.name} | {count} | constant | {np.mean(errors):.3f} | |"
+        for name, params in METHODS.items():
+            if count != SIZES[0] and name in SMALL_ONLY:
+                continue
+            errors, start = [], time.perf_counter()
+            for seed, table in enumerate(tables):
+                errors.append(task.error(task.fitted(table, seed, **params).predict(
+                    task.states)))
+            seconds = (time.perf_counter() - start) / seeds
+            yield (f"| {task.env.name} | {count} | {name} | {np.mean(errors):.3f} ± "
+                   f"{np.std(errors):.3f} | {seconds:.1f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--pong", action="store_true", help="needs ale-py: pip install dpsk[rl]")
+    parser.add_argument("--output", type=Path,
+                        default=Path("docs/results/temporal_differences.md"))
+    options = parser.parse_args()
+    lines, curves = [], {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for env in (CartPole(), Acrobot()):
+            task = Task(env)
+            for line in measured(task, options.seeds):
+                lines.append(line)
+                print(line, flush=True)
+            table = task.table(SIZES[1], 0)
+            curves[env.name] = {
+                name: [curve(task, table, seed, **params) for seed in range(3)]
+                for name, params in (("sgda", {"solver": "sgda", "max_iter": SGDA_STEPS}),
+                                     ("privatediff", {"solver": "privatediff",
+                                                      "max_iter": ROUNDS}),
+                                     ("sgda, no noise", {"solver": "sgda", "epsilon": np.inf,
+                                                         "max_iter": SGDA_STEPS}))}
+            for name, epsilon in (("lstd", EPSILON), ("lstd, no noise", np.inf)):
+                model = task.fitted(table, 0, epsilon=epsilon)
+                problem = model._problem(table["states"][:2], table["next_states"][:2],
+                                         len(table["states"]))
+                curves[env.name][name] = [[(1.0, projected_error(
+                    problem.model, model.coef_, table), task.error(model.predict(task.states)))]]
+            for name, runs in curves[env.name].items():
+                end = np.mean(runs, axis=0)[-1]
+                print(f"{env.name}, {name}: projected error {end[1]:.3g}, values {end[2]:.3g}",
+                      flush=True)
+        if options.pong:
+            for line in of_pong(min(3, options.seeds)):
+                lines.append(line)
+                print(line, flush=True)
+    draw(curves, options.output.with_suffix(".png"))
+    options.output.with_suffix(".table").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
