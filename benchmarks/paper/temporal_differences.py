@@ -1,7 +1,9 @@
 """Values of states on classic control: lstd, sgda, privatediff, networks, and no privacy.
 
-    python -m benchmarks.paper.temporal_differences [--seeds 5] [--pong]
-        [--output docs/results/temporal_differences.md]
+    python -m benchmarks.paper.temporal_differences [--seeds 5] [--only CartPole]
+        [--output docs/results]
+
+Pong needs ale-py, of the extra `rl`. Prints rows of docs/results/temporal_differences.md.
 """
 
 import argparse
@@ -13,7 +15,6 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.paper.classic_control import Acrobot, CartPole, collect, returns
-from benchmarks.paper.semi_gradient import SemiGradient
 from dpsk import DPTDRegressor
 from dpsk._solvers.saddle.path import TailMean
 
@@ -28,15 +29,15 @@ METHODS = {
     "lstd (default)": {}, "lstd, network (distilled)": {"features": "network"},
     "lstd, linear features": {"features": "linear"},
     "lstd, an episode protected": {"grouped": True},
+    "td": {"solver": "td"}, "td, network": {"features": "network", "solver": "td"},
     "sgda": {"solver": "sgda"},
     "privatediff, defaults": {"solver": "privatediff"},
     "privatediff, work of sgda": {"solver": "privatediff", "max_iter": ROUNDS},
     "sgda, network": {"features": "network", "solver": "sgda", "max_iter": SGDA_STEPS},
     "privatediff, network": {"features": "network", "solver": "privatediff", "max_iter": ROUNDS},
-    "semi-gradient, network": {"semi": True},
     "not private, lstd": {"epsilon": np.inf}}
-#: Fits of networks by gradients take minutes on the larger table.
-SMALL_ONLY = {"sgda, network", "privatediff, network", "semi-gradient, network"}
+#: Saddle fits of networks take minutes: two of them, on the smaller table of CartPole.
+SLOW = {"sgda, network", "privatediff, network"}
 
 
 class Task:
@@ -65,11 +66,11 @@ class Task:
         given = {name: part for name, part in table.items() if grouped or name != "groups"}
         return self.model(seed, **params).fit(**given)
 
-    def model(self, seed, semi=False, epsilon=EPSILON, **params):
+    def model(self, seed, epsilon=EPSILON, **params):
         """Return an estimator."""
-        kind = SemiGradient if semi else DPTDRegressor
-        return kind(epsilon=epsilon, gamma=GAMMA, reward_bounds=self.env.reward_bounds,
-                    state_bounds=self.env.state_bounds, random_state=seed, **params)
+        return DPTDRegressor(epsilon=epsilon, gamma=GAMMA, random_state=seed,
+                             reward_bounds=self.env.reward_bounds,
+                             state_bounds=self.env.state_bounds, **params)
 
 
 def projected_error(model, theta, table):
@@ -102,23 +103,38 @@ def curve(task, table, seed, points=30, **params):
     return np.array(found)
 
 
-def draw(curves, path):
+def curves(task):
+    """Return the curves of both saddle solvers by name, and where the others end."""
+    table = task.table(SIZES[1], 0)
+    kinds = {"sgda": {"solver": "sgda", "max_iter": SGDA_STEPS},
+             "privatediff": {"solver": "privatediff", "max_iter": ROUNDS},
+             "sgda, no noise": {"solver": "sgda", "epsilon": np.inf, "max_iter": SGDA_STEPS}}
+    found = {name: [curve(task, table, seed, **params) for seed in range(2)]
+             for name, params in kinds.items()}
+    for name, epsilon in (("lstd", EPSILON), ("lstd, no noise", np.inf)):
+        model = task.fitted(table, 0, epsilon=epsilon)
+        problem = model._problem(table["states"][:2], table["next_states"][:2],
+                                 len(table["states"]))
+        found[name] = [[(1.0, projected_error(problem.model, model.coef_, table),
+                         task.error(model.predict(task.states)))]]
+    return found
+
+
+def draw(found, title, path):
+    """Draw the projected error and that of values against the share of the work."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, len(curves), figsize=(9, 6), squeeze=False)
-    for column, (name, methods) in enumerate(curves.items()):
-        for label, runs in methods.items():
-            mean = np.mean(runs, axis=0)
-            for row in (0, 1):
-                ax = axes[row, column]
-                ax.plot(mean[:, 0], mean[:, row + 1], label=label,
-                        ls="--" if len(mean) == 1 else "-", marker="o" if len(mean) == 1 else "")
-                ax.set(yscale="log", title=name, xlabel="share of the work",
-                       ylabel=("projected Bellman error", "RMSE / deviation")[row])
-        axes[0, column].legend(fontsize=7)
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.5))
+    for label, runs in found.items():
+        mean = np.mean(runs, axis=0)
+        for column, ax in enumerate(axes):
+            ax.plot(mean[:, 0], mean[:, column + 1], "o" if len(mean) == 1 else "-", label=label)
+            ax.set(yscale="log", title=title, xlabel="share of the work",
+                   ylabel=("projected Bellman error", "RMSE / deviation")[column])
+    axes[0].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=80)
 
@@ -182,13 +198,14 @@ def measured(task, seeds):
         errors = [task.error(table["rewards"].mean() / (1 - GAMMA)) for table in tables]
         yield f"| {task.env.name} | {count} | constant | {np.mean(errors):.3f} | |"
         for name, params in METHODS.items():
-            if count != SIZES[0] and name in SMALL_ONLY:
+            slow = name in SLOW
+            if slow and (count != SIZES[0] or task.env.name != "CartPole"):
                 continue
             errors, start = [], time.perf_counter()
-            for seed, table in enumerate(tables):
+            for seed, table in enumerate(tables[:2] if slow else tables):
                 errors.append(task.error(task.fitted(table, seed, **params).predict(
                     task.states)))
-            seconds = (time.perf_counter() - start) / seeds
+            seconds = (time.perf_counter() - start) / len(errors)
             yield (f"| {task.env.name} | {count} | {name} | {np.mean(errors):.3f} ± "
                    f"{np.std(errors):.3f} | {seconds:.1f} |")
 
@@ -196,42 +213,27 @@ def measured(task, seeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--pong", action="store_true", help="needs ale-py: pip install dpsk[rl]")
-    parser.add_argument("--output", type=Path,
-                        default=Path("docs/results/temporal_differences.md"))
+    parser.add_argument("--only", choices=["CartPole", "Acrobot", "Pong"])
+    parser.add_argument("--output", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
-    lines, curves = [], {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for env in (CartPole(), Acrobot()):
+            if options.only not in (None, env.name):
+                continue
             task = Task(env)
             for line in measured(task, options.seeds):
-                lines.append(line)
                 print(line, flush=True)
-            table = task.table(SIZES[1], 0)
-            curves[env.name] = {
-                name: [curve(task, table, seed, **params) for seed in range(3)]
-                for name, params in (("sgda", {"solver": "sgda", "max_iter": SGDA_STEPS}),
-                                     ("privatediff", {"solver": "privatediff",
-                                                      "max_iter": ROUNDS}),
-                                     ("sgda, no noise", {"solver": "sgda", "epsilon": np.inf,
-                                                         "max_iter": SGDA_STEPS}))}
-            for name, epsilon in (("lstd", EPSILON), ("lstd, no noise", np.inf)):
-                model = task.fitted(table, 0, epsilon=epsilon)
-                problem = model._problem(table["states"][:2], table["next_states"][:2],
-                                         len(table["states"]))
-                curves[env.name][name] = [[(1.0, projected_error(
-                    problem.model, model.coef_, table), task.error(model.predict(task.states)))]]
-            for name, runs in curves[env.name].items():
-                end = np.mean(runs, axis=0)[-1]
-                print(f"{env.name}, {name}: projected error {end[1]:.3g}, values {end[2]:.3g}",
-                      flush=True)
-        if options.pong:
+            found = curves(task)
+            for name, runs in found.items():
+                mean = np.mean(runs, axis=0)
+                for part in mean[[0, len(mean) // 4, len(mean) // 2, -1]]:
+                    print(f"{env.name}, {name}, share {part[0]:.2f}: projected error "
+                          f"{part[1]:.3g}, values {part[2]:.3g}", flush=True)
+            draw(found, env.name, options.output / f"temporal_differences_{env.name.lower()}.png")
+        if options.only in (None, "Pong"):
             for line in of_pong(min(3, options.seeds)):
-                lines.append(line)
                 print(line, flush=True)
-    draw(curves, options.output.with_suffix(".png"))
-    options.output.with_suffix(".table").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from dpsk._oracle.context import Context
 from dpsk._oracle.differences import DifferenceOracle
 from dpsk._oracle.exact import ExactOracle
-from dpsk._oracle.gradients import GradientOracle
+from dpsk._oracle.gradients import GradientOracle, SemiGradientOracle
 from dpsk._oracle.holdout import ThresholdOracle
 from dpsk._oracle.last_iterate import LastIterateOracle
 from dpsk._oracle.least_squares import LeastSquaresOracle
@@ -17,5 +17,6 @@ from dpsk._oracle.vertices import SelectionOracle
 
 __all__ = ["Context", "DifferenceOracle", "ExactOracle", "GradientOracle", "LastIterateOracle",
            "LeastSquaresOracle", "ObjectiveOracle", "OutputOracle", "Releases",
-           "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle", "ThresholdOracle",
+           "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle", "SemiGradientOracle",
+           "ThresholdOracle",
            "TransitionMomentsOracle", "determinant_loss", "steps_to_certify"]

@@ -7,6 +7,7 @@ from dpsk._solvers.constrained.accmd import AcceleratedMirrorDescent
 from dpsk._solvers.constrained.frank_wolfe import FrankWolfe
 from dpsk._solvers.first_order.gd import GradientDescent
 from dpsk._solvers.first_order.rrpsgd import RandomRoundDescent
+from dpsk._solvers.first_order.semi_gradient import SemiGradientDescent
 from dpsk._solvers.first_order.sgd import StochasticGradientDescent
 from dpsk._solvers.holdout.minibatch_stgd import MiniBatchStableGradientDescent
 from dpsk._solvers.holdout.stgd import StableGradientDescent
@@ -47,7 +48,7 @@ SADDLE_SOLVERS = {
 }
 
 #: For values of states.
-VALUE_SOLVERS = {"lstd": LeastSquaresTD, **SADDLE_SOLVERS}
+VALUE_SOLVERS = {"lstd": LeastSquaresTD, **SADDLE_SOLVERS, "td": SemiGradientDescent}
 
 __all__ = ["NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "VALUE_SOLVERS", "Problem", "Result",
            "Solver", "check_requirements"]

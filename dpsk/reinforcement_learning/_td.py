@@ -94,9 +94,10 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     bandwidth : float, default=2.6
         Deviation of the random frequencies, for states in the unit ball; larger ones see finer
         detail.
-    solver : {"lstd", "sgda", "privatediff"}, default="lstd"
-        "lstd" releases second moments once and solves for the fixed point. The others descend on
-        the projected Bellman error, as a saddle problem.
+    solver : {"lstd", "td", "sgda", "privatediff"}, default="lstd"
+        "lstd" releases second moments once and solves for the fixed point. "td" takes noisy steps
+        along temporal differences. The others descend on the projected Bellman error, as a
+        saddle problem.
     %(max_iter)s %(solver_options)s %(random_state)s
         An int also picks the random features, which otherwise are the same in every fit.
     %(verbose)s
@@ -291,14 +292,15 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
                 # Without a budget no bound is needed, and none cuts states.
                 norm = 1.001 * float(row_norms(np.hstack([states, next_states])).max() or 1.0)
         name = self._solver_name()
-        minimax = self._solver_class(name).minimax
-        if self.features == "network" and minimax:
+        kind = self._solver_class(name)
+        if self.features == "network" and kind.takes_networks:
             model = self._network(width, float(norm))
         else:
             mu = gaussian_mu(epsilon, delta) if delta > 0 else epsilon
             model = LinearValues(width, self._bounds(width), float(norm),
                                  frequencies=self._frequencies(width, n_units, mu))
-        loss = ProjectedBellman(float(self.gamma), model.dimension, n_groups is not None, minimax)
+        loss = ProjectedBellman(float(self.gamma), model.dimension, n_groups is not None,
+                                kind.minimax)
         return Problem(n_samples=n_units, model=model, loss=loss, epsilon=epsilon, delta=delta,
                        penalty=PENALTIES["l2"](alpha=0.0, l1_ratio=0.0, radius=None,
                                                unpenalized=0))

@@ -25,7 +25,8 @@ from tests.registry import documented_solvers
 GAMMA = 0.9
 BOX = [[-1.0, 1.0], [-1.0, 1.0]]
 SHORT = {"lstd": {}, "sgda": {"max_iter": 5, "batch_size": 20},
-         "privatediff": {"max_iter": 4, "batch_size": 20}}
+         "privatediff": {"max_iter": 4, "batch_size": 20},
+         "td": {"max_iter": 5, "batch_size": 20}}
 every_solver = pytest.mark.parametrize("solver", sorted(VALUE_SOLVERS))
 every_feature = pytest.mark.parametrize("features", ["fourier", "linear", "network"])
 
