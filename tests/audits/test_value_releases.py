@@ -14,7 +14,13 @@ from test_fits import DELTA, normal_threshold
 from dpsk._data.source import Rows
 from dpsk._models.states import LinearValues
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
-from dpsk._oracle import Context, Releases, SaddleOracle, TransitionMomentsOracle
+from dpsk._oracle import (
+    Context,
+    Releases,
+    SaddleOracle,
+    SemiGradientOracle,
+    TransitionMomentsOracle,
+)
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
@@ -68,6 +74,13 @@ def gradients(sign, grouped=False):
     return np.concatenate(oracle.gradients(PRIMAL, DUAL))
 
 
+def steps(sign, grouped=False):
+    table = rows(RIGHT, RIGHT, sign, grouped)
+    oracle = SemiGradientOracle.open(context(table, grouped, NoisySums(FullBatch(), 1), CLIPS[0],
+                                             False))
+    return oracle.gradient(PRIMAL)
+
+
 def _of_moments(moved):
     """Return the noise of every number of the moments where half of the movement is `moved`."""
     upper = np.where(np.equal(*np.triu_indices(3)), 1.0, np.sqrt(0.5))
@@ -82,6 +95,8 @@ def _of_gradients(count):
 RELEASES = {
     "moments": (moments, _of_moments(np.sqrt(5.28125) / 2), 0.95),
     "moments of groups": (lambda sign: moments(sign, True), _of_moments(1.5 * GROUP_CLIP), 0.7),
+    "steps": (steps, np.full(3, Z * CLIPS[0] / 9), 0.99),
+    "steps of groups": (lambda sign: steps(sign, True), np.full(3, Z * CLIPS[0] / 5), 0.99),
     "gradients": (gradients, _of_gradients(9), 0.9),
     "gradients of groups": (lambda sign: gradients(sign, True), _of_gradients(5), 0.9)}
 every_release = pytest.mark.parametrize("name", RELEASES)
@@ -137,6 +152,6 @@ def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noi
     noise_times(factor)
     noise = np.array([(release(1.0) - here) / std for _ in range(400)])
     cuts = [6, 15] if "moments" in name else [3]
-    for block in np.split(noise, cuts, axis=1):
+    for block in filter(np.size, np.split(noise, cuts, axis=1)):
         total, law = np.square(block).sum(), chi2(block.size)
         assert (min(law.cdf(total), law.sf(total)) > 0.5e-8) == (factor == 1.0)
