@@ -112,6 +112,10 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         The two layers of a network.
     %(data_norm_)s
         None beside `state_bounds`.
+    state_bounds_ : ndarray of shape (n_features, 2) or None
+        As they were declared.
+    value_bounds_ : (float, float)
+        What rewards within their bounds can add up to; predictions are cut to it.
     n_groups_ : int or None
         The public number of groups; None where transitions are protected.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
@@ -227,8 +231,11 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
             released=["coefs_", "intercepts_"] if self.features == "network" else ["coef_"])
         if not bound:
             self.data_norm_ = None if self.state_bounds is not None else problem.model.data_norm
+        self.state_bounds_, self.n_groups_ = problem.model.bounds, n_groups
+        # After the end of an episode no reward follows.
+        horizon = 1.0 / (1.0 - self.gamma)
+        self.value_bounds_ = horizon * min(low, 0.0), horizon * max(high, 0.0)
         self._keep(problem.model, theta, unit)
-        self.n_groups_ = n_groups
         return self
 
     def _keep(self, model, theta, unit):
@@ -237,8 +244,9 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         if self.features != "network":
             self.coef_, self.frequencies_ = unit * theta, model.frequencies
             return
-        network = self._network(model.n_features, self.data_norm_)
+        network = model
         if model.is_linear:
+            network = self._network(model.n_features, model.bounds, self.data_norm_)
             model = replace(model, unit=1.0, data_norm=self.data_norm_ or 1.0)
             theta = distilled(network, model, theta, self._public_seed())
         weights, biases, outer, constant = network.parts(theta)
@@ -259,23 +267,19 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         """
         check_is_fitted(self, "privacy_")
         states = check_prediction_rows(self, states, dtype=np.float64)
-        values = self._fitted_values(states)
-        low, high = check_reward_bounds("reward_bounds", self.reward_bounds)
-        # After the end of an episode no reward follows.
-        horizon = 1.0 / (1.0 - self.gamma)
-        return np.clip(values, horizon * min(low, 0.0), horizon * max(high, 0.0))
+        return np.clip(self._fitted_values(states), *self.value_bounds_)
 
     def _fitted_values(self, states):
         """Return the values of validated states, without bounds."""
-        width = states.shape[1]
+        facts = states.shape[1], self.state_bounds_, self.data_norm_ or 1.0
         if self.coefs_ is None:
-            model = LinearValues(width, self._bounds(width), self.data_norm_ or 1.0,
-                                 frequencies=self.frequencies_)
+            model = LinearValues(*facts, frequencies=self.frequencies_)
             return model.values(self.coef_, states)
-        outer = np.sqrt(len(self.coefs_[1])) * self.coefs_[1]
+        width = len(self.coefs_[1])
         theta = np.concatenate([np.ravel(part) for part in (
-            self.coefs_[0], self.intercepts_[0], outer, self.intercepts_[1])])
-        return self._network(width, self.data_norm_).values(theta, states)
+            self.coefs_[0], self.intercepts_[0], np.sqrt(width) * self.coefs_[1],
+            self.intercepts_[1])])
+        return NetworkValues(*facts, width=width).values(theta, states)
 
     def _solver_name(self):
         return "lstd" if self.solver == "auto" else self.solver
@@ -293,11 +297,12 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
                 norm = 1.001 * float(row_norms(np.hstack([states, next_states])).max() or 1.0)
         name = self._solver_name()
         kind = self._solver_class(name)
+        bounds = column_bounds(check_state_bounds("state_bounds", self.state_bounds), width)
         if self.features == "network" and kind.takes_networks:
-            model = self._network(width, float(norm))
+            model = self._network(width, bounds, float(norm))
         else:
             mu = gaussian_mu(epsilon, delta) if delta > 0 else epsilon
-            model = LinearValues(width, self._bounds(width), float(norm),
+            model = LinearValues(width, bounds, float(norm),
                                  frequencies=self._frequencies(width, n_units, mu))
         loss = ProjectedBellman(float(self.gamma), model.dimension, n_groups is not None,
                                 kind.minimax)
@@ -318,13 +323,10 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         seed = self.random_state
         return int(seed) if isinstance(seed, (int, np.integer)) else 0
 
-    def _bounds(self, width):
-        return column_bounds(check_state_bounds("state_bounds", self.state_bounds), width)
-
-    def _network(self, n_features, data_norm):
+    def _network(self, n_features, bounds, data_norm):
         """Return the model of one hidden layer."""
         width = check_one_layer("hidden_layer_sizes", self.hidden_layer_sizes)
-        return NetworkValues(n_features, self._bounds(n_features), data_norm or 1.0, width=width)
+        return NetworkValues(n_features, bounds, data_norm or 1.0, width=width)
 
     def _learns_norm(self, problem):
         """Return whether the bound on states is learnt, from public facts."""
