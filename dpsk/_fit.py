@@ -13,7 +13,12 @@ from dpsk._oracle import Context, Releases
 from dpsk._parameters import plain
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.certificate import Certificate, Enforced, library_versions
+from dpsk._privacy.certificate import (
+    GROUP_RELATION,
+    Certificate,
+    Enforced,
+    library_versions,
+)
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import noise_seed, public_seed
@@ -147,7 +152,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
         noise_source=stream.description if problem.is_private else "none",
         reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
-        versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
+        versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__),
+        **({"relation": GROUP_RELATION} if problem.loss.grouped else {}))
     return Fitted(theta, rest, result.n_iter, certificate)
 
 

@@ -261,9 +261,12 @@ def test_groups_are_what_is_protected():
     certificate = model.privacy_
     assert model.n_groups_ == 50 and certificate.delta == 1.0 / 50**2
     assert any("a whole group" in fact for fact in certificate.public)
+    assert "differ in one group" in certificate.relation
+    assert type(certificate).from_dict(certificate.to_dict()) == certificate
     (bound,) = [bound for bound in certificate.enforced if bound.name == "group_clip"]
     assert bound.value == pytest.approx(1.0 / (1.0 - GAMMA))
-    assert make().fit(**given).n_groups_ is None
+    plain = make().fit(**given)
+    assert plain.n_groups_ is None and "differ in one row" in plain.privacy_.relation
 
 
 def test_a_norm_is_learnt_where_transitions_suffice():
