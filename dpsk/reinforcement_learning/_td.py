@@ -345,9 +345,11 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     def _state_lines(self, model, learns):
         """Return what is enforced on every state, but for a norm that is learnt."""
         if model.bounds is not None:
-            return [Enforced("state_bounds", model.bounds.ravel().tolist(), "declared",
-                             "low and high of one column after the other; states outside are "
-                             "clipped")]
+            alike = (model.bounds == model.bounds[0]).all()
+            shown = model.bounds[0] if alike else model.bounds.ravel()
+            which = "every column" if alike else "one column after the other"
+            return [Enforced("state_bounds", shown.tolist(), "declared",
+                             f"low and high of {which}; states outside are clipped")]
         if learns:
             return []
         return [Enforced("data_norm", model.data_norm, "default" if self.data_norm in (
