@@ -5,15 +5,17 @@ import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
+__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "FALSE_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
            "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR",
-           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "TARGET_TAILS", "mu_of_share"]
+           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "TARGET_REACH", "TARGET_TAILS", "mu_of_share"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
-MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.2, 0.03, 0.01, 0.02
+MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
 #: Beyond this many columns the second moment is too large to be worth its time.
 MOST_COLUMNS = 2000
+#: Of the covariances that are kept, the share that may be noise.
+FALSE_SHARE = 0.1
 #: The floor under eigenvalues over the size of the noise in operator norm: of regressions, whose
 #: coefficients suffer from directions of noise, and of scores.
 NOISE_FLOOR, SCORE_FLOOR = 1.5, 0.6
@@ -37,6 +39,8 @@ QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.15)
 CLEARANCE = 20.0
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
+#: The tail of a normal law that bounds on targets reach, as targets on one side have more.
+TARGET_REACH = 0.001
 #: Rows of scores beyond a bound on norms, times the signal.
 NARROW_SIGNAL = 10.0
 

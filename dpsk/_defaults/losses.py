@@ -20,6 +20,8 @@ class LossDefaults:
         Share of the loss's bound on slopes (of 1 where it has none) at which the gradient of a
         usual whitened row is clipped: about where rows that a model fits begin to differ from
         outliers.
+    of_residuals : bool
+        Whether that share is of half the range of targets instead.
     clip_signal : float
         The signal, `n mu` over the number of columns, from which on the clip grows with its
         root: what it leaves out vanishes as n or epsilon grows.
@@ -37,6 +39,7 @@ class LossDefaults:
     """
 
     clip_share: float = 0.4
+    of_residuals: bool = False
     clip_signal: float = 200.0
     gain: float = 1.5
     least_gain: float = 1.0
@@ -73,18 +76,17 @@ class SaddleDefaults:
 
 # The curvature of logistic losses is at its supremum only where the prediction is undecided;
 # logits grow to about 10, and beyond that their gradients vanish.
-_LOGISTIC = LossDefaults(plain_gain=8.0, network_step=8.0)
+_LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=8.0)
 # Residuals of any size: the clip that pays follows the noise.
-_RESIDUAL = LossDefaults(clip_share=0.045, clip_signal=2.0, gain=5.6, least_gain=0.5, steps=7.0,
-                         most_steps=90, accelerates=False)
+_RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, gain=5.6,
+                         least_gain=0.5, steps=7.0, most_steps=90, accelerates=False)
 #: By the name of the loss.
 MEASURED = {
-    # The threshold, a tenth of the range by default, is a clip already.
-    "Huber": replace(_RESIDUAL, clip_share=0.45),
+    "Huber": _RESIDUAL,
     "Logistic": _LOGISTIC,
     # Of many outputs each learns from few rows.
-    "Multinomial": replace(_LOGISTIC, clip_share=0.3, gain=1.0, steps=4.25),
-    "RankingLogistic": _LOGISTIC,
+    "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25),
+    "RankingLogistic": replace(_LOGISTIC, gain=1.5),
     "Squared": _RESIDUAL,
     # As of the logistic loss, the curvature is far below its supremum on most rows.
     "Sigmoid": LossDefaults(plain_gain=8.0),
