@@ -5,7 +5,7 @@ import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "FALSE_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
+__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "FALSE_SHARE", "LEAST_FLOOR", "LEAST_SHARE",
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
            "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR",
            "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "TARGET_REACH", "TARGET_TAILS", "mu_of_share"]
@@ -21,10 +21,8 @@ FALSE_SHARE = 0.1
 NOISE_FLOOR, SCORE_FLOOR = 1.5, 0.6
 #: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
 LEAST_FLOOR = 0.001
-#: Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider clips.
-LONGEST = 2.0
-#: The signal from which on that length grows and the least floor falls, so that neither is left
-#: of what is fitted as n or epsilon grows.
+#: The signal from which on the longest row over a usual one grows and the least floor falls, so
+#: that neither is left of what is fitted as n or epsilon grows.
 AMPLE_SIGNAL = 200.0
 #: The most noise on a mean, in units of the bound on rows, that is worth having by default.
 MOST_MEAN_NOISE = 0.5

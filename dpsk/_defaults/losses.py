@@ -30,6 +30,9 @@ class LossDefaults:
         and the least. In between it falls as the clip grows.
     steps, most_steps : float, int
         The number of steps on whitened rows over the root of the signal, and the most.
+    longest : float
+        Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider
+        clips. Below 1 usual rows are shortened too.
     accelerates : bool
         Whether they have Nesterov's momentum.
     plain_gain : float
@@ -45,6 +48,7 @@ class LossDefaults:
     least_gain: float = 1.0
     steps: float = 2.5
     most_steps: int = 120
+    longest: float = 2.0
     accelerates: bool = True
     plain_gain: float = 2.0
     network_step: float = 1.0
@@ -84,8 +88,8 @@ _RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, g
 MEASURED = {
     "Huber": _RESIDUAL,
     "Logistic": _LOGISTIC,
-    # Of many outputs each learns from few rows.
-    "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25),
+    # Of many outputs each learns from few rows; the best of them stays so at any length.
+    "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25, longest=0.7),
     "RankingLogistic": replace(_LOGISTIC, gain=1.5),
     "Squared": _RESIDUAL,
     # As of the logistic loss, the curvature is far below its supremum on most rows.

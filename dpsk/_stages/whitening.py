@@ -12,13 +12,13 @@ from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
     FALSE_SHARE,
     LEAST_FLOOR,
-    LONGEST,
     MOMENT_SHARE,
     MOST_COLUMNS,
     NOISE_FLOOR,
     SCORE_FLOOR,
     mu_of_share,
 )
+from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel, Preconditioner, WhitenedModel
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian
@@ -106,10 +106,11 @@ class Whitening(RowStage):
     def _longest(self, problem):
         """Return the bound on rows over the length of a usual one."""
         # Where the longest row sets the noise a clip does not help.
-        return (LONGEST if self._descends else 1.0) * math.sqrt(_ampleness(problem))
+        longest = loss_defaults(problem.loss).longest if self._descends else 1.0
+        return longest * math.sqrt(_ampleness(problem))
 
     def _geometry(self, problem, effective_rank, unevenness=1.0):
-        longest = self._longest(problem)
+        longest = max(1.0, self._longest(problem))
         return Geometry(effective_rank * longest**2, unevenness, 1.0 / longest)
 
     def _mapped(self, problem, rows):
