@@ -151,10 +151,9 @@ def _ampleness(problem):
 def thresholded(moment, noise_std, fit_intercept):
     """Return a noisy moment without the covariances that noise alone explains.
 
-    Of the rest, what many columns share and no pair of them shows is kept by its directions.
-
-    And how many entries a row keeps on average. The moment, shape (p, p), is released and
-    symmetric, its last row that of the constant if there is one; `noise_std` is on the diagonal.
+    And how many entries a row keeps on average. What many columns share, and no pair of them
+    shows, is kept as well. The moment, shape (p, p), is released and symmetric, its last row that
+    of the constant if there is one; `noise_std` is on the diagonal.
 
     References
     ----------

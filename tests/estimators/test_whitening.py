@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 
-from dpsk import DPPoissonRegressor
+from dpsk import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor
 from dpsk._models.clipping import HEADROOM
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian, tally
@@ -201,3 +201,12 @@ def test_float32_stays_float32(cls, solver):
     score = getattr(model, "decision_function", model.predict)
     assert score(X).dtype == np.float32
     np.testing.assert_allclose(score(X), score_by_hand(model, X), rtol=1e-4, atol=1e-4)
+
+
+def test_the_clip_of_residuals_is_the_same_wherever_the_loss_turns_linear():
+    X, y = training_rows(DPHuberRegressor())
+    models = [DPLinearRegression(), DPHuberRegressor(threshold=0.2), DPHuberRegressor()]
+    clips = {line.value for model in models for line in model.set_params(
+        precondition=True, target_bounds=(-1, 1), data_norm=1.0).fit(X, y).privacy_.enforced
+        if line.name == "clip_norm"}
+    assert len(clips) == 1 and clips.pop() < 0.2
