@@ -1,6 +1,7 @@
 """Oracles: the only code that touches rows during a fit. They answer with noise."""
 
 from dpsk._oracle.context import Context
+from dpsk._oracle.critic import CriticOracle
 from dpsk._oracle.differences import DifferenceOracle
 from dpsk._oracle.exact import ExactOracle
 from dpsk._oracle.gradients import GradientOracle
@@ -14,7 +15,7 @@ from dpsk._oracle.saddle import SaddleOracle
 from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
 from dpsk._oracle.vertices import SelectionOracle
 
-__all__ = ["Context", "DifferenceOracle", "ExactOracle", "GradientOracle", "LastIterateOracle",
-           "LeastSquaresOracle", "ObjectiveOracle", "OutputOracle", "Releases",
-           "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle", "ThresholdOracle",
-           "determinant_loss", "steps_to_certify"]
+__all__ = ["Context", "CriticOracle", "DifferenceOracle", "ExactOracle", "GradientOracle",
+           "LastIterateOracle", "LeastSquaresOracle", "ObjectiveOracle", "OutputOracle",
+           "Releases", "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle",
+           "ThresholdOracle", "determinant_loss", "steps_to_certify"]

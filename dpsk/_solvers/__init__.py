@@ -2,6 +2,8 @@
 
 from dpsk._objective.requirements import check_requirements
 from dpsk._problem import Problem
+from dpsk._solvers.adversarial.privatediff import AdversarialPrivateDiff
+from dpsk._solvers.adversarial.sgda import AdversarialDescentAscent
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.constrained.accmd import AcceleratedMirrorDescent
 from dpsk._solvers.constrained.frank_wolfe import FrankWolfe
@@ -45,5 +47,11 @@ SADDLE_SOLVERS = {
     "sgda": GradientDescentAscent,
 }
 
-__all__ = ["NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "Problem", "Result", "Solver",
-           "check_requirements"]
+#: For a generator against a critic.
+ADVERSARIAL_SOLVERS = {
+    "privatediff": AdversarialPrivateDiff,
+    "sgda": AdversarialDescentAscent,
+}
+
+__all__ = ["ADVERSARIAL_SOLVERS", "NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "Problem", "Result",
+           "Solver", "check_requirements"]

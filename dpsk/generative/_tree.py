@@ -4,14 +4,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._data.columns import check_columns, described, encoded
 from dpsk._data.source import Rows
 from dpsk._docs import documented
 from dpsk._parameters import check_integer, optional
-from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
-from dpsk.generative._base import Sampler
+from dpsk.generative._columns import ColumnSampler, enforced_bounds
 from dpsk.generative._tree_plan import TablePlan, bounds_rule, usual_bins
 
 __all__ = ["DPTreeSampler"]
@@ -21,7 +19,7 @@ _PLAIN_BOUNDS = (-1.0, 1.0)
 
 
 @documented
-class DPTreeSampler(Sampler):
+class DPTreeSampler(ColumnSampler):
     r"""Rows of a table drawn column by column along a forest, with differential privacy.
 
     Columns are brought to bins. With the parent p(j) of column j in the forest, a row of class c
@@ -105,8 +103,7 @@ class DPTreeSampler(Sampler):
     """
 
     _constraints: ClassVar[dict] = {
-        **Sampler._constraints,
-        "columns": check_columns,
+        **ColumnSampler._constraints,
         "n_bins": optional(lambda name, value: check_integer(
             name, value, low=1, high=10**4, remedy="None, or an int in [1, 10000]")),
     }
@@ -114,11 +111,6 @@ class DPTreeSampler(Sampler):
     def __init__(self, epsilon=1.0, *, delta=None, columns=None, n_bins=None, classes=None,
                  random_state=None, verbose=0):
         self._store(locals())
-
-    def _check_rows(self, X, *y):
-        """Validate training rows with the positions of categories in their place."""
-        self._described = columns = described(X, self.columns)
-        return super()._check_rows(encoded(X, columns), *y)
 
     def _fitted_to(self, X, codes, n_classes):
         """Release what is fitted to validated rows, and return the fitted attributes by name."""
@@ -133,8 +125,7 @@ class DPTreeSampler(Sampler):
             "noisy tables", budget, plan, rows,
             lambda noise_multiplier, releases: plan.run(rows, columns, n_bins, noise_multiplier,
                                                         releases),
-            enforced=_enforced(columns), public=[*self._public_facts(n_classes),
-                                                 *_categories_fact(columns)],
+            enforced=enforced_bounds(columns), public=self._column_facts(columns, n_classes),
             released=["parents_", "bins_", "tables_", *["class_prior_"] * (n_classes > 1)])
         parents = np.full(len(columns), -1)
         for parent, child in fitted.pairs:
@@ -175,43 +166,3 @@ class DPTreeSampler(Sampler):
         values = low + (high - low) * draws.uniforms(len(bins))
         return np.clip(np.rint(values), np.ceil(known[0]), np.floor(known[-1])) if (
             column.is_whole) else values
-
-    def _table(self, drawn):
-        """Return columns of numbers, or positions of categories, as rows like those fitted to."""
-        if not self._framed:
-            kind = self._columns[0].dtype
-            return np.column_stack([
-                values if column.categories is None else np.array(column.categories)[values]
-                for column, values in zip(self._columns, drawn, strict=True)]).astype(
-                    kind if kind.kind in "iuf" else self._dtype)
-        import pandas as pd
-        return pd.DataFrame({column.name: _series(pd, column, values)
-                             for column, values in zip(self._columns, drawn, strict=True)})
-
-
-def _series(pd, column, values):
-    """Return what was drawn for a column in the column's own dtype."""
-    if column.categories is None:
-        return pd.Series(values).astype(column.dtype)
-    if hasattr(column.dtype, "categories"):
-        return pd.Series(pd.Categorical.from_codes(values, dtype=column.dtype))
-    chosen = np.empty(len(column.categories), dtype=object)
-    chosen[:] = column.categories
-    return pd.Series(chosen[values]).astype(column.dtype)
-
-
-def _enforced(columns):
-    """Return what is declared of columns of numbers, for the certificate."""
-    return [Enforced(f"bounds of {column.name}", [column.edges[0], column.edges[-1]],
-                     "declared" if column.declared else "default",
-                     "numbers outside count as in the bins at the ends")
-            for column in columns if column.edges is not None]
-
-
-def _categories_fact(columns):
-    """Yield what is taken as public of the categories."""
-    for declared, origin in ((True, "declared"), (False, "taken from the dtype")):
-        count = sum(column.categories is not None and column.declared is declared
-                    for column in columns)
-        if count:
-            yield f"the categories of {count} columns ({origin})"
