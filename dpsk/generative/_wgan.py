@@ -56,17 +56,18 @@ class DPWGAN(ColumnSampler):
     feature_range : (float, float) or None, default=None
         Public bounds of columns of numbers that `columns` does not speak of; numbers outside are
         clipped. None: (-1, 1), with a `dpsk.exceptions.PrivacyWarning` where it is asked for.
-    alpha : float, default=1e-4
+    alpha : float, default=0.1
         Strength of the l2 penalty on the weights of the critic.
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" is "sgda".
     max_iter : int or None, default=None
-        Rounds of two steps of the critic and one of the generator. None: ``300 mu`` within
-        [100, 2000].
+        Rounds of two steps of the critic and one of the generator. None: ``85 mu`` within
+        [50, 1000].
     learning_rate : float or None, default=None
-        Of the critic's steps by Adam. None: 5e-4.
+        Of the critic's steps by Adam. None: 2e-3.
     batch_size : int or None, default=None
-        Expected number of rows of a Poisson batch. None: 1024, at most a tenth of the rows.
+        Expected number of rows of a Poisson batch. None: a 15th of the rows,
+        within [256, 8192].
     clip_norm : float or None, default=None
         Bound on the gradient of one row's score. None: 1.
     %(classes)s
@@ -136,7 +137,7 @@ class DPWGAN(ColumnSampler):
 
     def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(512, 256),
                  generator_hidden_layer_sizes=(256, 512, 1024), n_noise=128, columns=None,
-                 feature_range=None, alpha=1e-4, solver="auto", max_iter=None,
+                 feature_range=None, alpha=0.1, solver="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())

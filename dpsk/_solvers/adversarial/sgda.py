@@ -8,11 +8,12 @@ import numpy as np
 from dpsk._defaults.adversarial import (
     AVERAGING,
     CRITIC_STEPS,
+    GENERATOR_RATE,
     LEARNING_RATE,
     MOMENTUM,
-    adversarial_batch_size,
     adversarial_rounds,
 )
+from dpsk._defaults.networks import network_batch_size
 from dpsk._models.generator import Generator
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import CriticOracle
@@ -45,11 +46,11 @@ class AdversarialDescentAscent(Solver):
     max_iter : int or None
         Rounds. None: see `adversarial_rounds`.
     learning_rate : float or None
-        Step of the critic. None: 5e-4.
+        Step of the critic. None: 2e-3.
     clip_norm : float or None
         Of the gradient of one row's score. None: 1.
     batch_size : int or None
-        None: see `adversarial_batch_size`.
+        None: a 15th of the rows, within [256, 8192].
     generator_learning_rate : float or None
         None: 5e-4.
     critic_steps : int
@@ -99,11 +100,11 @@ class AdversarialDescentAscent(Solver):
         if rate is not None:
             check_real("solver_options: generator_learning_rate", rate, low=1e-10, high=1e10,
                        remedy="None, or a number in [1e-10, 1e10]")
-        batch_size = adversarial_batch_size(problem, self.batch_size)
         return replace(
             self, max_iter=self.max_iter or adversarial_rounds(problem),
-            learning_rate=self.learning_rate or LEARNING_RATE, batch_size=batch_size,
-            generator_learning_rate=rate or LEARNING_RATE,
+            learning_rate=self.learning_rate or LEARNING_RATE,
+            batch_size=network_batch_size(problem, self.batch_size),
+            generator_learning_rate=rate or GENERATOR_RATE,
             clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
             shares=problem.loss.shares)
 
