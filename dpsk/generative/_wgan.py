@@ -44,10 +44,10 @@ class DPWGAN(ColumnSampler):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
-    hidden_layer_sizes : int or sequence of int, default=(512, 256)
+    hidden_layer_sizes : int or sequence of int, default=(256,)
         Of the critic.
-    generator_hidden_layer_sizes : int or sequence of int, default=(256, 512, 1024)
-    n_noise : int, default=128
+    generator_hidden_layer_sizes : int or sequence of int, default=(256,)
+    n_noise : int, default=64
         Number of normals that a row is made of.
     columns : dict or None, default=None
         What may occur in columns, public, by name in a DataFrame or position in an array: a list
@@ -109,7 +109,9 @@ class DPWGAN(ColumnSampler):
 
     References
     ----------
-    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), section 9.2; Arjovsky, Chintala, Bottou (2017).
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), section 9.2, whose networks have hidden layers of
+    512 and 256 units, and of 256, 512 and 1024 behind 128 normals; Arjovsky, Chintala, Bottou
+    (2017).
 
     Examples
     --------
@@ -135,8 +137,8 @@ class DPWGAN(ColumnSampler):
         "alpha": number("a number >= 0", low=0),
     }
 
-    def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(512, 256),
-                 generator_hidden_layer_sizes=(256, 512, 1024), n_noise=128, columns=None,
+    def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(256,),
+                 generator_hidden_layer_sizes=(256,), n_noise=64, columns=None,
                  feature_range=None, alpha=0.1, solver="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
