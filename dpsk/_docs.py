@@ -99,6 +99,10 @@ solver_options : dict or None
 solver_options|network : dict or None
     Further options of the solver, its dataclass fields: for "sgd" ``momentum``, ``decay``,
     ``adaptive`` (Adam on noised gradients) and ``iterate``.
+random_state|sampler : int, NoiseSeed or None
+    None or an int: the noise is fresh in every fit, and rows that are drawn are ruled by the seed
+    of `sample`. A `dpsk.testing.NoiseSeed` repeats the noise, for tests: not private for anyone
+    who knows the seed.
 random_state : int, NoiseSeed or None
     None or an int rules public draws only (a network's start, random rounds, splits); the
     noise is fresh in every fit. A `dpsk.testing.NoiseSeed` repeats the noise too, for tests:
@@ -198,6 +202,8 @@ privacy_ : Certificate
     Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
     regression", Algorithm 2.
 X : array-like or CSR matrix of shape (n, n_features)
+    Finite numbers; float32 stays float32.
+X|dense : array-like of shape (n, n_features)
     Finite numbers; float32 stays float32.
 X|network : array-like of shape (n, n_features)
     Numbers that are finite in float32, which they are converted to.

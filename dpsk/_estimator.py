@@ -17,7 +17,7 @@ from dpsk._solvers import NOISELESS, SOLVERS
 from dpsk._solvers.base import NAMED_OPTIONS
 from dpsk.exceptions import PrivacyWarning
 
-__all__ = ["DPEstimator"]
+__all__ = ["DPEstimator", "warn_of_weak_budget"]
 
 #: A delta above it, or above 1/n, is warned of; the default of 1/n**2 is where n < 32.
 _WEAK_DELTA = 1e-3
@@ -29,7 +29,7 @@ class DPEstimator(BaseEstimator):
     Subclasses validate the rows, say what the Problem is, and store what comes back.
     """
 
-    #: The solvers by name.
+    #: The solvers by name; none where there is nothing to choose.
     _solvers: ClassVar[dict] = SOLVERS
     #: The `data_norm` that stands where the user gives none.
     _default_norm: ClassVar[float | None] = 1.0
@@ -57,7 +57,8 @@ class DPEstimator(BaseEstimator):
         for name, check in self._constraints.items():
             if hasattr(self, name):
                 check(name, getattr(self, name))
-        check_choice("solver", self.solver, ["auto", *self._solvers])
+        if self._solvers:
+            check_choice("solver", self.solver, ["auto", *self._solvers])
         self._check_combination()
 
     def _check_combination(self):
@@ -139,7 +140,7 @@ class DPEstimator(BaseEstimator):
         theta, rest : ndarray of float64
             The model's parameters, and what a saddle loss adds.
         """
-        _warn_of_weak_budget(problem)
+        warn_of_weak_budget(problem)
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
                              Rows(X, y, weights, problem.weight_bound,
                                   holdout=None if holdout is None else Rows(*holdout)),
@@ -158,10 +159,10 @@ class DPEstimator(BaseEstimator):
         settings = repr([(key, _plain(value)) for key, value in sorted(params.items())
                          if key not in ("random_state", "verbose")])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                      settings, self.clip_norm)
+                      settings, getattr(self, "clip_norm", None))
 
 
-def _warn_of_weak_budget(problem):
+def warn_of_weak_budget(problem):
     """Warn where nothing is private, or a row given away more often than is accepted."""
     delta, n_samples = problem.delta, problem.n_samples
     if not problem.is_private:
@@ -178,4 +179,7 @@ def _warn_of_weak_budget(problem):
 def _plain(value):
     """Return array-likes as lists, whose text leaves nothing out."""
     scalar = value is None or isinstance(value, (str, bytes, bool, int, float, dict))
+    if isinstance(value, tuple) and any(np.ndim(part) for part in value):
+        # Its parts may be of different shapes.
+        return [_plain(part) for part in value]
     return value if scalar else np.asarray(value).tolist()

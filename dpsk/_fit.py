@@ -13,7 +13,12 @@ from dpsk._oracle import Context, Releases
 from dpsk._parameters import plain
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.certificate import Certificate, Enforced, library_versions
+from dpsk._privacy.certificate import (
+    GROUP_RELATION,
+    Certificate,
+    Enforced,
+    library_versions,
+)
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import noise_seed, public_seed
@@ -21,7 +26,7 @@ from dpsk._privacy.noise.streams import open_stream, random_index
 from dpsk._privacy.plans import Framed
 from dpsk._version import __version__
 
-__all__ = ["Fitted", "Method", "fit_private"]
+__all__ = ["Fitted", "Method", "fit_private", "release_private"]
 
 
 @dataclass(frozen=True)
@@ -109,15 +114,12 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     if stages:
         plan = Framed(tuple(stage.event(problem) for stage in first), declared,
                       tuple(stage.event(problem) for stage in last))
-    noise_multiplier = (calibrate(plan, problem.epsilon, problem.delta) if problem.is_private
-                        else 0.0)
-    event = plan(noise_multiplier)
-    if problem.is_private and not _priced(event, problem.epsilon) <= problem.delta:
-        # Neither the search nor the cache of plans is trusted with this.
-        raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
+    noise_multiplier, event = _calibrated(plan, problem)
     # The key holds the event: the same noise under two multipliers would give away the sums.
+    # What bounds the weights follows from parameters, and from whether any were given.
+    settings = replace(problem, weight_bound=1.0), solver
     stream = open_stream(noise_seed(random_state),
-                         partial(_context, method, problem, solver, rows, event))
+                         partial(_context, method, settings, rows, event))
     if verbose:
         print(f"{method.name}: {plain(solver)}, noise multiplier {noise_multiplier:.6g}")
     releases = Releases(stream, Ledger(event))
@@ -138,17 +140,71 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
             theta, rest = np.split(theta, [problem.model.dimension])
         for stage in reversed(first):
             theta = stage.undo(problem.model, theta)
-    certificate = Certificate(
-        epsilon=problem.epsilon, delta=problem.delta, event=event,
-        noise_multiplier=noise_multiplier, estimator=method.name, solver=name,
+    certificate = _certificate(
+        problem, event, stream, noise_multiplier=noise_multiplier, estimator=method.name,
+        solver=name,
         enforced=(*enforced, *_gradient_bounds(method, solver), *solver.stated(),
                   *(line for stage in stages for line in stage.stated(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
-        noise_source=stream.description if problem.is_private else "none",
-        reproducible=stream.reproducible, arithmetic=oracle.arithmetic,
-        versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
+        arithmetic=oracle.arithmetic,
+        **({"relation": GROUP_RELATION} if problem.loss.grouped else {}))
     return Fitted(theta, rest, result.n_iter, certificate)
+
+
+def release_private(method, name, budget, plan, rows, run, *, random_state, verbose, enforced,
+                    public, released):
+    """Run a fit that is some releases on validated rows and what follows from them.
+
+    Parameters
+    ----------
+    method : Method
+    name : str
+        What the certificate calls the releases.
+    budget : Budget
+    plan : callable, float -> Event
+    rows : Rows
+        Sensitive, for the digest that keys noise that repeats.
+    run : callable, (noise multiplier, Releases) -> (object, list of Enforced)
+        Asks for the releases; returns what follows, and the bounds that were released.
+    random_state, verbose, enforced, public, released
+        As for `fit_private`.
+
+    Returns
+    -------
+    found : object
+        What `run` returned.
+    certificate : Certificate
+    """
+    noise_multiplier, event = _calibrated(plan, budget)
+    stream = open_stream(noise_seed(random_state),
+                         partial(_context, method, (budget, name), rows, event))
+    if verbose:
+        print(f"{method.name}: {name}, noise multiplier {noise_multiplier:.6g}")
+    with np.errstate(all="ignore"):
+        found, bounds = run(noise_multiplier, Releases(stream, Ledger(event)))
+    return found, _certificate(
+        budget, event, stream, noise_multiplier=noise_multiplier, estimator=method.name,
+        solver=name, enforced=(*enforced, *bounds), public=tuple(public),
+        released=tuple(released), arithmetic="grid")
+
+
+def _calibrated(plan, budget):
+    """Return the noise multiplier at which a plan costs the budget, and its event."""
+    noise_multiplier = calibrate(plan, budget.epsilon, budget.delta) if budget.is_private else 0.0
+    event = plan(noise_multiplier)
+    if budget.is_private and not _priced(event, budget.epsilon) <= budget.delta:
+        # Neither the search nor the cache of plans is trusted with this.
+        raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
+    return noise_multiplier, event
+
+
+def _certificate(budget, event, stream, **more):
+    return Certificate(
+        epsilon=budget.epsilon, delta=budget.delta, event=event,
+        noise_source=stream.description if budget.is_private else "none",
+        reproducible=stream.reproducible,
+        versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__), **more)
 
 
 @lru_cache(maxsize=256)
@@ -171,12 +227,12 @@ def _gradient_bounds(method, solver):
 def _public_context(method, problem, solver):
     """Yield what keys reproducible public draws: method, parameters and public facts."""
     yield b"public draws"
-    yield from _settings(method, problem, solver)
+    yield from _settings(method, (replace(problem, weight_bound=1.0), solver))
 
 
-def _context(method, problem, solver, rows, event):
-    """Yield what keys a reproducible stream: method, parameters, event and content of rows."""
-    yield from _settings(method, problem, solver)
+def _context(method, settings, rows, event):
+    """Yield what keys a reproducible stream: method, settings, event and content of rows."""
+    yield from _settings(method, settings)
     yield repr(event).encode()
     yield str(rows.X.dtype).encode()
     yield content_digest(rows.X)
@@ -189,13 +245,12 @@ def _context(method, problem, solver, rows, event):
         yield content_digest(rows.holdout.y)
 
 
-def _settings(method, problem, solver):
+def _settings(method, settings):
     # Another version may make other rows, or other sums, of the same ones.
     yield __version__.encode()
     yield method.path.encode()
     yield method.settings.encode()
-    # What bounds the weights follows from parameters, and from whether any were given.
-    yield repr((replace(problem, weight_bound=1.0), solver)).encode()
+    yield repr(settings).encode()
 
 
 def _check_holdout(name, solver, holdout):

@@ -11,7 +11,36 @@ from dpsk._objective.losses import Loss
 from dpsk._objective.penalties import Penalty
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["Geometry", "Problem", "full_clip_norm"]
+__all__ = ["Budget", "Geometry", "Problem", "full_clip_norm"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What releases without a solver may cost, and of how large a table.
+
+    Parameters
+    ----------
+    n_samples, n_columns : int
+    epsilon, delta : float
+        An infinite epsilon is none.
+    """
+
+    n_samples: int
+    n_columns: int
+    epsilon: float
+    delta: float
+
+    @property
+    def is_private(self):
+        """bool : whether there is a budget, and so noise; not at an infinite epsilon."""
+        return self.epsilon < math.inf
+
+    @property
+    def signal(self):
+        """float : ``n mu`` over the number of columns; infinite without noise."""
+        if not self.is_private:
+            return math.inf
+        return self.n_samples * gaussian_mu(self.epsilon, self.delta) / self.n_columns
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,17 @@ from dpsk._objective.requirements import (
 )
 from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
+from dpsk.generative._base import Sampler
 from dpsk.linear_model._base import LinearEstimator
 
-ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
-              if inspect.isclass(getattr(dpsk, name))
-              and issubclass(getattr(dpsk, name), BaseEstimator)}
+ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
+                  if inspect.isclass(getattr(dpsk, name))
+                  and issubclass(getattr(dpsk, name), BaseEstimator)}
+#: What draws rows, and predicts nothing.
+SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, Sampler)}
+#: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
+ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items() if name not in SAMPLERS
+              and "next_states" not in inspect.signature(cls.fit).parameters}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.
 ALL_SOLVERS = {**SOLVERS, **SADDLE_SOLVERS}
@@ -217,7 +223,7 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_features))
     signal = X[:, 0] + 0.1 * rng.normal(size=n)
-    if is_classifier(estimator):
+    if is_classifier(estimator) or isinstance(estimator, Sampler):
         return X, (signal > 0).astype(int)
     return X, np.clip(signal, *plain_bounds(estimator))
 
@@ -242,6 +248,13 @@ def _cases(names):
 
 every_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())])
+every_sampler = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(SAMPLERS.items())])
+every_public_estimator = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(ALL_ESTIMATORS.items())])
+#: Those that are fitted on rows, with targets or without.
+every_row_estimator = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted({**ESTIMATORS, **SAMPLERS}.items())])
 every_fit = pytest.mark.parametrize("cls, solver", [
     pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
     for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))])

@@ -16,9 +16,15 @@ import dpsk
 from dpsk._docs import FRAGMENTS, documented
 from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
-from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
+from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, VALUE_SOLVERS
 from tests import registry
-from tests.registry import ALL_SOLVERS, ESTIMATORS, every_estimator
+from tests.registry import (
+    ALL_ESTIMATORS,
+    ALL_SOLVERS,
+    ESTIMATORS,
+    every_estimator,
+    every_public_estimator,
+)
 
 _PACKAGE = Path(dpsk.__file__).parent
 _ROOT = _PACKAGE.parent
@@ -142,9 +148,11 @@ def test_only_oracles_and_the_fit_open_what_draws():
     users = {path.relative_to(_PACKAGE).as_posix() for path in _MODULES
              for name in _imported(_tree(path))
              if name.startswith(("dpsk._privacy.noise.samplers", "dpsk._privacy.noise.streams",
-                                 "dpsk._privacy.noise.samplers"))}
+                                 "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
-    assert users <= {"_fit.py"}
+    # What a sampler draws after its fit is public, and so are random features.
+    assert users <= {"_fit.py", "generative/_base.py", "reinforcement_learning/_td.py",
+                     "reinforcement_learning/_distillation.py"}
 
 
 def _contract_files():
@@ -228,7 +236,7 @@ def _entries(section):
     return [name.strip() for head in heads for name in head.split(",")]
 
 
-@every_estimator
+@every_public_estimator
 def test_estimators_document_every_parameter_in_order(cls):
     sections = _sections(inspect.getdoc(cls))
     signature = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
@@ -252,7 +260,7 @@ def test_no_placeholder_is_left_in_a_docstring():
              if re.search(r"%\(\w+\)s", thing.__doc__ or "")}
     # The decorator's own says what they look like.
     assert found == {"documented"}
-    for cls in ESTIMATORS.values():
+    for cls in ALL_ESTIMATORS.values():
         assert "%(" not in pydoc.render_doc(cls)
 
 
@@ -280,7 +288,7 @@ def test_a_fragment_takes_the_default_of_the_signature_and_keeps_what_follows():
     assert lines[3] == "epsilon : float" and lines[-1] == 'fit_intercept : bool, default="x"'
 
 
-@every_estimator
+@every_public_estimator
 def test_documented_defaults_are_those_of_the_signature(cls):
     text = _sections(inspect.getdoc(cls))["Parameters"]
     heads = re.findall(r"^(\w[\w, ]*) :(.*(?:\n {8}.*)*)", text, re.MULTILINE)
@@ -296,7 +304,7 @@ def test_docstrings_may_be_stripped():
     assert done.stdout.split() == [b"2.0"], done.stderr
 
 
-@every_estimator
+@every_public_estimator
 def test_the_doctest_of_a_class_is_found_where_the_class_is_defined(cls):
     found = doctest.DocTestFinder().find(sys.modules[cls.__module__])
     assert any(each.name.endswith(f".{cls.__name__}") and each.examples for each in found)
@@ -312,7 +320,7 @@ def test_estimators_document_every_fitted_attribute(cls):
     assert {"privacy_", "n_iter_"} | own <= fitted
 
 
-@every_estimator
+@every_public_estimator
 def test_estimators_state_their_guarantee_and_source(cls):
     sections = _sections(inspect.getdoc(cls))
     assert "*Privacy.*" in sections["Notes"] and "Released" in sections["Notes"]
@@ -330,7 +338,7 @@ def test_solvers_and_penalties_on_offer_are_registered(cls):
 
 @pytest.mark.parametrize("entry", [
     pytest.param(value, id=name)
-    for table in (LOSSES, ALL_SOLVERS) for name, value in table.items()])
+    for table in (LOSSES, ALL_SOLVERS, VALUE_SOLVERS) for name, value in table.items()])
 def test_losses_and_solvers_carry_their_argument(entry):
     doc = inspect.getdoc(entry)
     words = ("derivative", "gradient") if entry in LOSSES.values() else ("Privacy:", "References")

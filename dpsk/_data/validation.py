@@ -9,7 +9,8 @@ from sklearn.utils.validation import validate_data
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
-__all__ = ["FLOATS", "check_prediction_rows", "check_public_rows", "check_rows"]
+__all__ = ["FLOATS", "check_next_rows", "check_prediction_rows", "check_public_rows",
+           "check_rows", "check_unlabeled_rows"]
 
 #: The types of rows that are kept; others become the first.
 FLOATS = [np.float64, np.float32]
@@ -28,6 +29,13 @@ def check_rows(estimator, X, y, **checks):
     return without_duplicates(X), y
 
 
+def check_unlabeled_rows(estimator, X, **checks):
+    """Return training rows as `check_rows` does, where there are no targets."""
+    with config_context(assume_finite=False):
+        X = _validated("X", estimator, X, ensure_min_samples=2, **checks)
+    return without_duplicates(X)
+
+
 def check_public_rows(estimator, X, y, **checks):
     """Return public rows and targets, checked as training rows are, or None without any."""
     if X is None and y is None:
@@ -37,6 +45,12 @@ def check_public_rows(estimator, X, y, **checks):
     with config_context(assume_finite=False):
         X, y = _validated("public_X or public_y", estimator, X, y, reset=False, **checks)
     return without_duplicates(X), y
+
+
+def check_next_rows(estimator, what, X, **checks):
+    """Return rows that go with training rows, of as many columns and as finite, as an array."""
+    with config_context(assume_finite=False):
+        return _validated(what, estimator, X, reset=False, **checks)
 
 
 def check_prediction_rows(estimator, X, **checks):

@@ -1,28 +1,30 @@
-"""What stages may spend, and when they are worth it: docs/theory/whitening.md, networks.md,
-quantiles.md and temperature.md say on what each number was found."""
+"""What stages and samplers may spend, and when it is worth it: docs/theory/whitening.md,
+networks.md, quantiles.md, temperature.md and samplers.md say on what each number was found."""
 
 import math
 
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CLEARANCE", "COUNT_SHARE", "LEAST_FLOOR", "LEAST_SHARE", "LONGEST",
+__all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
+           "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR", "LEAST_SHARE",
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
            "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR",
-           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "TARGET_TAILS", "mu_of_share"]
+           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE",
+           "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
-MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.2, 0.03, 0.01, 0.02
+MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
 #: Beyond this many columns the second moment is too large to be worth its time.
 MOST_COLUMNS = 2000
+#: Of the covariances that are kept, the share that may be noise.
+FALSE_SHARE = 0.1
 #: The floor under eigenvalues over the size of the noise in operator norm: of regressions, whose
 #: coefficients suffer from directions of noise, and of scores.
 NOISE_FLOOR, SCORE_FLOOR = 1.5, 0.6
 #: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
 LEAST_FLOOR = 0.001
-#: Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider clips.
-LONGEST = 2.0
-#: The signal from which on that length grows and the least floor falls, so that neither is left
-#: of what is fitted as n or epsilon grows.
+#: The signal from which on the longest row over a usual one grows and the least floor falls, so
+#: that neither is left of what is fitted as n or epsilon grows.
 AMPLE_SIGNAL = 200.0
 #: The most noise on a mean, in units of the bound on rows, that is worth having by default.
 MOST_MEAN_NOISE = 0.5
@@ -37,8 +39,23 @@ QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.15)
 CLEARANCE = 20.0
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
+#: The tail of a normal law that bounds on targets reach, as targets on one side have more.
+TARGET_REACH = 0.001
 #: Rows of scores beyond a bound on norms, times the signal.
 NARROW_SIGNAL = 10.0
+#: Of a Gaussian sampler: the least and the largest share of the mean of rows, the root of the
+#: number of columns over ``n mu`` at which it would be all, and the share of the second moment of
+#: all rows in what is left.
+CENTER_SHARES, CENTER_SIGNAL, SUBSPACE_SHARE = (0.03, 0.3), 20.0, 0.52
+#: The least and the largest share of centered rows beyond their bound, and the signal below which
+#: it is the largest: rows that are scaled down keep their direction, and narrow bounds cost less.
+SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 400.0
+#: Of a sampler of tables: the share of the choice of pairs, and of what is left the shares of the
+#: tables of single columns and of pairs.
+FOREST_SHARE, TABLE_SHARES = 0.1, (0.28, 0.72)
+#: The largest shares of one quantile of a column and of all of them, usually and where rows are
+#: few.
+EDGE_SHARES = (0.02, 0.2), (0.1, 0.4)
 
 
 def mu_of_share(problem, share):

@@ -19,16 +19,19 @@ _PLAIN_CLIP = 0.3
 def default_clip_norm(problem, clip_norm):
     """Return the clip norm: a share of the loss's own bound, or that bound where inf was given.
 
-    Unbounded weights and losses count with a bound of 1.
+    Unbounded weights and losses count with a bound of 1, and so do losses of residuals.
     """
     full = full_clip_norm(problem)
     if clip_norm is not None:
         return min(clip_norm, full)
+    measured = loss_defaults(problem.loss)
     if problem.geometry is None:
-        share, usual = _PLAIN_CLIP, problem.model.radius
+        share, slope, usual = _PLAIN_CLIP, slope_bound(problem), problem.model.radius
     else:
-        share, usual = loss_defaults(problem.loss).clip_share, problem.geometry.usual_norm
-    return min(share * _clip_growth(problem) * slope_bound(problem) * usual / HEADROOM, full)
+        share, usual = measured.clip_share, problem.geometry.usual_norm
+        # Where the loss turns linear says nothing of how long residuals are.
+        slope = problem.usual_weight if measured.of_residuals else slope_bound(problem)
+    return min(share * _clip_growth(problem) * slope * usual / HEADROOM, full)
 
 
 def default_step(problem, clip_norm):

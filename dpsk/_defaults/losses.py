@@ -20,6 +20,8 @@ class LossDefaults:
         Share of the loss's bound on slopes (of 1 where it has none) at which the gradient of a
         usual whitened row is clipped: about where rows that a model fits begin to differ from
         outliers.
+    of_residuals : bool
+        Whether that share is of half the range of targets instead.
     clip_signal : float
         The signal, `n mu` over the number of columns, from which on the clip grows with its
         root: what it leaves out vanishes as n or epsilon grows.
@@ -28,6 +30,9 @@ class LossDefaults:
         and the least. In between it falls as the clip grows.
     steps, most_steps : float, int
         The number of steps on whitened rows over the root of the signal, and the most.
+    longest : float
+        Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider
+        clips. Below 1 usual rows are shortened too.
     accelerates : bool
         Whether they have Nesterov's momentum.
     plain_gain : float
@@ -37,11 +42,13 @@ class LossDefaults:
     """
 
     clip_share: float = 0.4
+    of_residuals: bool = False
     clip_signal: float = 200.0
     gain: float = 1.5
     least_gain: float = 1.0
     steps: float = 2.5
     most_steps: int = 120
+    longest: float = 2.0
     accelerates: bool = True
     plain_gain: float = 2.0
     network_step: float = 1.0
@@ -61,6 +68,10 @@ class SaddleDefaults:
     gain : float or None
         The first step times the clip norm; with `max_iter` None on networks, where they follow
         from the budget.
+    difference_step : float
+        The first step of descent by differences over that of descent.
+    batch_size : int or None
+        None: all rows of linear scores, 2048 of networks.
     """
 
     clip_norm: float = 1.0
@@ -69,22 +80,23 @@ class SaddleDefaults:
     dual_share: float = 0.1
     max_iter: int | None = None
     gain: float | None = None
+    difference_step: float = 0.25
+    batch_size: int | None = None
 
 
 # The curvature of logistic losses is at its supremum only where the prediction is undecided;
 # logits grow to about 10, and beyond that their gradients vanish.
-_LOGISTIC = LossDefaults(plain_gain=8.0, network_step=8.0)
+_LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=8.0)
 # Residuals of any size: the clip that pays follows the noise.
-_RESIDUAL = LossDefaults(clip_share=0.045, clip_signal=2.0, gain=5.6, least_gain=0.5, steps=7.0,
-                         most_steps=90, accelerates=False)
+_RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, gain=5.6,
+                         least_gain=0.5, steps=7.0, most_steps=90, accelerates=False)
 #: By the name of the loss.
 MEASURED = {
-    # The threshold, a tenth of the range by default, is a clip already.
-    "Huber": replace(_RESIDUAL, clip_share=0.45),
+    "Huber": _RESIDUAL,
     "Logistic": _LOGISTIC,
-    # Of many outputs each learns from few rows.
-    "Multinomial": replace(_LOGISTIC, clip_share=0.3, gain=1.0, steps=4.25),
-    "RankingLogistic": _LOGISTIC,
+    # Of many outputs each learns from few rows; the best of them stays so at any length.
+    "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25, longest=0.7),
+    "RankingLogistic": replace(_LOGISTIC, gain=1.5),
     "Squared": _RESIDUAL,
     # As of the logistic loss, the curvature is far below its supremum on most rows.
     "Sigmoid": LossDefaults(plain_gain=8.0),
@@ -97,10 +109,16 @@ LINEAR_SADDLE = {
                                 gain=32.0),
     "GroupRisk": SaddleDefaults(clip_norm=0.7, dual_clip_norm=10.0, dual_step=0.06,
                                 dual_share=0.05, max_iter=100, gain=25.0),
+    # Where episodes end a difference is as large as the value before it.
+    "ProjectedBellman": SaddleDefaults(clip_norm=0.5, dual_clip_norm=4.0, dual_step=1.0,
+                                       dual_share=0.6, max_iter=300, gain=32.0,
+                                       batch_size=4096, difference_step=2.0),
 }
 NETWORK_SADDLE = {
     # Rows that are ranked well fall below this clip; a slow dual keeps the targets apart.
     "AUCSquare": SaddleDefaults(clip_norm=4.0, dual_step=0.005, dual_share=0.02),
+    "ProjectedBellman": SaddleDefaults(clip_norm=0.5, dual_clip_norm=4.0, dual_step=1.0,
+                                       dual_share=0.5, batch_size=4096),
 }
 
 

@@ -28,7 +28,8 @@ def configured_saddle(solver, problem):
     clip_norm = solver.clip_norm or own.clip_norm
     return replace(
         solver, clip_norm=float(clip_norm),
-        batch_size=min(n_samples, solver.batch_size or (n_samples if linear else 2048)),
+        batch_size=min(n_samples, solver.batch_size or own.batch_size or (
+            n_samples if linear else 2048)),
         dual_clip_norm=solver.dual_clip_norm or own.dual_clip_norm,
         learning_rate=solver.learning_rate or own.gain / (
             clip_norm + own.gain * problem.penalty.smoothness),
@@ -39,16 +40,17 @@ def configured_saddle(solver, problem):
 def configured_differences(solver, problem, work):
     """Return `solver`, whose rounds take the work of `work` steps, with every None filled.
 
-    A quarter of the first step of `configured_saddle`, because the noise of a base stays in all
-    of its period, and its steps over `work` as rounds. For linear scores, with
-    ``k = min(1, n mu / (80 sqrt(parameters)))``, ``k**2`` times that step and ``k`` times those
-    rounds, at least 4: where rows are few, a direction of noise would be followed for long.
+    The loss's share of the first step of `configured_saddle`, usually a quarter because the noise
+    of a base stays in all of its period, and its steps over `work` as rounds. For linear scores,
+    with ``k = min(1, n mu / (80 sqrt(parameters)))``, ``k**2`` times that step and ``k`` times
+    those rounds, at least 4: where rows are few, a direction of noise would be followed for long.
     """
     filled = configured_saddle(solver, problem)
     k = min(1.0, _signal(problem) / _QUIET) if problem.model.is_linear else 1.0
+    share = saddle_defaults(problem.loss, problem.model.is_linear).difference_step
     return replace(
         filled, max_iter=solver.max_iter or max(4, int(k * (filled.max_iter // work))),
-        learning_rate=solver.learning_rate or k**2 * filled.learning_rate / 4.0)
+        learning_rate=solver.learning_rate or k**2 * filled.learning_rate * share)
 
 
 def _signal(problem):

@@ -234,6 +234,11 @@ class Pass:
             weights += inputs.T @ weighted
             biases += weighted.sum(axis=0, dtype=np.float64)
 
+    def input_gradient(self):
+        """Return the gradient of every row's output in the row itself, float32."""
+        weights, _ = self._layers[0]
+        return self.errors[0] @ weights.T
+
     def less(self, other, own_factors, other_factors):
         """Return the `Change` ``factor gradient`` of self less that of `other`, on its rows."""
         own, others = (f[:, None].astype(np.float32) for f in (own_factors, other_factors))

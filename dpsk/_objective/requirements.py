@@ -108,6 +108,9 @@ def _check_curvature(name, solver, problem):
     """Raise a ValueError where steps would follow from a curvature that has no bound."""
     if problem.loss.minimax or not problem.model.is_linear or np.isfinite(problem.loss.smoothness):
         return
+    if problem.loss.of_transitions:
+        # Steps along temporal differences have a default of their own.
+        return
     loss = type(problem.loss).__name__
     if {IN_A_SET, IN_AN_L1_BALL} & set(solver.requires):
         raise ValueError(f"solver={name!r} moves by the bounded curvature of a loss, which {loss} "

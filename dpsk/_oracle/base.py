@@ -3,6 +3,8 @@
 from typing import ClassVar
 
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.saddle_sums import SaddleSums
+from dpsk._oracle.transition_sums import TransitionSums
 
 __all__ = ["Oracle", "SaddleAnswers", "SumsOracle"]
 
@@ -55,10 +57,17 @@ class SumsOracle(Oracle):
 
 
 class SaddleAnswers(Oracle):
-    """An oracle that holds rows in `SaddleSums`, clipped block by block."""
+    """An oracle that holds rows in `SaddleSums` or `TransitionSums`, clipped block by block."""
 
     takes_networks = True
     minimax = True
+
+    @staticmethod
+    def opened_sums(context):
+        """Return the rows of a `Context` in sums; its first two clips are those of the blocks."""
+        problem = context.problem
+        kind = TransitionSums if problem.loss.of_transitions else SaddleSums
+        return kind(problem.model, problem.loss, context.rows, *context.clip[:2])
 
     @property
     def dual_set(self):

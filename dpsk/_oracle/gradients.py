@@ -8,10 +8,11 @@ from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.transition_sums import SemiGradientSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.noise.grids import grid_bits
 
-__all__ = ["GradientOracle"]
+__all__ = ["GradientOracle", "SemiGradientOracle"]
 
 
 class GradientOracle(Oracle):
@@ -73,6 +74,17 @@ class GradientOracle(Oracle):
         sums = _open_sums(ray, self._sums.loss, declared, clip_share * bound,
                           self._sums.scores(theta), noise_multiplier)
         return GradientOracle(sums, declared, noise_multiplier, self._releases)
+
+
+class SemiGradientOracle(GradientOracle):
+    """Answer with noisy mean semi-gradients of transitions, clipped, or of groups of them."""
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the transitions of a `Context`."""
+        problem = context.problem
+        sums = SemiGradientSums(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
 
 def _open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):

@@ -4,7 +4,6 @@ import numpy as np
 
 from dpsk._oracle.base import SaddleAnswers
 from dpsk._oracle.release import Part
-from dpsk._oracle.saddle_sums import SaddleSums
 
 __all__ = ["SaddleOracle"]
 
@@ -19,9 +18,8 @@ class SaddleOracle(SaddleAnswers):
     @classmethod
     def open(cls, context):
         """Return an oracle over the rows of a `Context`, whose clips are (primal, dual)."""
-        problem = context.problem
-        sums = SaddleSums(problem.model, problem.loss, context.rows, *context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.releases)
+        return cls(cls.opened_sums(context), context.declared, context.noise_multiplier,
+                   context.releases)
 
     def __init__(self, sums, declared, noise_multiplier, releases):
         batches, share = declared.batches, declared.dual_share

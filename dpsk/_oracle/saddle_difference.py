@@ -4,7 +4,6 @@ import numpy as np
 
 from dpsk._oracle.base import SaddleAnswers
 from dpsk._oracle.release import Part
-from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
 __all__ = ["SaddleDifferenceOracle"]
@@ -28,10 +27,8 @@ class SaddleDifferenceOracle(SaddleAnswers):
     @classmethod
     def open(cls, context):
         """Return an oracle over the rows of a `Context`; clips are (primal, dual, C2, C3)."""
-        problem, clips = context.problem, context.clip
-        sums = SaddleSums(problem.model, problem.loss, context.rows, *clips[:2])
-        return cls(sums, context.declared, clips[2:], context.noise_multiplier,
-                   context.releases)
+        return cls(cls.opened_sums(context), context.declared, context.clip[2:],
+                   context.noise_multiplier, context.releases)
 
     def __init__(self, sums, declared, slopes, noise_multiplier, releases):
         self._sums, self._slopes, self._releases = sums, slopes, releases

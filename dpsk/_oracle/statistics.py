@@ -18,7 +18,7 @@ from dpsk._data.blocks import row_blocks
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.release import Part
 from dpsk._oracle.truncation import Shares, whole_units
-from dpsk._privacy.events import Gaussian, gaussian
+from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -45,7 +45,7 @@ def noisy_mean(model, rows, mu, releases):
             sums += np.trunc(block, out=block).sum(axis=0)
         return sums * unit
 
-    mean = releases(Gaussian(mu), total, Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
+    mean = releases(gaussian(mu), total, Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
                     divisor=n_samples)
     return mean, std / n_samples
 
@@ -94,7 +94,7 @@ def noisy_second_moment(model, rows, mu, releases):
         sums[-1, :features] = sums[:features, -1] if constant else sums[-1, :features]
         return sums * unit**2
 
-    moment = releases(Gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
+    moment = releases(gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
     if constant:
         moment[-1] /= constant
         moment[:, -1] /= constant

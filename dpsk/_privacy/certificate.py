@@ -14,9 +14,12 @@ import scipy
 from dpsk._privacy import accountant
 from dpsk._privacy.events import Event, event_from_dict, tally
 
-__all__ = ["Certificate", "Enforced", "library_versions"]
+__all__ = ["GROUP_RELATION", "Certificate", "Enforced", "library_versions"]
 
 _RELATION = "replace-one: data sets of n rows that differ in one row, changed arbitrarily"
+#: The relation where rows are in groups, whose number n is.
+GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one group, changed "
+                  "arbitrarily, its number of rows included")
 
 
 @dataclass(frozen=True)
@@ -326,7 +329,8 @@ _RULES = {
     "noise_source": (_is_text, "a string"),
     "reproducible": (lambda v: isinstance(v, bool), "True or False"),
     "arithmetic": (lambda v: _is_text(v) and v in _ARITHMETIC, f"one of {list(_ARITHMETIC)}"),
-    "relation": (lambda v: v == _RELATION, repr(_RELATION)),
+    "relation": (lambda v: v in (_RELATION, GROUP_RELATION),
+                 f"{_RELATION!r} or {GROUP_RELATION!r}"),
     "versions": (_are_versions, "pairs of strings"),
 }
 

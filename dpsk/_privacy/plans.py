@@ -17,12 +17,13 @@ from dpsk._privacy.events import (
     NotPrivate,
     Pure,
     Repeated,
+    gaussian,
 )
 from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 
 __all__ = ["COMPARISON", "AnchoredSums", "Framed", "JointSums", "LastIterate", "NoisyKind",
            "NoisyKinds", "NoisySums", "OneRelease", "PerturbedObjective", "Selections",
-           "ThresholdRounds", "WithoutNoise"]
+           "SharedBudget", "ThresholdRounds", "WithoutNoise"]
 
 
 #: The noise of a comparison with a hold-out over that of an answer.
@@ -136,6 +137,30 @@ class OneRelease:
 
     def __call__(self, noise_multiplier):
         return (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
+
+
+@dataclass(frozen=True)
+class SharedBudget:
+    """The declaration of Gaussian releases whose squared prices stand in fixed proportions.
+
+    The noise multiplier is the noise's scale over the sensitivity of one release that would cost
+    as much as all of them; 0 is without noise.
+
+    Parameters
+    ----------
+    shares : tuple of float
+        Of mu^2, one a release; they sum to 1.
+    """
+
+    shares: tuple
+
+    def __call__(self, noise_multiplier):
+        return Composed(tuple(map(gaussian, self.prices(noise_multiplier))))
+
+    def prices(self, noise_multiplier):
+        """Return the mu of every release; infinite without noise."""
+        total = 1.0 / noise_multiplier if noise_multiplier else math.inf
+        return tuple(math.sqrt(share) * total for share in self.shares)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,20 @@
 
 from dpsk._objective.requirements import check_requirements
 from dpsk._problem import Problem
+from dpsk._solvers.adversarial.privatediff import AdversarialPrivateDiff
+from dpsk._solvers.adversarial.sgda import AdversarialDescentAscent
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.constrained.accmd import AcceleratedMirrorDescent
 from dpsk._solvers.constrained.frank_wolfe import FrankWolfe
 from dpsk._solvers.first_order.gd import GradientDescent
 from dpsk._solvers.first_order.rrpsgd import RandomRoundDescent
+from dpsk._solvers.first_order.semi_gradient import SemiGradientDescent
 from dpsk._solvers.first_order.sgd import StochasticGradientDescent
 from dpsk._solvers.holdout.minibatch_stgd import MiniBatchStableGradientDescent
 from dpsk._solvers.holdout.stgd import StableGradientDescent
 from dpsk._solvers.one_shot.exact import ExactMinimizer
 from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
+from dpsk._solvers.one_shot.lstd import LeastSquaresTD
 from dpsk._solvers.one_shot.objective_perturbation import ObjectivePerturbation
 from dpsk._solvers.one_shot.output_perturbation import OutputPerturbation
 from dpsk._solvers.one_shot.sufficient_statistics import SufficientStatistics
@@ -45,5 +49,15 @@ SADDLE_SOLVERS = {
     "sgda": GradientDescentAscent,
 }
 
-__all__ = ["NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "Problem", "Result", "Solver",
-           "check_requirements"]
+#: For values of states.
+VALUE_SOLVERS = {"lstd": LeastSquaresTD, **SADDLE_SOLVERS, "td": SemiGradientDescent}
+
+#: For a generator against a critic.
+ADVERSARIAL_SOLVERS = {
+    "privatediff": AdversarialPrivateDiff,
+    "sgda": AdversarialDescentAscent,
+}
+
+__all__ = ["ADVERSARIAL_SOLVERS", "NOISELESS", "SADDLE_SOLVERS", "SOLVERS", "VALUE_SOLVERS",
+           "Problem", "Result",
+           "Solver", "check_requirements"]

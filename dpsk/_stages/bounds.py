@@ -14,6 +14,7 @@ from dpsk._defaults.budgets import (
     NORM_TAILS,
     PURE_QUANTILE_SHARES,
     QUANTILE_SHARES,
+    TARGET_REACH,
     TARGET_TAILS,
     mu_of_share,
 )
@@ -121,7 +122,7 @@ class TargetBounds(Stage):
         else:
             reach = quantile(y - self._lowest, 1.0 - tail, positive_grid(), True)
             # Tails that fall off like those of an exponential law.
-            reach *= math.log(TARGET_TAILS[0]) / math.log(tail)
+            reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
             self.value = self._lowest, self._lowest + reach
         return problem, rows.with_targets(self._mapped)
 
@@ -130,14 +131,14 @@ class TargetBounds(Stage):
 
 
 def widened(low, high, tail):
-    """Return bounds about two released quantiles, as far out as those of the least tail.
+    """Return bounds about two released quantiles, as far out as those of a small tail.
 
     In the proportions of a normal law. Quantiles that are not in order, or the same, count as
     those two points of the grid apart.
     """
     center = 0.5 * (low + high)
     half = max(0.5 * (high - low), 0.005 * abs(center), 5e-6)
-    half *= float(ndtri(TARGET_TAILS[0]) / ndtri(tail))
+    half *= max(1.0, float(ndtri(TARGET_REACH) / ndtri(tail)))
     return center - half, center + half
 
 
@@ -201,8 +202,12 @@ def norm_rule(problem, model):
 
 
 def target_rule(problem):
-    """Return the noise multiplier of a quantile of targets, and the share of rows beyond it."""
-    return quantile_rule("target_bounds", problem, TARGET_TAILS)
+    """Return the noise multiplier of a quantile of targets, and the share of rows beyond it.
+
+    As n or epsilon grows, none stays beyond.
+    """
+    least = TARGET_TAILS[0] / max(1.0, problem.signal / AMPLE_SIGNAL)
+    return quantile_rule("target_bounds", problem, (least, TARGET_TAILS[1]))
 
 
 def _plan(problem, count):

@@ -5,17 +5,20 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.special import ndtr
 
 from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
+    FALSE_SHARE,
     LEAST_FLOOR,
-    LONGEST,
     MOMENT_SHARE,
     MOST_COLUMNS,
     NOISE_FLOOR,
     SCORE_FLOOR,
     mu_of_share,
 )
+from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel, Preconditioner, WhitenedModel
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian
@@ -24,8 +27,8 @@ from dpsk._stages.base import RowStage
 
 __all__ = ["UnitNorm", "Whitening", "inverse_root", "moment_budget", "thresholded"]
 
-#: A covariance is kept where it stands this many standard deviations of noise above zero.
-_DEVIATIONS = 3.0
+#: Standard deviations of noise above zero from which on covariances may be kept.
+_DEVIATIONS = np.linspace(2.0, 6.0, 81)
 #: Mean squares of constants count as no less.
 _LEAST_CONSTANT = 0.05
 #: Of the largest entry of the map.
@@ -103,10 +106,11 @@ class Whitening(RowStage):
     def _longest(self, problem):
         """Return the bound on rows over the length of a usual one."""
         # Where the longest row sets the noise a clip does not help.
-        return (LONGEST if self._descends else 1.0) * math.sqrt(_ampleness(problem))
+        longest = loss_defaults(problem.loss).longest if self._descends else 1.0
+        return longest * math.sqrt(_ampleness(problem))
 
     def _geometry(self, problem, effective_rank, unevenness=1.0):
-        longest = self._longest(problem)
+        longest = max(1.0, self._longest(problem))
         return Geometry(effective_rank * longest**2, unevenness, 1.0 / longest)
 
     def _mapped(self, problem, rows):
@@ -147,25 +151,57 @@ def _ampleness(problem):
 def thresholded(moment, noise_std, fit_intercept):
     """Return a noisy moment without the covariances that noise alone explains.
 
+    Of the rest, what many columns share and no pair of them shows is kept by its directions.
+
     And how many entries a row keeps on average. The moment, shape (p, p), is released and
     symmetric, its last row that of the constant if there is one; `noise_std` is on the diagonal.
 
     References
     ----------
-    Bickel, Levina (2008), "Covariance regularization by thresholding".
+    Bickel, Levina (2008), "Covariance regularization by thresholding"; Benjamini, Hochberg
+    (1995), for the threshold; Benaych-Georges, Nadakuditi (2011), for the directions.
     """
     features = len(moment) - fit_intercept
     means = moment[:features, -1] if fit_intercept else np.zeros(features)
     # Constants that were scaled with their rows have a mean square below 1, and noisy.
     products = np.outer(means, means) / max(moment[-1, -1], _LEAST_CONSTANT)
     covariance = moment[:features, :features] - products
-    kept = np.abs(covariance) > _DEVIATIONS * math.sqrt(0.5) * noise_std
+    deviation = math.sqrt(0.5) * noise_std
+    kept = np.abs(covariance) > _cut(covariance, deviation)
     np.fill_diagonal(kept, True)
+    shared = _spikes(np.where(kept, 0.0, covariance), deviation)
     covariance *= kept
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
+    covariance += shared
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance) - np.diag(shared), 0.0)
+                     + np.diag(shared))
     result = moment.copy()
     result[:features, :features] = covariance + products
     return result, float(kept.sum() + len(moment) - features) / len(moment)
+
+
+def _cut(covariance, deviation):
+    """Return the least size at which few of the covariances that are as large are noise."""
+    cuts = _DEVIATIONS * deviation
+    sizes = np.sort(np.abs(covariance[np.triu_indices(len(covariance), 1)]))
+    found = len(sizes) - np.searchsorted(sizes, cuts, side="right")
+    by_chance = 2.0 * ndtr(-_DEVIATIONS) * len(sizes)
+    passes = by_chance <= FALSE_SHARE * found
+    return cuts[np.argmax(passes)] if passes.any() else cuts[-1]
+
+
+def _spikes(rest, deviation):
+    """Return the part of a symmetric matrix in directions that stand out of noise beside it.
+
+    The eigenvalues of noise alone end at ``2 deviation sqrt(p)``, and less than one in a hundred
+    times a fluctuation above. One of size s shows as ``s + edge^2 / (4 s)``, in a direction whose
+    squared cosine with its own is ``1 - edge^2 / (4 s^2)``.
+    """
+    size = len(rest)
+    edge = 2.0 * deviation * math.sqrt(size)
+    above = edge * (1.0 + size ** (-2.0 / 3.0))
+    values, vectors = eigh(rest, subset_by_value=(above, np.inf))
+    values = 0.5 * (values + np.sqrt(values**2 - edge**2))
+    return (vectors * (values - edge**2 / (4.0 * values))) @ vectors.T
 
 
 def inverse_root(moment, floor):

@@ -23,7 +23,7 @@ class DPHuberRegressor(LinearRegressor):
     Parameters
     ----------
     %(epsilon)s %(delta)s %(target_bounds)s
-    threshold : float, default=0.1
+    threshold : float, default=0.3
         Where the loss turns linear, as a share of half the width of `target_bounds`.
     %(alpha)s
         It is on the scale of targets mapped to [-1, 1].
@@ -47,7 +47,7 @@ class DPHuberRegressor(LinearRegressor):
     True
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto", threshold=0.1,
+    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto", threshold=0.3,
                  alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
                  precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
                  clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,

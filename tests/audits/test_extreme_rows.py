@@ -39,7 +39,7 @@ from tests.registry import coefficients, every_fit, is_linear
 LOSSES = {
     "logistic": (Logistic(), [0.0, 1.0]),
     "multinomial": (Multinomial(), [0, 1, 2]),
-    "huber": (Huber(0.1), [-1.0, 0.3, 1.0]),
+    "huber": (Huber(0.3), [-1.0, 0.3, 1.0]),
     "hinge": (HuberizedHinge(), [-1.0, 1.0]),
     "one_vs_rest": (OneVsRest(HuberizedHinge(), 3), [0, 1, 2]),
     "poisson": (CappedPoisson(), [0.0, 0.4, 1.0]),

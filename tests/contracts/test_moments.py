@@ -188,7 +188,7 @@ def test_thresholding_drops_what_noise_explains_and_keeps_what_it_does_not(fit_i
     noisy = exact + 0.3 * noise
     found, entries = thresholded(noisy, 0.3, fit_intercept)
     np.testing.assert_array_equal(found, found.T)
-    # Each of 435 pairs passes three deviations with chance 0.0027: over 20 do so never.
+    # A tenth of the pairs that are kept may be noise, and one is not: over 20 never are.
     assert 1.0 <= entries < 1.0 + 2 * 20 / 30 + 2 / 30
     assert abs(found[0, 1] - exact[0, 1]) < 1.5
     assert np.linalg.norm(found - exact, 2) < 0.5 * np.linalg.norm(noisy - exact, 2)
@@ -202,6 +202,31 @@ def test_thresholding_leaves_an_exact_moment_and_the_means_as_they_are():
     np.testing.assert_allclose(found, moment, rtol=1e-12, atol=1e-15)
     assert entries == pytest.approx((16 + 1) / 5)
     np.testing.assert_array_equal(thresholded(moment, 9.0, True)[0][-1], moment[-1])
+
+
+def test_a_direction_that_no_pair_of_columns_shows_is_found():
+    size, noise_std = 200, 1.0
+    edge = noise_std * np.sqrt(2 * size)
+    shared = np.full(size, size**-0.5)
+    exact = np.eye(size) + 2.0 * edge * np.outer(shared, shared)
+    # An entry of it is a third of a deviation of the noise beside it.
+    noisy = exact + noise_std * samplers.symmetric_normal(KeyedStream(_KEY), exact.shape)
+    found = thresholded(noisy, noise_std, False)[0]
+    np.testing.assert_allclose(found, found.T, atol=1e-12)
+    # The squared cosine is 15/16 on average, and that times the size is kept.
+    assert shared @ found @ shared == pytest.approx(2.0 * edge, rel=0.3)
+    assert np.linalg.norm(found - exact, 2) < 0.8 * np.linalg.norm(noisy - exact, 2)
+
+
+def test_noise_alone_keeps_its_diagonal():
+    # Each passes either test by chance in one of ten draws; over 25 of 60 never (1e-9).
+    kept = 0
+    for seed in range(60):
+        stream = KeyedStream(seed.to_bytes(16, "little"))
+        found, entries = thresholded(samplers.symmetric_normal(stream, (30, 30)), 1.0, False)
+        kept += np.count_nonzero(found - np.diag(np.diag(found))) > 0
+        assert entries < 1.0 + 6 / 30
+    assert kept <= 25
 
 
 def test_thresholding_makes_no_variance_negative():

@@ -25,6 +25,7 @@ from tests.registry import (
     documented_solvers,
     every_estimator,
     every_linear_estimator,
+    every_row_estimator,
     is_linear,
     plain_solver,
     takes_pure_epsilon,
@@ -197,7 +198,7 @@ def test_balanced_class_weights_are_refused_with_the_reason(cls):
         cls(classes=labels, class_weight={2: 3.0}).fit(X, zeros)
 
 
-@every_estimator
+@every_row_estimator
 def test_warm_start_is_no_parameter(cls):
     with pytest.raises(TypeError, match="warm_start"):
         cls(warm_start=True)
@@ -231,7 +232,7 @@ def test_the_square_of_the_hinge_needs_a_clip():
     assert "bounded slope" in text and "SquaredHinge" in text
 
 
-@every_estimator
+@every_row_estimator
 @pytest.mark.parametrize("value", [np.random.RandomState(0), np.random.default_rng(0)],
                          ids=["RandomState", "Generator"])
 def test_a_generator_is_refused_as_copies_would_repeat_noise(cls, value):
@@ -318,7 +319,7 @@ def test_clipped_softmax_is_refused_by_output_perturbation():
     assert "clip_norm=0.1" in text
 
 
-@every_estimator
+@every_row_estimator
 def test_one_row_is_refused_as_scikit_learn_does(cls):
     X, y = training_rows(cls())
     with pytest.raises(ValueError, match=r"1 sample\(s\).*minimum of 2 is required"):
@@ -354,7 +355,7 @@ def test_boundary_values_are_not_refused(cls, monkeypatch):
         assert np.all(np.isfinite(coefficients(model)))
 
 
-@every_estimator
+@every_row_estimator
 def test_parameters_are_checked_before_rows_are_looked_at(cls):
     text = refusal(cls(epsilon=-1), object(), object())
     assert "epsilon=-1" in text

@@ -13,7 +13,7 @@ from dpsk import (
 )
 from dpsk.testing import NoiseSeed
 
-_N = 2000
+_N = 12_000
 CASES = [(DPLinearRegression, {}), (DPRidge, {"alpha": 0.01}), (DPHuberRegressor, {}),
          (DPHuberRegressor, {"alpha": 0.01}), (DPPoissonRegressor, {}),
          (DPPoissonRegressor, {"alpha": 0.01}), (DPLogisticRegression, {}),

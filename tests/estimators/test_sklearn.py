@@ -23,6 +23,7 @@ from tests.registry import (
     every_estimator,
     every_fit,
     every_linear_fit,
+    every_row_estimator,
     is_linear,
     training_rows,
 )
@@ -111,7 +112,7 @@ def test_clone_and_set_params_keep_parameters_and_drop_the_fit(cls, solver):
     assert copy.privacy_.epsilon == 0.5 and model.privacy_.epsilon == 3.0
 
 
-@every_estimator
+@every_row_estimator
 def test_fit_leaves_constructor_parameters_alone(cls):
     model = cls()
     before = model.get_params()
@@ -119,7 +120,7 @@ def test_fit_leaves_constructor_parameters_alone(cls):
     assert model.get_params() == before
 
 
-@every_estimator
+@every_row_estimator
 def test_only_the_budget_is_positional(cls):
     assert cls(2.5).epsilon == 2.5
     with pytest.raises(TypeError, match="positional"):

@@ -19,6 +19,7 @@ from tests.registry import (
     coefficients,
     every_estimator,
     every_fit,
+    every_row_estimator,
     is_linear,
     make_estimator,
     training_rows,
@@ -58,7 +59,7 @@ def test_the_public_module_offers_it_documented():
     assert dpsk.testing.__all__ == ["NoiseSeed"] and ">>> " in NoiseSeed.__doc__
 
 
-@every_estimator
+@every_row_estimator
 def test_estimators_carry_a_seed_through_copies_and_print_it(cls):
     key = NoiseSeed(5)
     model = cls(random_state=key)

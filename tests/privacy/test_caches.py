@@ -28,6 +28,7 @@ VALUES = {
               (NoisyKind(SOME, 20), NoisyKind(FullBatch(), 4)),
               (NoisyKind(SOME, 20, 0.5), NoisyKind(SOME, 4)), (NoisyKind(SOME, 20),)),
     "first": ((Gaussian(0.02),), (Gaussian(0.1),), ()), "last": ((), (Gaussian(0.1),)),
+    "shares": ((0.36, 0.64), (0.5, 0.6), (0.1, 0.3, 0.6)),
     "plan": (NoisySums(SOME, 20), NoisySums(SOME, 30), NoisySums(FullBatch(), 20)),
 }
 #: Where a class means something else by a name.

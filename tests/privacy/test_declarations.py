@@ -33,6 +33,7 @@ from dpsk._privacy.plans import (
     OneRelease,
     PerturbedObjective,
     Selections,
+    SharedBudget,
     ThresholdRounds,
     WithoutNoise,
 )
@@ -56,6 +57,10 @@ EXPECTED = {
          lambda z, kind=kind: [(kind, (0.5 / z,), 5), (kind, (2 / z,), 5)])
         for batches in (1, 9) for public in (False, True)
         for pure, kind in ((False, Gaussian), (True, Pure))],
+    # The squares of the prices are shares of 1 / z^2.
+    SharedBudget: [
+        (SharedBudget((0.36, 0.64)),
+         lambda z: [(Gaussian, (0.6 / z,), 1), (Gaussian, (0.8 / z,), 1)])],
     # Two scores move by twice the clip norm, apart: a range of 4 in the unit of the noise.
     Selections: [
         (Selections(6, True), lambda z: [(Pure, (4 / z,), 6)]),

@@ -22,6 +22,10 @@ class Loss(ABC):
         clip norm: 2 where they can be opposite. A bound on what differences are clipped to.
     minimax : bool
         Whether it has a dual variable.
+    of_transitions : bool
+        Whether a row is a transition between two states.
+    grouped : bool
+        Whether what one neighbor changes is a group of rows, not a row.
     is_likelihood : bool
         Whether the size of raw predictions says how sure they are, as in log-likelihoods.
     n_extra : int
@@ -33,6 +37,8 @@ class Loss(ABC):
     convex = True
     vector_output = False
     minimax = False
+    of_transitions = False
+    grouped = False
     is_likelihood = False
     n_extra = 0
     gradient_diameter = 2.0

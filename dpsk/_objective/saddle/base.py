@@ -82,6 +82,9 @@ class SaddleLoss(ABC):
     """
 
     minimax = True
+    #: Whether a row is a transition between two states, not one row of features.
+    of_transitions = False
+    grouped = False
     vector_output = False
     #: The clip on a row's gradient is what bounds it.
     lipschitz = np.inf

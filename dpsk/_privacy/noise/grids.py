@@ -25,10 +25,10 @@ def grid_bits(n_samples, clip_norm, noise_std):
 def exact_bits(largest, noise_std):
     """Return the bits after the point of a grid that holds sums up to `largest`, and noise.
 
-    As fine as keeps both within 52 bits and the noise within 2^40 grid units.
+    As fine as keeps both within 52 bits and the noise, if any, within 2^40 grid units.
     """
     sums = 52 - math.ceil(math.log2(largest + 10.0 * noise_std))
-    return min(sums, 40 - math.ceil(math.log2(noise_std)))
+    return min(sums, 40 - math.ceil(math.log2(noise_std))) if noise_std else sums
 
 
 def float_unit(noise_scale):

@@ -69,14 +69,14 @@ def gumbel(stream, shape):
 
 
 def symmetric_normal(stream, shape):
-    """Draw a symmetric matrix of normals, one draw a pair.
+    """Draw a symmetric matrix of normals, or a stack of such, one draw a pair.
 
     Standard deviation 1 on the diagonal and ``sqrt(1/2)`` beside it: in an orthonormal basis of
     the symmetric matrices, independent standard normals.
     """
     noise = standard_normal(stream, shape)
     upper = np.triu(noise, 1) * math.sqrt(0.5)
-    return upper + upper.T + np.diag(np.diag(noise))
+    return upper + np.swapaxes(upper, -1, -2) + noise * np.eye(shape[-1])
 
 
 def _turn(noise, signs):

@@ -1,0 +1,159 @@
+"""Columns of a table, as they were declared: numbers in bins, or one of some categories."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpsk._data.errors import discreetly
+
+__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded"]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table; everything here is public.
+
+    Parameters
+    ----------
+    name : str or int
+    dtype : dtype
+        What values drawn for it are stored in; of pandas, where that brought the table.
+    categories : list or None
+        None: the column holds numbers.
+    edges : tuple of float or None
+        Bounds of numbers, or with more than two of them the edges of bins; None where unknown.
+    declared : bool
+        Whether the user said so, rather than the dtype.
+    """
+
+    name: object
+    dtype: object
+    categories: list | None = None
+    edges: tuple | None = None
+    declared: bool = True
+
+    @property
+    def is_whole(self):
+        """bool : whether the numbers are whole."""
+        return getattr(self.dtype, "kind", "O") in "iu"
+
+    @property
+    def is_unknown(self):
+        """bool : whether the column holds numbers of which no bounds are known."""
+        return self.categories is None and self.edges is None
+
+    def bounded(self, bounds):
+        """Return this column, with `bounds` if none are known of its numbers."""
+        return replace(self, edges=bounds, declared=False) if self.is_unknown else self
+
+
+def check_columns(name, value):
+    """Raise a ValueError unless `value` is None, or describes columns."""
+    remedy = ("must be None, or a dict from columns to lists of categories, or to tuples of "
+              "increasing numbers: bounds, or edges of bins, such as {'age': (17, 90)}")
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}={value!r}: {remedy}.")
+    for column, given in value.items():
+        sound = (isinstance(given, tuple) and _are_edges(given)) or (
+            isinstance(given, list) and _are_categories(given))
+        if not sound:
+            raise ValueError(f"{name}: {column!r} has {given!r}; {remedy}.")
+
+
+def described(X, columns):
+    """Return the `Column` of every column of X, from what is declared and from dtypes.
+
+    A ValueError if a column is declared that is not there, or if there is no way to tell what
+    may occur in one.
+    """
+    columns = {} if columns is None else columns
+    if hasattr(X, "iloc"):
+        kinds = list(zip(X.columns, X.dtypes, strict=True))
+    else:
+        array = X if hasattr(X, "dtype") else np.asarray(X)
+        width = array.shape[1] if getattr(array, "ndim", 0) == 2 else 0
+        kinds = [(place, array.dtype) for place in range(width)]
+    unknown = [name for name in columns if name not in [known for known, _ in kinds]]
+    if unknown and kinds:
+        raise ValueError(f"columns has {unknown[0]!r}, which is no column; use the names of a "
+                         "DataFrame, or positions in an array.")
+    found = [_column(name, dtype, columns.get(name)) for name, dtype in kinds]
+    words = [column for column in found if column.is_unknown and hasattr(X, "iloc")
+             and getattr(column.dtype, "kind", "O") not in "iuf"]
+    if words:
+        raise ValueError(f"columns: nothing is said of column {words[0].name!r}, which is not of "
+                         "numbers; declare the list of its categories, or convert it.")
+    return found
+
+
+def encoded(X, columns):
+    """Return X with the position of every category in its place; numbers stay.
+
+    A ValueError if there is a category that was not declared; it does not quote it.
+    """
+    if not any(column.categories is not None for column in columns):
+        return X
+    if hasattr(X, "iloc"):
+        result = X.copy(deep=False)
+        for place, column in enumerate(columns):
+            if column.categories is not None:
+                result.isetitem(place, _positions(X.iloc[:, place].to_numpy(), column))
+        return result
+    parts = [np.asarray(X)[:, place] for place in range(len(columns))]
+    return np.column_stack([part if column.categories is None else _positions(part, column)
+                            for part, column in zip(parts, columns, strict=True)])
+
+
+def bin_edges(low, high, n_bins, whole):
+    """Return the edges of even bins of numbers within bounds, float64.
+
+    Those of whole numbers lie midway between them, so that every bin holds some.
+    """
+    if not whole:
+        return np.linspace(low, high, n_bins + 1)
+    low, high = np.ceil(low) - 0.5, np.floor(max(high, np.ceil(low))) + 0.5
+    return np.round(np.linspace(low, high, int(min(n_bins, high - low)) + 1) - 0.5) + 0.5
+
+
+def _column(name, dtype, given):
+    if isinstance(given, list):
+        return Column(name, dtype, categories=given)
+    if given is not None:
+        return Column(name, dtype, edges=tuple(float(edge) for edge in given))
+    if hasattr(dtype, "categories"):
+        return Column(name, dtype, categories=list(dtype.categories), declared=False)
+    if getattr(dtype, "kind", "O") == "b":
+        return Column(name, dtype, categories=[False, True], declared=False)
+    return Column(name, dtype)
+
+
+def _positions(values, column):
+    """Return the position of every value among the categories of its column, as float64."""
+    places = {category: float(place) for place, category in enumerate(column.categories)}
+
+    def found():
+        return np.array([places.get(value, -1.0) for value in values.tolist()])
+
+    result = discreetly("X", found)
+    if (result < 0).any():
+        raise ValueError(f"X: column {column.name!r} holds a value outside of its categories; "
+                         "declare every category that may occur in columns=.")
+    return result
+
+
+def _are_edges(edges):
+    try:
+        numbers = np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return numbers.ndim == 1 and len(numbers) > 1 and bool(
+        np.all(np.abs(numbers) <= 1e30) and np.all(np.diff(numbers) > 0))
+
+
+def _are_categories(categories):
+    try:
+        return len(categories) > 0 and len(set(categories)) == len(categories)
+    except TypeError:
+        return False

@@ -1,0 +1,80 @@
+"""Rows of a table as a network sees them: numbers in [-1, 1], one-hot runs for categories."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["ColumnCode"]
+
+
+@dataclass(frozen=True)
+class ColumnCode:
+    """Map a column of numbers from its public bounds to [-1, 1], and one of positions to a run.
+
+    Entries of a run are -1, and 1 at the position. A map of each row by itself.
+
+    Parameters
+    ----------
+    bounds : tuple of (float, float), or of None
+        Of every column; None where it holds positions of categories.
+    sizes : tuple of int
+        How many network columns every column becomes.
+    """
+
+    bounds: tuple
+    sizes: tuple
+
+    dtype = np.float32
+
+    @property
+    def width(self):
+        """int : number of columns that come out."""
+        return sum(self.sizes)
+
+    @property
+    def groups(self):
+        """tuple of (int, int) : where the runs start and stop."""
+        return tuple((start, stop) for bounds, start, stop in self._places() if bounds is None)
+
+    def dense(self, X, out):
+        """Write the rows of a block to `out`."""
+        own, places, low, half = self._numbers()
+        # Clipped in double precision: what is far outside would overflow.
+        scaled = (np.clip(X[:, own], low, low + 2.0 * half) - low) / half - 1.0
+        out[:, places] = scaled
+        rows = np.arange(len(X))
+        for column, (bounds, start, stop) in enumerate(self._places()):
+            if bounds is None:
+                out[:, start:stop] = -1.0
+                out[rows, start + X[:, column].astype(np.intp)] = 1.0
+
+    def undone(self, rows, draws):
+        """Return the columns that rows of a network stand for, a list of arrays.
+
+        Positions are drawn in proportion to the shares in a run.
+        """
+        result = []
+        for bounds, start, stop in self._places():
+            if bounds is None:
+                shares = np.maximum(0.5 * (rows[:, start:stop].astype(np.float64) + 1.0), 1e-30)
+                result.append(draws.choices(shares, np.arange(len(rows))))
+            else:
+                low, high = bounds
+                share = 0.5 * (rows[:, start].astype(np.float64) + 1.0)
+                result.append(np.clip(low + (high - low) * share, low, high))
+        return result
+
+    def _places(self):
+        """Yield (bounds, start, stop) of every column."""
+        start = 0
+        for bounds, size in zip(self.bounds, self.sizes, strict=True):
+            yield bounds, start, start + size
+            start += size
+
+    def _numbers(self):
+        """Return the columns of numbers, where they go, their lower ends and half widths."""
+        found = [(column, start, *bounds)
+                 for column, (bounds, start, _) in enumerate(self._places()) if bounds is not None]
+        own, places, low, high = (np.array(part) for part in zip(*found, strict=True)) if found \
+            else (np.zeros(0, int), np.zeros(0, int), np.zeros(0), np.zeros(0))
+        return own, places, low, 0.5 * (high - low)

@@ -1,0 +1,139 @@
+"""A network from noise to rows, one head a class: public weights, which see no row."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+__all__ = ["Generator"]
+
+#: Beside the mean square of a row's units, which they are divided by the root of.
+_LEAST_SQUARE = 1e-6
+#: Of the weights of the heads at the start, over those that keep the size of rows.
+_FIRST_SCALE = 0.5
+
+
+@dataclass(frozen=True)
+class Generator:
+    """Fully connected layers from standard normals to rows, the last one a head for every class.
+
+    Units are positive parts, a row of them over its root mean square. `theta` is one vector: the
+    weights of the layers, those of the heads, then the biases of the layers and of the heads.
+
+    Parameters
+    ----------
+    n_noise : int
+        Number of normals that a row is made of.
+    hidden_layer_sizes : tuple of int
+    n_features : int
+    n_classes : int
+    groups : tuple of (int, int)
+        Where runs of one-hot columns start and stop, whose entries are shares s of sum 1, as
+        ``2 s - 1``. Other entries are in (-1, 1).
+    """
+
+    n_noise: int
+    hidden_layer_sizes: tuple
+    n_features: int
+    n_classes: int = 1
+    groups: tuple = ()
+
+    @property
+    def _shapes(self):
+        """list of tuple : of the weights of the layers, then of the heads; then of the biases."""
+        layers = list(pairwise((self.n_noise, *self.hidden_layer_sizes)))
+        width = (self.n_noise, *self.hidden_layer_sizes)[-1]
+        return [*layers, (self.n_classes, width, self.n_features),
+                *((outputs,) for _, outputs in layers), (self.n_classes, self.n_features)]
+
+    @property
+    def dimension(self):
+        """int : number of coordinates of `theta`."""
+        return sum(map(math.prod, self._shapes))
+
+    def parts(self, theta):
+        """Return views (weights, heads, biases, head biases); the first and third are lists."""
+        views, start = [], 0
+        for shape in self._shapes:
+            stop = start + math.prod(shape)
+            views.append(theta[start:stop].reshape(shape))
+            start = stop
+        depth = len(self.hidden_layer_sizes)
+        return views[:depth], views[depth], views[depth + 1:-1], views[-1]
+
+    def initial(self, normals):
+        """Return public starting weights, float32; `normals` gives standard normals of a shape."""
+        theta = np.zeros(self.dimension, np.float32)
+        layers, heads, _, _ = self.parts(theta)
+        for weights in layers:
+            weights[:] = normals(weights.shape) * math.sqrt(2.0 / len(weights))
+        heads[:] = normals(heads.shape) * (_FIRST_SCALE / math.sqrt(heads.shape[1]))
+        return theta
+
+    def forward(self, theta, noise, classes):
+        """Return a `Generation` of rows from noise, (n, n_noise), for the classes at indices."""
+        layers, heads, biases, head_biases = self.parts(theta)
+        units, masks, sizes = [noise.astype(theta.dtype, copy=False)], [], []
+        for weights, bias in zip(layers, biases, strict=True):
+            hidden = units[-1] @ weights
+            hidden += bias
+            masks.append(hidden > 0)
+            np.maximum(hidden, 0, out=hidden)
+            size = np.sqrt(np.square(hidden).mean(axis=1, keepdims=True) + _LEAST_SQUARE)
+            hidden /= size
+            units.append(hidden)
+            sizes.append(size)
+        out = np.empty((len(noise), self.n_features), theta.dtype)
+        for label in range(self.n_classes):
+            own = classes == label
+            out[own] = units[-1][own] @ heads[label] + head_biases[label]
+        return Generation(self, theta, classes, units, masks, sizes, self._ranged(out))
+
+    def _ranged(self, out):
+        """Return outputs as entries of rows, in (-1, 1)."""
+        rows = np.tanh(out)
+        for start, stop in self.groups:
+            logits = out[:, start:stop]
+            shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+            rows[:, start:stop] = 2.0 * shares / shares.sum(axis=1, keepdims=True) - 1.0
+        return rows
+
+
+class Generation:
+    """Rows that a generator made, and the way back."""
+
+    def __init__(self, model, theta, classes, units, masks, sizes, rows):
+        self._model, self._theta, self._classes, self.rows = model, theta, classes, rows
+        self._units, self._masks, self._sizes = units, masks, sizes
+
+    def gradient(self, d_rows):
+        """Return the gradient in theta of a sum over rows with derivatives `d_rows` in them."""
+        model, total = self._model, np.zeros_like(self._theta)
+        layers, heads, _, _ = model.parts(self._theta)
+        d_layers, d_heads, d_biases, d_head_biases = model.parts(total)
+        d_out, last = self._unranged(d_rows), self._units[-1]
+        error = np.empty_like(last)
+        for label in range(model.n_classes):
+            own = self._classes == label
+            d_heads[label] = last[own].T @ d_out[own]
+            d_head_biases[label] = d_out[own].sum(axis=0)
+            error[own] = d_out[own] @ heads[label].T
+        for place in reversed(range(len(layers))):
+            units, below = self._units[place + 1], self._units[place]
+            error -= units * (error * units).mean(axis=1, keepdims=True)
+            error /= self._sizes[place]
+            error *= self._masks[place]
+            d_layers[place][:], d_biases[place][:] = below.T @ error, error.sum(axis=0)
+            error = error @ layers[place].T
+        return total
+
+    def _unranged(self, d_rows):
+        """Return the derivatives in the outputs before they were brought to their ranges."""
+        d_out = d_rows * (1.0 - np.square(self.rows))
+        for start, stop in self._model.groups:
+            shares, d_shares = self.rows[:, start:stop] + 1.0, d_rows[:, start:stop]
+            # Twice the shares.
+            centered = d_shares - 0.5 * (shares * d_shares).sum(axis=1, keepdims=True)
+            d_out[:, start:stop] = shares * centered
+        return d_out

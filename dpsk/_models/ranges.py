@@ -1,0 +1,62 @@
+"""Rows brought to public ranges and less a center, and back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["RangedRows"]
+
+#: Beyond this entries would overflow in single precision.
+_LARGEST = 1e30
+
+
+@dataclass(frozen=True, eq=False)
+class RangedRows:
+    """Map entries to [-1, 1] from their public ranges, which they are clipped to; less a center.
+
+    A map of each entry by itself: neighboring tables stay neighbors.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_features,)
+        Released, or 0; on the mapped scale.
+    low, high : ndarray of shape (n_features,), or None
+        None: entries stay on their own scale.
+    dtype : dtype
+        Of mapped rows.
+    """
+
+    center: np.ndarray
+    low: np.ndarray | None
+    high: np.ndarray | None
+    dtype: np.dtype
+
+    @property
+    def width(self):
+        """int : number of columns."""
+        return len(self.center)
+
+    def dense(self, X, out):
+        """Write the rows of a block to `out`."""
+        if self.low is None:
+            np.clip(X, -_LARGEST, _LARGEST, out=out)
+            np.subtract(out, self.center, out=out, casting="same_kind")
+            return
+        middle, half = self._scale()
+        np.clip(X, self.low, self.high, out=out, casting="same_kind")
+        np.subtract(out, middle, out=out, casting="same_kind")
+        np.divide(out, half, out=out, casting="same_kind")
+        np.subtract(out, self.center, out=out, casting="same_kind")
+
+    def undone(self, rows):
+        """Return mapped rows on their own scale, within their ranges; float64, in place."""
+        rows += self.center
+        if self.low is not None:
+            middle, half = self._scale()
+            rows *= half
+            rows += middle
+            np.clip(rows, self.low, self.high, out=rows)
+        return rows
+
+    def _scale(self):
+        return 0.5 * (self.low + self.high), 0.5 * (self.high - self.low)

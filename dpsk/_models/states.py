@@ -1,0 +1,216 @@
+"""Bounded states and their features: the only code that knows how a value enters linearly."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpsk._models.clipping import HEADROOM, clip_factors
+from dpsk._models.linear import row_norms
+
+__all__ = ["LinearValues", "NetworkValues", "StateMap", "ValuePass"]
+
+#: What states in the unit ball are multiplied by before they enter a network.
+_STRETCH = 3.0
+#: The constant that is appended to features, whose norm with it is at most 1.
+_CONSTANT = 0.35
+
+
+class ValuePass(NamedTuple):
+    """Values of some states, shape (n,), their gradients, (n, dimension), and the curvature.
+
+    `turned` goes from a vector w to every state's Hessian times w, (n, dimension); None where
+    values are linear.
+    """
+
+    values: np.ndarray
+    gradients: np.ndarray
+    turned: object
+
+
+@dataclass(frozen=True, eq=False)
+class StateMap:
+    """States mapped one by one into the unit ball, by public numbers.
+
+    With bounds of the columns a state is clipped to them and mapped to ``[-1, 1]``, over the root
+    of the number of columns. Without, it enters over `unit` and `data_norm`, longer ones scaled
+    down.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of a state.
+    bounds : ndarray of shape (n_features, 2) or None
+    data_norm : float
+    unit : float
+    """
+
+    n_features: int
+    bounds: np.ndarray | None = None
+    data_norm: float = 1.0
+    unit: float = 1.0
+
+    #: A row's gradient has no bound but the clip's.
+    radius = math.inf
+    n_outputs = None
+    homogeneous = False
+
+    def scaled(self, states):
+        """Return states in the unit ball, float64, an array of its own."""
+        states = np.array(states, dtype=np.float64)
+        if self.bounds is None:
+            states /= self.unit * self.data_norm
+            states *= clip_factors(row_norms(states), HEADROOM)[:, None]
+            return states
+        low, high = self.bounds.T
+        np.clip(states, low, high, out=states)
+        states -= 0.5 * (low + high)
+        states /= 0.5 * (high - low) * math.sqrt(self.n_features)
+        return states
+
+    def rounding_terms(self, n_rows):
+        """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
+        return n_rows
+
+
+@dataclass(frozen=True, eq=False)
+class LinearValues(StateMap):
+    r"""Values that are linear in fixed features of norm at most 1, the last of them constant.
+
+    Features are the bounded state, or with `frequencies` cosines and sines of its products with
+    them: ``cos(w' s), sin(w' s)`` over the root of their number (Rahimi and Recht, 2007), whose
+    norm is 1 whatever the state.
+
+    Parameters
+    ----------
+    frequencies : ndarray of shape (n_features, count) or None
+        Public.
+    """
+
+    frequencies: np.ndarray | None = None
+
+    is_linear = True
+    constant = _CONSTANT
+
+    @property
+    def shape(self):
+        """tuple of int : shape of `theta`."""
+        width = self.n_features if self.frequencies is None else 2 * self.frequencies.shape[1]
+        return (width + 1,)
+
+    @property
+    def dimension(self):
+        """int : number of coordinates of `theta`."""
+        return self.shape[0]
+
+    def initial(self, normals):
+        """Return the public start, zero."""
+        return np.zeros(self.shape)
+
+    def features(self, states):
+        """Return the features of states, float64, shape (n, dimension), of norm at most 1."""
+        states, weight = self.scaled(states), HEADROOM * math.sqrt(1.0 - self.constant**2)
+        found = np.empty((len(states), self.dimension))
+        if self.frequencies is None:
+            found[:, :-1] = states
+        else:
+            angles, count = states @ self.frequencies, self.frequencies.shape[1]
+            np.cos(angles, out=found[:, :count])
+            np.sin(angles, out=found[:, count:-1])
+            weight /= math.sqrt(count)
+        found[:, :-1] *= weight
+        found[:, -1] = self.constant
+        return found
+
+    def values(self, theta, states):
+        """Return the values of states, shape (n,)."""
+        return self.features(states) @ theta
+
+    def passed(self, theta, states):
+        """Return values, gradients and curvature at `theta`, a `ValuePass`."""
+        features = self.features(states)
+        return ValuePass(features @ theta, features, None)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkValues(StateMap):
+    """Values of one hidden layer of `width` units, ``tanh(s W + b) v + c``, in double precision.
+
+    `theta` holds W in row order, then b, v times the root of the width, and c: a state's gradient
+    is then about as long whatever the width.
+    """
+
+    width: int = 50
+
+    is_linear = False
+
+    @property
+    def dimension(self):
+        """int : number of coordinates of `theta`."""
+        return (self.n_features + 2) * self.width + 1
+
+    @property
+    def shape(self):
+        """tuple of int : shape of `theta`."""
+        return (self.dimension,)
+
+    def initial(self, normals):
+        """Return public starting weights, such that every value is 0."""
+        theta = np.zeros(self.shape)
+        # States are in the unit ball whatever their number of columns.
+        inner = (self.n_features + 1) * self.width
+        theta[:inner] = normals((inner,))
+        return theta
+
+    def parts(self, theta):
+        """Return W, b, v times the root of the width and c, views but for the last."""
+        inner = self.n_features * self.width
+        weights = theta[:inner].reshape(self.n_features, self.width)
+        return weights, theta[inner:-self.width - 1], theta[-self.width - 1:-1], theta[-1]
+
+    def values(self, theta, states):
+        """Return the values of states, shape (n,)."""
+        weights, biases, outer, constant = self.parts(theta)
+        return np.tanh(self._inputs(states) @ weights + biases) @ (outer * self._share) + constant
+
+    def passed(self, theta, states):
+        """Return values, gradients and curvature at `theta`, a `ValuePass`."""
+        weights, biases, outer, constant = self.parts(theta)
+        inputs, outer = self._inputs(states), outer * self._share
+        hidden = np.tanh(inputs @ weights + biases)
+        slopes = 1.0 - np.square(hidden)
+        ones = np.ones((len(inputs), 1))
+
+        def turned(w):
+            d_weights, d_biases, d_outer, _ = self.parts(w)
+            moved = slopes * (inputs @ d_weights + d_biases)
+            errors = slopes * (d_outer * self._share) - 2.0 * outer * hidden * moved
+            return self._stacked(inputs, errors, moved * self._share, np.zeros_like(ones))
+
+        return ValuePass(hidden @ outer + constant,
+                         self._stacked(inputs, slopes * outer, hidden * self._share, ones),
+                         turned)
+
+    def weighted_gradient(self, theta, states, weigh):
+        """Return the values of states, and the sum of their gradients times `weigh(values)`."""
+        weights, biases, outer, constant = self.parts(theta)
+        inputs, outer = self._inputs(states), outer * self._share
+        hidden = np.tanh(inputs @ weights + biases)
+        values = hidden @ outer + constant
+        errors = weigh(values)
+        inner = (1.0 - np.square(hidden)) * (errors[:, None] * outer)
+        return values, np.concatenate([(inputs.T @ inner).ravel(), inner.sum(axis=0),
+                                       self._share * (errors @ hidden), [errors.sum()]])
+
+    @property
+    def _share(self):
+        return self.width**-0.5
+
+    def _inputs(self, states):
+        return _STRETCH * self.scaled(states)
+
+    def _stacked(self, inputs, errors, hidden, constant):
+        """Return vectors like theta, of errors at the hidden layer, its units and a constant."""
+        weights = (inputs[:, :, None] * errors[:, None, :]).reshape(len(inputs), -1)
+        return np.hstack([weights, errors, hidden, constant])

@@ -1,0 +1,53 @@
+"""What a critic is asked for: high scores of rows of the table, low ones of generated rows."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+__all__ = ["CriticScore"]
+
+
+@dataclass(frozen=True)
+class CriticScore:
+    r"""The score of a row, its sign turned for rows of the table, in the output of its class.
+
+    The saddle problem is ``min over the generator of max over the critic of
+    mean D(rows) - mean D(generated rows)``; a generator is no part of the rows' own term.
+
+    Parameters
+    ----------
+    shares : tuple of float
+        Of the classes, public or released; one of 1 where there are none.
+    sign : float
+        What the score is multiplied by: -1 for rows of the table, 1 for generated ones.
+
+    References
+    ----------
+    Arjovsky, Chintala, Bottou (2017), "Wasserstein generative adversarial networks", equation 3.
+    """
+
+    shares: tuple = (1.0,)
+    sign: float = -1.0
+
+    minimax: ClassVar[bool] = True
+    vector_output: ClassVar[bool] = False
+    convex: ClassVar[bool] = False
+    n_extra: ClassVar[int] = 0
+    grouped: ClassVar[bool] = False
+    #: The clip on a row's gradient is what bounds it.
+    lipschitz: ClassVar[float] = np.inf
+    smoothness: ClassVar[float] = np.inf
+
+    def value(self, y, z):
+        """Return the signed score of every row in the output of its class `y`, shape (n,)."""
+        return self.sign * (z if z.ndim == 1 else z[np.arange(len(y)), y.astype(np.intp)])
+
+    def gradient(self, y, z):
+        """Return the derivatives in the outputs, like `z`, whose entries do not matter."""
+        if z.ndim == 1:
+            z[:] = self.sign
+            return z
+        z[:] = 0.0
+        z[np.arange(len(y)), y.astype(np.intp)] = self.sign
+        return z

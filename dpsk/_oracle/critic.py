@@ -1,0 +1,52 @@
+"""Noisy gradients of a critic's scores, and what generated rows say, which costs nothing."""
+
+import numpy as np
+
+from dpsk._data.source import Rows
+from dpsk._oracle.gradients import GradientOracle
+from dpsk._oracle.network_sums import NetworkSums
+from dpsk._privacy.noise.public import PublicDraws
+from dpsk._privacy.noise.seeds import NoiseSeed
+
+__all__ = ["CriticOracle"]
+
+
+class CriticOracle(GradientOracle):
+    """Answer with noisy gradients of the mean score of rows of the table, and public ones.
+
+    Generated rows follow from answers and from public draws, so that gradients on them are
+    post-processing. They are clipped like those of the table's rows: at a saddle point the two
+    are alike.
+    """
+
+    minimax = True
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem = context.problem
+        sums = NetworkSums(problem.model, problem.loss, context.rows, context.clip)
+        return cls(sums, context.declared, context.noise_multiplier, context.releases)
+
+    @property
+    def critic(self):
+        """MLP : the model of scores."""
+        return self._sums.model
+
+    @staticmethod
+    def public_draws(key):
+        """Return draws that follow from an int: a stream of its own, which no row keys."""
+        return PublicDraws(NoiseSeed(key), "rows generated during a fit")
+
+    def opposed(self, theta, rows, classes):
+        """Return the mean of clipped gradients of the scores of generated rows, float64."""
+        loss = self._sums.loss
+        against = NetworkSums(self.critic, type(loss)(loss.shares, -loss.sign),
+                              Rows(rows, classes), self._sums.clip_norm)
+        return against.gradient(theta) / len(rows)
+
+    def pull(self, theta, rows, classes):
+        """Return the gradient in generated rows of minus their mean score, like the rows."""
+        forward = self.critic.forward(theta, rows)
+        forward.backward(self._sums.loss.gradient(classes, forward.raw.copy()))
+        return forward.input_gradient() / np.float32(len(rows))

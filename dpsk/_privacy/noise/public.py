@@ -1,0 +1,61 @@
+"""Public draws: they hide nothing of the rows, so a seed, or a text, may repeat them."""
+
+import hashlib
+from functools import partial
+
+import numpy as np
+
+from dpsk._privacy.noise.samplers import standard_normal
+from dpsk._privacy.noise.seeds import public_seed
+from dpsk._privacy.noise.streams import KeyedStream, open_stream
+
+__all__ = ["PublicDraws", "public_normals"]
+
+
+class PublicDraws:
+    """A stream of public draws, keyed by an int or a NoiseSeed; fresh with None."""
+
+    def __init__(self, random_state, *context):
+        self._stream = open_stream(public_seed(random_state), partial(_key, context))
+
+    def normals(self, shape):
+        """Return independent standard normals, float64."""
+        return standard_normal(self._stream, shape)
+
+    def uniforms(self, count):
+        """Return `count` independent uniforms on [0, 1), float64."""
+        return (self._stream.words(count) >> np.uint64(11)) * 2.0**-53
+
+    def choices(self, weights, chosen):
+        """Return a place for each of some rows of `weights`, in proportion to them.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (m, k)
+            Not negative, with a positive sum in every row.
+        chosen : ndarray of int, shape (n,)
+            The row of every draw.
+
+        Returns
+        -------
+        places : ndarray of int, shape (n,)
+        """
+        ends = np.cumsum(weights, axis=1)
+        # One search for all: row i has the interval [i, i + 1).
+        ends /= ends[:, -1:]
+        ends[:, -1] = 1.0
+        rows, places = weights.shape
+        found = np.searchsorted((ends + np.arange(rows)[:, None]).ravel(),
+                                chosen + self.uniforms(len(chosen)), "right")
+        return np.clip(found - chosen * places, 0, places - 1)
+
+
+def public_normals(purpose, seed, shape):
+    """Return standard normals that follow from a text, an int and a shape only."""
+    key = hashlib.sha256(f"public {purpose} {seed} {shape}".encode()).digest()
+    return standard_normal(KeyedStream(key[:16]), shape)
+
+
+def _key(context):
+    yield b"rows drawn after a fit"
+    yield from (str(part).encode() for part in context)

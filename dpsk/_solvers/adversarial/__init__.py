@@ -1,0 +1,1 @@
+"""Solvers that train a generator against a critic."""

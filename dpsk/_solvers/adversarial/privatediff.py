@@ -1,0 +1,47 @@
+"""A critic's noisy steps, and a generator that follows a running estimate of its gradient."""
+
+from dataclasses import dataclass
+
+from dpsk._parameters import check_integer
+from dpsk._solvers.adversarial.sgda import AdversarialDescentAscent
+
+__all__ = ["AdversarialPrivateDiff"]
+
+
+@dataclass(frozen=True)
+class AdversarialPrivateDiff(AdversarialDescentAscent):
+    r"""PrivateDiff of a WGAN: the generator's gradient is an estimate updated by differences.
+
+    Every `period` rounds the estimate is the gradient on a batch of generated rows; between them
+    the change of the gradient since the last round, both on one new batch, is added to it. All of
+    that is public, so the price is that of `AdversarialDescentAscent`: noise and clips on the
+    differences, as printed, would protect nothing.
+
+    Parameters
+    ----------
+    period : int
+        Rounds between two estimates from anew.
+
+    References
+    ----------
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 3 and section 9.2, with T2 = 2.
+    """
+
+    period: int = 2
+
+    def configured(self, problem):
+        check_integer("solver_options: period", self.period, low=1, remedy="an int >= 1")
+        return super().configured(problem)
+
+    def _puller(self, oracle):
+        estimate, last, count = None, None, 0
+
+        def pull(batch, made, theta):
+            nonlocal estimate, last, count
+            drawn = batch.drawn()
+            gradient = batch.pulled(drawn, made, oracle, theta)
+            if count % self.period:
+                gradient = estimate + gradient - batch.pulled(drawn, last[0], oracle, last[1])
+            estimate, last, count = gradient, (made, theta), count + 1
+            return gradient.copy()
+        return pull

@@ -1,0 +1,167 @@
+"""A critic's noisy steps and a generator's free ones, in turns (DP-SGDA of a WGAN)."""
+
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._defaults.adversarial import (
+    AVERAGING,
+    CRITIC_STEPS,
+    GENERATOR_RATE,
+    LEARNING_RATE,
+    MOMENTUM,
+    adversarial_rounds,
+)
+from dpsk._defaults.networks import network_batch_size
+from dpsk._models.generator import Generator
+from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
+from dpsk._oracle import CriticOracle
+from dpsk._parameters import check_integer, check_real
+from dpsk._privacy.batches import batch_plan
+from dpsk._privacy.plans import NoisySums
+from dpsk._solvers.base import Result, Solver
+from dpsk._solvers.steps import Adaptive, falling_step
+
+__all__ = ["AdversarialDescentAscent", "GeneratedBatch"]
+
+#: What the estimator and the fit set; no options of users.
+_OWN = ("generator", "key", "shares")
+
+
+@dataclass(frozen=True)
+class AdversarialDescentAscent(Solver):
+    r"""Rounds of `critic_steps` steps of the critic and one of the generator, both by Adam.
+
+    A step of the critic goes along the noisy mean gradient of the scores of a Poisson batch less
+    the mean gradient on as many generated rows, clipped alike; one of the generator along the
+    gradient of the mean score of generated rows, which needs no row of the table. Steps fall
+    linearly to 0, and the generator that is kept is an exponential mean.
+
+    Privacy: ``max_iter critic_steps`` releases ``SampledGaussian(q, z)``. Noise on the
+    generator's gradient, as printed, would protect nothing: it is post-processing.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        Rounds. None: see `adversarial_rounds`.
+    learning_rate : float or None
+        Step of the critic. None: 2e-3.
+    clip_norm : float or None
+        Of the gradient of one row's score. None: 1.
+    batch_size : int or None
+        None: a 15th of the rows, within [256, 8192].
+    generator_learning_rate : float or None
+        None: 5e-4.
+    critic_steps : int
+    momentum : float in [0, 1)
+        Of both.
+    averaging : float in [0, 1)
+        What the mean of the generators keeps in a round.
+    generator : Generator
+    key : int
+        Of the public draws; drawn before the fit.
+    shares : tuple of float
+        Of the classes among generated rows.
+
+    References
+    ----------
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 1 and section 9.2, where both networks
+    are noised and the critic makes one step a round.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    batch_size: int | None = None
+    generator_learning_rate: float | None = None
+    critic_steps: int = CRITIC_STEPS
+    momentum: float = MOMENTUM
+    averaging: float = AVERAGING
+    generator: Generator | None = None
+    key: int = 0
+    shares: tuple | None = None
+
+    oracle: ClassVar[type] = CriticOracle
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
+    without_noise: ClassVar[bool] = True
+
+    @classmethod
+    def options(cls):
+        return sorted(f.name for f in fields(cls) if f.name not in _OWN)
+
+    def configured(self, problem):
+        check_integer("solver_options: critic_steps", self.critic_steps, low=1,
+                      remedy="an int >= 1")
+        for name in ("momentum", "averaging"):
+            check_real(f"solver_options: {name}", getattr(self, name), low=0, high=1,
+                       open_high=True, remedy="a number in [0, 1)")
+        rate = self.generator_learning_rate
+        if rate is not None:
+            check_real("solver_options: generator_learning_rate", rate, low=1e-10, high=1e10,
+                       remedy="None, or a number in [1e-10, 1e10]")
+        return replace(
+            self, max_iter=self.max_iter or adversarial_rounds(problem),
+            learning_rate=self.learning_rate or LEARNING_RATE,
+            batch_size=network_batch_size(problem, self.batch_size),
+            generator_learning_rate=rate or GENERATOR_RATE,
+            clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
+            shares=problem.loss.shares)
+
+    def drawn(self, problem, draw_index):
+        return replace(self, key=draw_index(1 << 62))
+
+    def plan(self, problem):
+        return NoisySums(batch_plan(problem.n_samples, self.batch_size),
+                         self.max_iter * self.critic_steps)
+
+    def minimize(self, oracle, penalty, theta):
+        draws = oracle.public_draws(self.key)
+        made = self.generator.initial(draws.normals)
+        batch = GeneratedBatch(self.generator, draws, self.shares, self.batch_size)
+        turn, back = Adaptive(self.momentum), Adaptive(self.momentum)
+        mean, pull = np.zeros(len(made)), self._puller(oracle)
+        for t in range(self.max_iter):
+            for _ in range(self.critic_steps):
+                rows, classes = batch(made)
+                gradient = oracle.gradient(theta)
+                gradient += oracle.opposed(theta, rows, classes)
+                gradient += penalty.gradient(theta)
+                theta = theta - falling_step(self.learning_rate, t, self.max_iter) * turn(gradient)
+            step = falling_step(self.generator_learning_rate, t, self.max_iter)
+            made = made - (step * back(pull(batch, made, theta))).astype(np.float32)
+            mean = self.averaging * mean + (1.0 - self.averaging) * made
+        mean /= 1.0 - self.averaging**self.max_iter
+        return Result(np.concatenate([theta, mean]), self.max_iter)
+
+    def _puller(self, oracle):
+        """Return what gives the generator's gradient, of (batch, its weights, the critic's)."""
+        def pull(batch, made, theta):
+            return batch.pulled(batch.drawn(), made, oracle, theta)
+        return pull
+
+
+class GeneratedBatch:
+    """Batches of generated rows, from public draws.
+
+    Called with a generator's weights it returns rows and the indices of their classes.
+    """
+
+    def __init__(self, generator, draws, shares, size):
+        self._generator, self._draws, self._size = generator, draws, size
+        self._shares = np.array([shares])
+
+    def __call__(self, made):
+        noise, classes = self.drawn()
+        return self._generator.forward(made, noise, classes).rows, classes
+
+    def drawn(self):
+        """Return the noise and the classes of a new batch."""
+        classes = self._draws.choices(self._shares, np.zeros(self._size, np.intp))
+        noise = self._draws.normals((self._size, self._generator.n_noise))
+        return noise.astype(np.float32), classes
+
+    def pulled(self, drawn, made, oracle, theta):
+        """Return the generator's gradient of minus the mean score of a batch."""
+        generation = self._generator.forward(made, *drawn)
+        return generation.gradient(oracle.pull(theta, generation.rows, drawn[1]))

@@ -1,0 +1,104 @@
+"""Least-squares temporal differences from noisy moments, released once."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._objective.requirements import POSITIVE_DELTA
+from dpsk._oracle import TransitionMomentsOracle
+from dpsk._parameters import check_real
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.plans import NoisySums
+from dpsk._solvers.base import Result, Solver
+
+__all__ = ["LeastSquaresTD", "projected_values"]
+
+#: Eigenvalues are kept above this many times the size of the noise in operator norm.
+_KEPT = 1.4
+#: Kept directions are damped by this share of ``noise sqrt(p)`` over their eigenvalue.
+_DAMPED = 0.2
+#: Without noise, directions of less than this share of the largest eigenvalue are left out.
+_RELATIVE = 1e-13
+
+
+@dataclass(frozen=True)
+class LeastSquaresTD(Solver):
+    r"""The fixed point ``(C - gamma X) theta = b`` of projected temporal differences.
+
+    In the directions in which the noisy C stands above its noise, whitened: ``X`` is there a
+    contraction but for noise, by Cauchy and Schwarz, so that its singular values beyond 1 are
+    lowered to it as far as noise explains them. Without noise this is LSTD.
+
+    Privacy: one joint release of the three sums, ``Gaussian(mu)``; all else follows from it. With
+    groups the sums of a group are clipped as one vector.
+
+    Parameters
+    ----------
+    group_clip : float or None
+        Transitions that a group counts for at most, used where there are groups. None: the
+        horizon ``1 / (1 - gamma)``.
+
+    References
+    ----------
+    Bradtke and Barto (1996), section 5.
+    """
+
+    group_clip: float | None = None
+
+    oracle: ClassVar[type] = TransitionMomentsOracle
+    requires: ClassVar[tuple] = (POSITIVE_DELTA,)
+    whitens: ClassVar[bool] = False
+    without_noise: ClassVar[bool] = True
+    takes_unit = True
+
+    def configured(self, problem):
+        if not problem.loss.grouped:
+            return replace(self, group_clip=None)
+        clip = self.group_clip or 1.0 / (1.0 - problem.loss.gamma)
+        return replace(self, group_clip=check_real(
+            "solver_options: group_clip", clip, low=1e-3, high=1e6,
+            remedy="None, or a number of transitions in [0.001, 1e6]"))
+
+    def stated(self):
+        """Return the bound on groups, where there are any, as Enforced."""
+        if self.group_clip is None:
+            return []
+        return [Enforced("group_clip", self.group_clip, "declared or derived", "moments of one "
+                         "group, in those of a transition; larger ones are scaled down")]
+
+    @property
+    def clip_bounds(self):
+        """float or None : the bound on a group's sums, in transitions."""
+        return self.group_clip
+
+    def plan(self, problem):
+        return NoisySums(FullBatch(), 1)
+
+    def minimize(self, oracle, penalty, theta):
+        both, crossed, rewarded = oracle.moments()
+        if oracle.n_units is not None:
+            # The last feature is a constant, and the count of transitions public.
+            both[-1, -1] = oracle.n_units * oracle.constant**2
+        return Result(projected_values(both, crossed, rewarded, oracle.gamma,
+                                       oracle.noise_std), 1)
+
+
+def projected_values(both, crossed, rewarded, gamma, noise_std):
+    """Return the fixed point in the directions where moments stand above their noise.
+
+    `noise_std` is that of the entries of `crossed`, and of the diagonal of `both`.
+    """
+    values, vectors = np.linalg.eigh(both)
+    noise = noise_std * np.sqrt(len(both))
+    kept = values > max(_KEPT * np.sqrt(2.0) * noise, _RELATIVE * values[-1])
+    if not kept.any():
+        return np.zeros(len(both))
+    values = values[kept]
+    whitening = vectors[:, kept] / np.sqrt(values)
+    left, sizes, right = np.linalg.svd(whitening.T @ crossed @ whitening)
+    explained = 2.0 * noise_std * np.sqrt(len(values)) / values[0]
+    sizes = np.maximum(np.minimum(sizes, 1.0), sizes - explained)
+    matrix = np.diag(1.0 + _DAMPED * noise / values) - gamma * (left * sizes) @ right
+    return whitening @ np.linalg.solve(matrix, whitening.T @ rewarded)

@@ -1,0 +1,7 @@
+"""Samplers, which draw rows like those that they were fitted to."""
+
+from dpsk.generative._gaussian import DPGaussianSampler
+from dpsk.generative._tree import DPTreeSampler
+from dpsk.generative._wgan import DPWGAN
+
+__all__ = ["DPWGAN", "DPGaussianSampler", "DPTreeSampler"]

@@ -1,0 +1,152 @@
+"""What samplers share: rows and labels on their way in, and rows that are drawn."""
+
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.errors import quietly
+from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.validation import FLOATS, check_rows, check_unlabeled_rows
+from dpsk._docs import documented
+from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._fit import release_private
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number
+from dpsk._privacy.noise.public import PublicDraws
+from dpsk._privacy.noise.seeds import check_random_state
+from dpsk._version import __version__
+
+__all__ = ["Sampler", "is_frame"]
+
+
+@documented
+class Sampler(DPEstimator):
+    """Base of what is fitted to rows, with their labels or without, and draws others like them.
+
+    A subclass gives `_fitted_to`, and `_draw`, which makes rows of classes from public draws.
+    """
+
+    _solvers: ClassVar[dict] = {}
+    _constraints: ClassVar[dict] = {
+        **PARAMETER_CONSTRAINTS,
+        "delta": lambda name, value: None if value is None else number(
+            "None for 1/n**2, or a number in (0, 1), as the noise is Gaussian",
+            low=0, open_low=True, high=1, open_high=True)(name, value)}
+
+    @quietly
+    def fit(self, X, y=None):
+        """Fit the sampler under the declared budget.
+
+        Parameters
+        ----------
+        %(X_dense)s
+        y : array-like of shape (n,) or None, default=None
+            Labels, numbers or strings. None: rows have no classes.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_params()
+        rows, classes, codes = self._labeled(X, y)
+        found = self._fitted_to(rows, codes, 1 if classes is None else len(classes))
+        if classes is None:
+            # An earlier fit may have had labels.
+            vars(self).pop("classes_", None)
+            vars(self).pop("class_prior_", None)
+            del found["class_prior_"]
+        else:
+            self.classes_ = classes
+        for name, value in found.items():
+            setattr(self, name, value)
+        self._framed = is_frame(X)
+        return self
+
+    @quietly
+    def sample(self, n_samples=1, y=None, random_state=None):
+        """Draw rows from what was released; this costs nothing, however many there are.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        y : label or array-like of shape (n_samples,), default=None
+            The class of all rows, or of every row. None: classes are drawn in proportion to
+            `class_prior_`.
+        random_state : int, NoiseSeed or None, default=None
+            Either of the first two repeats the draws, which are public.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features), or DataFrame
+            In the dtype of the rows fitted to; a DataFrame with its columns if pandas brought
+            them.
+        y : ndarray of shape (n_samples,)
+            Their classes; only where the sampler was fitted with labels.
+
+        Raises
+        ------
+        ValueError
+            If `n_samples` is no int >= 1, or `y` holds what is no class.
+        """
+        check_is_fitted(self, "privacy_")
+        check_integer("n_samples", n_samples, low=1, remedy="an int >= 1")
+        draws = PublicDraws(check_random_state(random_state), __version__, type(self).__name__)
+        codes = self._codes(n_samples, y, draws)
+        X = self._draw(codes, draws)
+        return (X, self.classes_[codes]) if hasattr(self, "classes_") else X
+
+    def _codes(self, n_samples, y, draws):
+        """Return the index of the class of every row to be drawn."""
+        if not hasattr(self, "classes_"):
+            if y is not None:
+                raise ValueError("y: the sampler was fitted without labels and has no classes; "
+                                 "leave y=None, or fit it with y.")
+            return np.zeros(n_samples, np.intp)
+        if y is None:
+            return draws.choices(self.class_prior_[None], np.zeros(n_samples, np.intp))
+        labels = np.asarray(y)
+        if labels.ndim == 0:
+            labels = np.full(n_samples, labels)
+        if labels.shape != (n_samples,):
+            raise ValueError(f"y of shape {labels.shape}: must be one of the classes, or "
+                             f"n_samples={n_samples} of them.")
+        return encode_labels(labels, self.classes_, type(self).__name__,
+                             parameter="classes_")[1]
+
+    def _labeled(self, X, y):
+        """Return validated rows, the classes and the index of every label; None without any."""
+        if y is None:
+            if self.classes is not None:
+                raise ValueError(f"classes={self.classes!r}: there are none without labels; pass "
+                                 "y to fit, or leave classes=None.")
+            X = self._check_rows(X)
+            return X, None, np.zeros(len(X), np.intp)
+        X, y = self._check_rows(X, y)
+        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        return X, classes, codes
+
+    def _check_rows(self, X, *y):
+        """Validate training rows, and labels if there are; no message carries a data value."""
+        check = partial(check_rows, y=y[0]) if y else check_unlabeled_rows
+        return check(self, X, dtype=FLOATS)
+
+    def _public_facts(self, n_classes):
+        """Return what is taken as public of every fit."""
+        facts = ["number of rows and of features, feature names, dtype and container",
+                 "all parameters"]
+        if n_classes > 1:
+            facts.append(labels_fact(range(n_classes), self.classes))
+        return facts
+
+    def _release(self, name, budget, plan, rows, run, *, enforced, public, released):
+        """Run the releases of a fit; return what follows from them, and the certificate."""
+        warn_of_weak_budget(budget)
+        return release_private(
+            self._method(), name, budget, plan, rows, run, random_state=self.random_state,
+            verbose=self.verbose, enforced=enforced, public=public, released=released)
+
+
+def is_frame(X):
+    """Return whether rows come in a DataFrame of pandas."""
+    return hasattr(X, "columns") and hasattr(X, "iloc")

@@ -1,0 +1,78 @@
+"""What samplers of tables share: columns that were declared, on their way in and out."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._data.columns import check_columns, described, encoded
+from dpsk._privacy.certificate import Enforced
+from dpsk.generative._base import Sampler
+
+__all__ = ["ColumnSampler", "enforced_bounds"]
+
+#: So many columns of the same bounds are named one by one.
+_NAMED = 4
+
+
+class ColumnSampler(Sampler):
+    """Base of samplers that know what may occur in a column.
+
+    A subclass sets `_columns`, the `Column` of every column, and `_dtype`, of validated rows.
+    """
+
+    _constraints: ClassVar[dict] = {**Sampler._constraints, "columns": check_columns}
+
+    def _check_rows(self, X, *y):
+        """Validate training rows with the positions of categories in their place."""
+        self._described = columns = described(X, self.columns)
+        return super()._check_rows(encoded(X, columns), *y)
+
+    def _column_facts(self, columns, n_classes):
+        """Return what is taken as public of a fit to columns."""
+        return [*self._public_facts(n_classes), *_categories_fact(columns)]
+
+    def _table(self, drawn):
+        """Return columns of numbers, or positions of categories, as rows like those fitted to."""
+        if not self._framed:
+            kind = self._columns[0].dtype
+            return np.column_stack([
+                values if column.categories is None else np.array(column.categories)[values]
+                for column, values in zip(self._columns, drawn, strict=True)]).astype(
+                    kind if kind.kind in "iuf" else self._dtype)
+        import pandas as pd
+        return pd.DataFrame({column.name: _series(pd, column, values)
+                             for column, values in zip(self._columns, drawn, strict=True)})
+
+
+def _series(pd, column, values):
+    """Return what was drawn for a column in the column's own dtype."""
+    if column.categories is None:
+        return pd.Series(values).astype(column.dtype)
+    if hasattr(column.dtype, "categories"):
+        return pd.Series(pd.Categorical.from_codes(values, dtype=column.dtype))
+    chosen = np.empty(len(column.categories), dtype=object)
+    chosen[:] = column.categories
+    return pd.Series(chosen[values]).astype(column.dtype)
+
+
+def enforced_bounds(columns):
+    """Return what is declared of columns of numbers, for the certificate, a line for bounds."""
+    named = {}
+    for column in columns:
+        if column.edges is not None:
+            named.setdefault((column.edges[0], column.edges[-1], column.declared), []).append(
+                str(column.name))
+    return [Enforced("bounds of " + (", ".join(names) if len(names) <= _NAMED else
+                                     f"{len(names)} columns"),
+                     [low, high], "declared" if declared else "default",
+                     "numbers outside count as those at the ends")
+            for (low, high, declared), names in named.items()]
+
+
+def _categories_fact(columns):
+    """Yield what is taken as public of the categories."""
+    for declared, origin in ((True, "declared"), (False, "taken from the dtype")):
+        count = sum(column.categories is not None and column.declared is declared
+                    for column in columns)
+        if count:
+            yield f"the categories of {count} columns ({origin})"

@@ -1,0 +1,239 @@
+"""A normal law for every class, released at once."""
+
+import math
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._data.source import Rows
+from dpsk._docs import documented
+from dpsk._models.ranges import RangedRows
+from dpsk._parameters import check_integer, check_learnt, optional
+from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Budget
+from dpsk._stages.bounds import can_learn
+from dpsk.generative._base import Sampler
+from dpsk.generative._gaussian_plan import GaussianPlan, row_rule, spread_rule
+from dpsk.generative._moments import roots
+
+__all__ = ["DPGaussianSampler"]
+
+#: Up to so many columns all of them are the subspace.
+_FEW_COLUMNS = 64
+#: The bound on rows that stands where none is declared or learnt.
+_PLAIN_NORM = 1.0
+#: Rows drawn at a time.
+_BLOCK = 1 << 12
+
+
+@documented
+class DPGaussianSampler(Sampler):
+    r"""Rows drawn from a normal law for every class, fitted with differential privacy.
+
+    Every class c has a share, a mean and a covariance in the subspace of the main directions V of
+    all rows about their mean m. A row is
+
+    .. math:: x = m + V z + r, \qquad z \sim N(\mu_c, \Sigma_c), \qquad r_j \sim N(0, \tau_j)
+
+    with :math:`\tau` what the columns vary beside the subspace, and then clipped to the public
+    `feature_range`. All of it comes from sums over the rows, each released once.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    n_components : int or None, default=None
+        Dimension of the subspace. None: as many directions as stand clear of the noise, 64 at
+        most; all of them for up to 64 features.
+    feature_range : (low, high) or None, default=None
+        Public ranges of the columns, two numbers or two arrays of shape (n_features,). Entries
+        outside are clipped, columns enter with their range as the unit, and rows that are drawn
+        are within. None: columns enter as they are, so they should be of like size.
+    data_norm : "auto", None or float, default="auto"
+        Rows farther than it from the released mean are brought that near, in half ranges where
+        `feature_range` is declared; without, rows are scaled down to it for the mean as well.
+        None: a fiftieth of the budget each, and up to a tenth, goes to quantiles of the norms; a
+        ValueError where rows are too few for that. "auto": so where rows suffice, else
+        ``sqrt(n_features)`` beside `feature_range`, or 1, with a
+        `dpsk.exceptions.PrivacyWarning`.
+    %(classes)s
+    %(random_state_sampler)s
+    %(verbose)s
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features_in_,)
+        The mean of all rows, in the rows' own units, as far as noise lets it be told.
+    components_ : ndarray of shape (n_components_, n_features_in_)
+        The main directions, of rows in half ranges where `feature_range` is declared.
+    n_components_ : int
+    means_ : ndarray of shape (n_classes, n_components_)
+        Of the classes in the subspace; one row where there are no labels.
+    covariances_ : ndarray of shape (n_classes, n_components_, n_components_)
+    noise_variance_ : ndarray of shape (n_features_in_,)
+        What the columns vary beside the subspace.
+    class_prior_ : ndarray of shape (n_classes,)
+        Shares of the classes; only where there are labels.
+    data_norm_ : float
+        The bound that held, as declared or as released.
+    %(classes_)s
+        Only where there are labels.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, labels outside `classes`, a single class when classes are
+        inferred, or rows that are not finite; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
+    included, the fitted attributes are (epsilon, delta)-indistinguishable, and so is all that is
+    ever drawn. Released: bounds that are learnt, then the noisy mean of the rows, their second
+    moment, and second moments, sums and counts of the classes in the subspace, which together
+    cost what the second moment of one class would. The number of rows and features, labels of
+    classes and all parameters are public.
+
+    A row that is drawn is no row of the table with something changed, but a table drawn here
+    knows nothing that means and covariances do not say.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", Algorithm 1, for the second moment.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPGaussianSampler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> high = [30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.3, 0.4, 0.1]
+    >>> sampler = DPGaussianSampler(epsilon=2.0, feature_range=(0.0, high)).fit(X[:, :10], y)
+    >>> rows, labels = sampler.sample(1000, random_state=0)
+    >>> rows.shape, labels.shape
+    ((1000, 10), (1000,))
+    """
+
+    _constraints: ClassVar[dict] = {
+        **Sampler._constraints,
+        "n_components": optional(lambda name, value: check_integer(
+            name, value, low=1, remedy="None, or an int >= 1")),
+        "data_norm": check_learnt(Sampler._constraints["data_norm"]),
+        "feature_range": optional(lambda name, value: _ranges(value, None)),
+    }
+
+    def __init__(self, epsilon=1.0, *, delta=None, n_components=None, feature_range=None,
+                 data_norm="auto", classes=None, random_state=None, verbose=0):
+        self._store(locals())
+
+    def _fitted_to(self, X, codes, n_classes):
+        """Release what is fitted to validated rows, and return the fitted attributes by name."""
+        width = X.shape[1]
+        if self.n_components is not None and self.n_components > width:
+            raise ValueError(f"n_components={self.n_components!r}: must be at most the number of "
+                             f"features, {width}.")
+        low, high = (None, None) if self.feature_range is None else _ranges(
+            self.feature_range, width)
+        epsilon, delta = self._budget(len(X))
+        budget = Budget(len(X), width, epsilon, delta)
+        norm, spread = self._bounds(budget)
+        reduces = width > _FEW_COLUMNS if self.n_components is None else self.n_components < width
+        plan = GaussianPlan(budget, n_classes, self.n_components, reduces, norm, spread)
+        rows = Rows(X, codes)
+        fitted, privacy = self._release(
+            "noisy moments", budget, plan, rows,
+            lambda noise_multiplier, releases: plan.run(rows, low, high, noise_multiplier,
+                                                        releases),
+            enforced=self._enforced(norm, spread), public=self._public_facts(n_classes),
+            released=["center_", "components_", "n_components_", "means_", "covariances_",
+                      "noise_variance_", "data_norm_", *["class_prior_"] * (n_classes > 1)])
+        arrays = {"components_": fitted.basis.T, "means_": fitted.means,
+                  "covariances_": fitted.covariances, "noise_variance_": fitted.rest,
+                  "class_prior_": fitted.shares, "center_": fitted.row_map.undone(np.zeros(width))}
+        return {**{name: value.astype(X.dtype) for name, value in arrays.items()},
+                "n_components_": fitted.basis.shape[1], "data_norm_": float(fitted.radius),
+                "privacy_": privacy}
+
+    def _bounds(self, budget):
+        """Return the bounds on rows and on centered ones, None where they are learnt."""
+        declared = self.feature_range is not None
+        plain = math.sqrt(budget.n_columns) if declared else _PLAIN_NORM
+        if self.data_norm not in ("auto", None):
+            return plain if declared else float(self.data_norm), float(self.data_norm)
+        def rules():
+            if not declared:
+                row_rule(budget)
+            spread_rule(budget)
+
+        learns = not budget.is_private or can_learn("data_norm", self.data_norm, plain, rules)
+        return plain if declared or not learns else None, None if learns else plain
+
+    def _enforced(self, norm, spread):
+        """Return what is enforced on rows, beside the bounds that are learnt."""
+        lines = []
+        if self.feature_range is not None:
+            low, high = _ranges(self.feature_range, None)
+            lines.append(Enforced("feature_range", [float(low.min()), float(high.max())],
+                                  "declared", "entries outside of their column's declared range "
+                                  "are clipped; these are the lowest and the highest end"))
+        if norm is not None:
+            lines.append(Enforced("row_norm", norm, "derived", "l2 norm of one row as it enters "
+                                  "the noisy mean; longer rows are scaled down"))
+        if spread is not None:
+            lines.append(Enforced(
+                "data_norm", spread, "default" if self.data_norm in ("auto", None) else
+                "declared", "l2 norm of one row less the released mean; longer ones are scaled "
+                "down"))
+        return lines
+
+    def _draw(self, codes, draws):
+        """Return rows of the classes at `codes`."""
+        width, dtype = self.components_.shape[1], self.components_.dtype
+        row_map = self._row_map()
+        factors = roots(self.covariances_.astype(np.float64))
+        deviations = np.sqrt(self.noise_variance_.astype(np.float64))
+        out = np.empty((len(codes), width), dtype)
+        for start in range(0, len(codes), _BLOCK):
+            own = codes[start:start + _BLOCK]
+            z = draws.normals((len(own), factors.shape[1]))
+            for label in np.unique(own):
+                chosen = own == label
+                z[chosen] = z[chosen] @ factors[label].T + self.means_[label]
+            rows = z @ self.components_.astype(np.float64)
+            if deviations.any():
+                rows += deviations * draws.normals(rows.shape)
+            out[start:start + _BLOCK] = row_map.undone(rows)
+        return self._named(out)
+
+    def _row_map(self):
+        """Return the map of rows to their ranges, less the released center."""
+        center = self.center_.astype(np.float64)
+        low, high = (None, None) if self.feature_range is None else _ranges(
+            self.feature_range, len(center))
+        plain = RangedRows(np.zeros(len(center)), low, high, np.float64)
+        mapped = np.empty((1, len(center)))
+        plain.dense(center[None], mapped)
+        return replace(plain, center=mapped[0])
+
+    def _named(self, rows):
+        """Return rows as a DataFrame where the sampler was fitted to one."""
+        if not self._framed:
+            return rows
+        import pandas as pd
+        return pd.DataFrame(rows, columns=self.feature_names_in_)
+
+
+def _ranges(given, width):
+    """Return the ends of public ranges as arrays, of shape (width,) where that is known."""
+    try:
+        low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in given)
+        shape = np.broadcast_shapes(low.shape, high.shape, (1 if width is None else width,))
+        sound = not isinstance(given, str) and len(shape) == 1 and width in (None, *shape)
+        sound = sound and bool(
+            np.all((high - low >= 1e-100) & (np.abs(low) <= 1e30) & (np.abs(high) <= 1e30)))
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise ValueError(f"feature_range={given!r}: must be None, or (low, high), each a number "
+                         "or an array of one a feature, with low < high, such as (0.0, 1.0).")
+    return np.broadcast_to(low, shape), np.broadcast_to(high, shape)

@@ -1,0 +1,171 @@
+"""The releases of a Gaussian sampler: what they cost, in which order, on which rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._defaults.budgets import (
+    CENTER_SHARES,
+    CENTER_SIGNAL,
+    NORM_TAILS,
+    SPREAD_SIGNAL,
+    SPREAD_TAILS,
+    SUBSPACE_SHARE,
+)
+from dpsk._models import LinearModel
+from dpsk._models.linear import row_norms
+from dpsk._models.ranges import RangedRows
+from dpsk._oracle.class_moments import noisy_class_moments
+from dpsk._oracle.quantiles import noisy_quantile, positive_grid
+from dpsk._oracle.statistics import noisy_mean, noisy_second_moment, second_moment_noise
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.plans import Framed, Selections, SharedBudget
+from dpsk._problem import Budget
+from dpsk._stages.bounds import quantile_rule
+from dpsk._stages.centering import shrunk
+from dpsk.generative._moments import class_models, principal
+
+__all__ = ["GaussianFit", "GaussianPlan", "row_rule", "spread_rule"]
+
+#: Rows of a part whose norms are taken at once.
+_PART = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianFit:
+    """What follows from the releases, on the scale of ranged rows.
+
+    Parameters
+    ----------
+    row_map : RangedRows
+        How rows were brought to their ranges, less the released mean.
+    rest : ndarray of shape (d,)
+        The second moments of columns beside the subspace.
+    basis : ndarray of shape (d, k)
+    shares, means, covariances : ndarray
+        Of the classes, in the subspace.
+    radius : float
+        The bound on centered rows that held.
+    """
+
+    row_map: RangedRows
+    basis: np.ndarray
+    rest: np.ndarray
+    shares: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+    radius: float
+
+
+@dataclass(frozen=True)
+class GaussianPlan:
+    """The declaration of a mean, second moments and those of classes, after learnt bounds.
+
+    Parameters
+    ----------
+    budget : Budget
+    n_classes : int
+    n_components : int or None
+        Of the subspace; None: by a rule of what is released.
+    reduces : bool
+        Whether there is a subspace at all, for which the second moment of all rows is released.
+    norm, spread : float or None
+        Bounds on rows, and on centered ones; None where they are learnt.
+    """
+
+    budget: Budget
+    n_classes: int
+    n_components: int | None
+    reduces: bool
+    norm: float | None
+    spread: float | None
+
+    def __call__(self, noise_multiplier):
+        return Framed(self._choices(), self._sums(), ())(noise_multiplier)
+
+    def _choices(self):
+        """Return what the bounds that are learnt cost."""
+        if not self.budget.is_private:
+            return ()
+        rules = ((self.norm, row_rule), (self.spread, spread_rule))
+        return tuple(_CHOICE.release(rule(self.budget)[0]) for bound, rule in rules
+                     if bound is None)
+
+    def _sums(self):
+        """Return the declaration of the mean, of the second moment if any, and of the classes."""
+        least, most = CENTER_SHARES
+        # As much as keeps the noise on the mean a twentieth as long as rows in their ranges.
+        mean = min(most, max(least, CENTER_SIGNAL**2 / (
+            self.budget.n_columns * self.budget.signal**2)))
+        moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
+        return SharedBudget((mean, *[moment] * self.reduces, 1.0 - mean - moment))
+
+    def run(self, rows, low, high, noise_multiplier, releases):
+        """Return the `GaussianFit` of rows, and the bounds that were released.
+
+        `low` and `high` are public ranges of the columns, or None.
+        """
+        width, prices = rows.n_features, list(self._sums().prices(noise_multiplier))
+        bounds = []
+
+        def bounded(mapped, given, rule, name, how):
+            if given is not None:
+                return given
+            found = _learnt_norm(mapped, self.budget, rule, releases)
+            if self.budget.is_private:
+                bounds.append(Enforced(name, found, "released", how))
+            return found
+
+        mapped = rows.mapped(RangedRows(np.zeros(width), low, high, rows.dtype))
+        norm = bounded(mapped, self.norm, row_rule, "row_norm", "l2 norm of one row as it enters "
+                       "the noisy mean; longer rows are scaled down")
+        mean, noise_std = noisy_mean(_rows_within(norm, width), mapped, prices.pop(0), releases)
+        center = shrunk(mean, noise_std, norm)
+        row_map = RangedRows(center, low, high, rows.dtype)
+        mapped = rows.mapped(row_map)
+        radius = bounded(mapped, self.spread, spread_rule, "data_norm", "l2 norm of one row less "
+                         "the released mean; longer ones are scaled down")
+        basis, values, rest, value_noise = np.eye(width), None, np.zeros(width), 0.0
+        if self.reduces:
+            model, mu = _rows_within(radius, width), prices.pop(0)
+            moment = noisy_second_moment(model, mapped, mu, releases)
+            value_noise = second_moment_noise(model, len(rows), mu)
+            basis, values, rest = principal(moment, value_noise, self.n_components)
+        released = noisy_class_moments(mapped, self.n_classes, basis, radius, prices.pop(0),
+                                       releases)
+        shares, means, covariances = class_models(released, values, value_noise, len(rows))
+        return GaussianFit(row_map, basis, rest, shares, means, covariances, radius), bounds
+
+
+_CHOICE = Selections(1, pure=False)
+
+
+def row_rule(budget):
+    """Return noise multiplier and tail of the bound on rows; a ValueError with too few of them."""
+    return quantile_rule("data_norm", budget, NORM_TAILS)
+
+
+def spread_rule(budget):
+    """Return noise multiplier and tail of the bound on centered rows, as `row_rule`.
+
+    Rows that are scaled down keep their direction, so that a narrow bound costs little while
+    noise is what matters; as n or epsilon grows, it leaves none beyond.
+    """
+    least, most = SPREAD_TAILS
+    return quantile_rule("data_norm", budget,
+                         (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
+
+
+def _learnt_norm(rows, budget, rule, releases):
+    """Return a bound on the norms of rows, released; the largest of them without a budget."""
+    norms = (row_norms(rows.take(part).X) for part in rows.blocks(_PART))
+    if not budget.is_private:
+        # None is needed then, and none cuts rows.
+        return 1.001 * max(float(each.max()) for each in norms) or 1.0
+    noise_multiplier, tail = rule(budget)
+    return noisy_quantile(norms, len(rows), 1.0 - tail, positive_grid(), _CHOICE,
+                          noise_multiplier, releases)
+
+
+def _rows_within(norm, width):
+    return LinearModel(width, None, False, norm)

@@ -1,0 +1,364 @@
+"""Values of states from transitions, with differential privacy."""
+
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.errors import quietly
+from dpsk._data.validation import check_prediction_rows
+from dpsk._defaults.values import BANDWIDTH, feature_count
+from dpsk._docs import documented
+from dpsk._estimator import DPEstimator
+from dpsk._models.linear import row_norms
+from dpsk._models.states import LinearValues, NetworkValues
+from dpsk._objective.penalties import PENALTIES
+from dpsk._objective.saddle.projected_bellman import ProjectedBellman
+from dpsk._parameters import (
+    PARAMETER_CONSTRAINTS,
+    check_integer,
+    check_layers,
+    check_learnt,
+    choice,
+    number,
+    optional,
+)
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.noise.public import public_normals
+from dpsk._problem import Problem
+from dpsk._solvers import VALUE_SOLVERS
+from dpsk._stages import NormBound
+from dpsk._stages.bounds import can_learn, norm_rule
+from dpsk.reinforcement_learning._distillation import distilled
+from dpsk.reinforcement_learning._transitions import (
+    check_reward_bounds,
+    check_state_bounds,
+    check_transitions,
+    column_bounds,
+)
+
+__all__ = ["DPTDRegressor"]
+
+#: The bound on states where none can be learnt.
+_PLAIN_NORM = 1.0
+
+
+def check_one_layer(name, value):
+    """Return the width of the one hidden layer, or raise a ValueError."""
+    sizes = check_layers(name, value)
+    if len(sizes) != 1:
+        raise ValueError(f"{name}={value!r}: must hold one width, such as (50,): values come from "
+                         "one hidden layer.")
+    return sizes[0]
+
+
+@documented
+class DPTDRegressor(RegressorMixin, DPEstimator):
+    r"""Values of states under a fixed policy, by temporal differences, with privacy.
+
+    Estimates, under noise, the discounted sum of rewards from a state on,
+
+    .. math:: V(s) = \mathrm{E}\Bigl[\sum_{t \ge 0} \gamma^t r_t \Bigm| s_0 = s\Bigr]
+              = \mathrm{E}\bigl[r + \gamma V(s') \bigm| s\bigr],
+
+    from transitions ``(s, r, s')`` of one policy, with `V` linear in fixed features of the
+    bounded state, or a network.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    gamma : float in [0, 1), default=0.95
+        The discount.
+    reward_bounds : (float, float) or None, default=None
+        Public bounds of the rewards, which are clipped to them. Needed.
+    state_bounds : array-like of shape (n_features, 2) or (2,), or None, default=None
+        Public bounds (low, high) of every column, or of all of them; states are clipped to them.
+        None: `data_norm` bounds states.
+    %(data_norm)s
+        Of a state and its next one together, and of no use beside `state_bounds`. With groups it
+        is not learnt.
+    features : {"fourier", "linear", "network"}, default="fourier"
+        "fourier": cosines and sines of random public projections of the bounded state, norm 1.
+        "linear": the bounded state itself. A constant is appended to both. "network": one hidden
+        layer of tanh units; with "lstd" it is fitted to the values of "fourier" on random public
+        states, which costs nothing.
+    hidden_layer_sizes : int or sequence of one int, default=(50,)
+        Number of units of the network.
+    n_components : int or None, default=None
+        Number of random features, raised to an even one. None: about ``sqrt(n mu)`` with the
+        budget's mu, in [8, 512]; 256 without a budget.
+    bandwidth : float, default=2.6
+        Deviation of the random frequencies, for states in the unit ball; larger ones see finer
+        detail.
+    solver : {"lstd", "td", "sgda", "privatediff"}, default="lstd"
+        "lstd" releases second moments once and solves for the fixed point. "td" takes noisy steps
+        along temporal differences. The others descend on the projected Bellman error, as a
+        saddle problem.
+    %(max_iter)s %(solver_options)s %(random_state)s
+        An int also picks the random features, which otherwise are the same in every fit.
+    %(verbose)s
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_components + 1,) or None
+        Of the features, the constant last. None for a network.
+    frequencies_ : ndarray of shape (n_features, n_components / 2) or None
+        Public; None for linear features and networks.
+    coefs_, intercepts_ : list of ndarray, or None
+        The two layers of a network.
+    %(data_norm_)s
+        None beside `state_bounds`.
+    state_bounds_ : ndarray of shape (n_features, 2) or None
+        As they were declared.
+    value_bounds_ : (float, float)
+        What rewards within their bounds can add up to; predictions are cut to it.
+    n_groups_ : int or None
+        The public number of groups; None where transitions are protected.
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, missing `reward_bounds` or `next_states`, arrays of unequal
+        lengths, or entries that are not finite; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For sets of n transitions that differ in one, changed arbitrarily, its state, its
+    reward and its next state included, the fitted attributes are
+    (epsilon, delta)-indistinguishable. With `groups` sets of G groups differ in one group, of any
+    length before and after, and what a group adds is clipped as one. Released: a norm that is
+    learnt, then noisy moments or noisy gradients, and what follows from them. The numbers of
+    transitions (of groups, where there are any) and of columns, and all parameters are public.
+
+    Consecutive transitions share a state, so who could be recognized by one state, or by a whole
+    episode, asks for `groups`. In pipelines and searches ``next_states``, ``terminal`` and
+    ``groups`` travel by metadata routing, once they are asked for with
+    ``set_fit_request(next_states=True, terminal=True, groups=True)``. Steps of a pipeline
+    transform states only, and not the next states: put none before it that changes them.
+
+    References
+    ----------
+    Bradtke and Barto (1996), section 5; Rahimi and Recht (2007); Zhang, Lei, Ding, Xiang, Xu, Wang
+    (2025), section 9.3.
+
+    Examples
+    --------
+    A walk on a line that ends at 1, where each step costs 1:
+
+    >>> import numpy as np
+    >>> from dpsk import DPTDRegressor
+    >>> states = np.linspace(0.0, 1.0, 5000, endpoint=False)[:, None]
+    >>> next_states = states + 0.2
+    >>> model = DPTDRegressor(epsilon=1.0, gamma=0.9, reward_bounds=(-1, 0),
+    ...                       state_bounds=(0, 1), random_state=0)
+    >>> model = model.fit(states, -np.ones(5000), next_states=next_states,
+    ...                   terminal=next_states[:, 0] > 1.0)
+    >>> near, far = model.predict([[0.9], [0.1]])
+    >>> bool(far < near < 0)
+    True
+    """
+
+    _solvers: ClassVar[dict] = VALUE_SOLVERS
+    _constraints: ClassVar[dict] = {
+        **DPEstimator._constraints,
+        "bandwidth": number("a number in [1e-3, 1e3]", low=1e-3, high=1e3),
+        "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"]),
+        "features": choice("fourier", "linear", "network"),
+        "gamma": number("a number in [0, 1)", low=0, high=1, open_high=True),
+        "hidden_layer_sizes": check_one_layer,
+        "n_components": optional(partial(check_integer, low=1, high=10_000,
+                                         remedy="None, or an int in [1, 10000]")),
+        "reward_bounds": check_reward_bounds,
+        "state_bounds": check_state_bounds}
+
+    def __init__(self, epsilon=1.0, *, delta=None, gamma=0.95, reward_bounds=None,
+                 state_bounds=None, data_norm="auto", features="fourier",
+                 hidden_layer_sizes=(50,), n_components=None, bandwidth=BANDWIDTH, solver="lstd",
+                 max_iter=None, learning_rate=None, batch_size=None, clip_norm=None,
+                 solver_options=None, random_state=None, verbose=0):
+        self._store(locals())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # What it predicts are values, not the rewards that it is fitted on.
+        tags.regressor_tags.poor_score = True
+        tags.input_tags.sparse = False
+        return tags
+
+    @quietly
+    def fit(self, states, rewards, *, next_states=None, terminal=None, groups=None):
+        """Fit values under the declared budget.
+
+        Parameters
+        ----------
+        states : array-like of shape (n, n_features)
+            Finite numbers.
+        rewards : array-like of shape (n,)
+            Clipped to `reward_bounds`.
+        next_states : array-like of shape (n, n_features)
+            Where each transition leads; needed. At the end of an episode any finite numbers.
+        terminal : array-like of shape (n,) of bool or None, default=None
+            Where the episode ends with the transition, so that no value follows. None: nowhere.
+            An episode that was merely cut off has not ended.
+        groups : array-like of shape (n,) or None, default=None
+            The trajectory, or person, of every transition, which is then what is protected. None:
+            transitions are.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_params()
+        states, next_states, rewards, alive, codes = check_transitions(
+            self, states, rewards, next_states, terminal, groups)
+        low, high = check_reward_bounds("reward_bounds", self.reward_bounds)
+        unit = max(abs(low), abs(high))
+        columns = [np.clip(rewards, low, high) / unit, alive, *([] if codes is None else [codes])]
+        n_groups = None if codes is None else int(codes.max()) + 1
+        problem = self._problem(states, next_states, n_groups)
+        bound = [NormBound(problem.model)] if self._learns_norm(problem) else []
+        theta, _ = self._solve(
+            problem, self._solver_name(), np.hstack([states, next_states]),
+            np.column_stack(columns), stages=bound,
+            enforced=[*self._state_lines(problem.model, bound), Enforced(
+                "reward_bounds", [low, high], "declared", "rewards outside are clipped")],
+            public=_public(n_groups),
+            released=["coefs_", "intercepts_"] if self.features == "network" else ["coef_"])
+        if not bound:
+            self.data_norm_ = None if self.state_bounds is not None else problem.model.data_norm
+        self.state_bounds_, self.n_groups_ = problem.model.bounds, n_groups
+        # After the end of an episode no reward follows.
+        horizon = 1.0 / (1.0 - self.gamma)
+        self.value_bounds_ = horizon * min(low, 0.0), horizon * max(high, 0.0)
+        self._keep(problem.model, theta, unit)
+        return self
+
+    def _keep(self, model, theta, unit):
+        """Set what values are made of, from parameters of rewards over `unit`."""
+        self.coef_ = self.frequencies_ = self.coefs_ = self.intercepts_ = None
+        if self.features != "network":
+            self.coef_, self.frequencies_ = unit * theta, model.frequencies
+            return
+        network = model
+        if model.is_linear:
+            network = self._network(model.n_features, model.bounds, self.data_norm_)
+            model = replace(model, unit=1.0, data_norm=self.data_norm_ or 1.0)
+            theta = distilled(network, model, theta, self._public_seed())
+        weights, biases, outer, constant = network.parts(theta)
+        self.coefs_ = [weights.copy(), unit * outer[:, None] / np.sqrt(len(outer))]
+        self.intercepts_ = [biases.copy(), unit * np.array([constant])]
+
+    @quietly
+    def predict(self, states):
+        """Return the values of states, within what rewards within their bounds can add up to.
+
+        Parameters
+        ----------
+        states : array-like of shape (n, n_features)
+
+        Returns
+        -------
+        values : ndarray of shape (n,)
+        """
+        check_is_fitted(self, "privacy_")
+        states = check_prediction_rows(self, states, dtype=np.float64)
+        return np.clip(self._fitted_values(states), *self.value_bounds_)
+
+    def _fitted_values(self, states):
+        """Return the values of validated states, without bounds."""
+        facts = states.shape[1], self.state_bounds_, self.data_norm_ or 1.0
+        if self.coefs_ is None:
+            model = LinearValues(*facts, frequencies=self.frequencies_)
+            return model.values(self.coef_, states)
+        width = len(self.coefs_[1])
+        theta = np.concatenate([np.ravel(part) for part in (
+            self.coefs_[0], self.intercepts_[0], np.sqrt(width) * self.coefs_[1],
+            self.intercepts_[1])])
+        return NetworkValues(*facts, width=width).values(theta, states)
+
+    def _solver_name(self):
+        return "lstd" if self.solver == "auto" else self.solver
+
+    def _problem(self, states, next_states, n_groups):
+        """Return the problem of these transitions, from public facts but without a budget."""
+        count, width = states.shape
+        n_units = n_groups or count
+        epsilon, delta = self._budget(n_units)
+        norm = self.data_norm
+        if norm in ("auto", None):
+            norm = _PLAIN_NORM
+            if epsilon == np.inf:
+                # Without a budget no bound is needed, and none cuts states.
+                norm = 1.001 * float(row_norms(np.hstack([states, next_states])).max() or 1.0)
+        name = self._solver_name()
+        kind = self._solver_class(name)
+        bounds = column_bounds(check_state_bounds("state_bounds", self.state_bounds), width)
+        if self.features == "network" and kind.takes_networks:
+            model = self._network(width, bounds, float(norm))
+        else:
+            mu = gaussian_mu(epsilon, delta) if delta > 0 else epsilon
+            model = LinearValues(width, bounds, float(norm),
+                                 frequencies=self._frequencies(width, n_units, mu))
+        loss = ProjectedBellman(float(self.gamma), model.dimension, n_groups is not None,
+                                kind.minimax)
+        return Problem(n_samples=n_units, model=model, loss=loss, epsilon=epsilon, delta=delta,
+                       penalty=PENALTIES["l2"](alpha=0.0, l1_ratio=0.0, radius=None,
+                                               unpenalized=0))
+
+    def _frequencies(self, width, n_units, mu):
+        """Return public frequencies, or None for linear features."""
+        if self.features == "linear":
+            return None
+        half = -(-(self.n_components or feature_count(n_units, mu)) // 2)
+        return float(self.bandwidth) * public_normals("features", self._public_seed(),
+                                                      (width, half))
+
+    def _public_seed(self):
+        """Return the int that picks public numbers."""
+        seed = self.random_state
+        return int(seed) if isinstance(seed, (int, np.integer)) else 0
+
+    def _network(self, n_features, bounds, data_norm):
+        """Return the model of one hidden layer."""
+        width = check_one_layer("hidden_layer_sizes", self.hidden_layer_sizes)
+        return NetworkValues(n_features, bounds, data_norm or 1.0, width=width)
+
+    def _learns_norm(self, problem):
+        """Return whether the bound on states is learnt, from public facts."""
+        if self.state_bounds is not None or self.data_norm not in ("auto", None) or (
+                not problem.is_private):
+            return False
+
+        def rule():
+            if problem.loss.grouped:
+                raise ValueError("data_norm: with groups a bound on states is not learnt; declare "
+                                 "state_bounds, or data_norm, such as 1.0.")
+            norm_rule(problem, problem.model)
+
+        return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule)
+
+    def _state_lines(self, model, learns):
+        """Return what is enforced on every state, but for a norm that is learnt."""
+        if model.bounds is not None:
+            alike = (model.bounds == model.bounds[0]).all()
+            shown = model.bounds[0] if alike else model.bounds.ravel()
+            which = "every column" if alike else "one column after the other"
+            return [Enforced("state_bounds", shown.tolist(), "declared",
+                             f"low and high of {which}; states outside are clipped")]
+        if learns:
+            return []
+        return [Enforced("data_norm", model.data_norm, "default" if self.data_norm in (
+            "auto", None) else "declared", "l2 norm of a state; longer ones are scaled down")]
+
+
+def _public(n_groups):
+    """Return what is taken as public."""
+    units = ("number of transitions" if n_groups is None
+             else f"number of groups, {n_groups}: what is protected is a whole group")
+    return [f"{units}; number of columns, feature names and dtype",
+            "all parameters, and the random features"]

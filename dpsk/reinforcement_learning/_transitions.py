@@ -1,0 +1,113 @@
+"""Transitions as a caller hands them over, to arrays; no message carries a data value."""
+
+import numpy as np
+
+from dpsk._data.errors import discreetly
+from dpsk._data.validation import check_next_rows, check_rows
+from dpsk._parameters import check_real
+
+__all__ = ["check_reward_bounds", "check_state_bounds", "check_transitions", "column_bounds"]
+
+
+def check_reward_bounds(name, value):
+    """Return the bounds of rewards as two floats, or raise a ValueError."""
+    try:
+        low, high = (check_real(name, end, low=-1e100, high=1e100, remedy="") for end in value)
+        ordered = low < high
+    except (TypeError, ValueError):
+        ordered = False
+    if not ordered:
+        raise ValueError(f"{name}={value!r}: must be two finite public numbers (low, high) with "
+                         "low < high, such as (0, 1); rewards are clipped to them, and they are "
+                         "never read from the data.")
+    return low, high
+
+
+def check_state_bounds(name, value):
+    """Return bounds of columns as an array, shape (2,) or (n_columns, 2), None as None."""
+    if value is None:
+        return None
+    try:
+        bounds = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        bounds = np.empty(0)
+    shaped = bounds.shape == (2,) or (bounds.ndim == 2 and bounds.shape[1] == 2 and bounds.size)
+    if not shaped:
+        raise ValueError(f"{name} of shape {bounds.shape}: must be None, one pair (low, high) for "
+                         "all columns, or one pair a column, shape (n_features, 2).")
+    if not np.isfinite(bounds).all() or (np.abs(bounds) > 1e100).any():
+        raise ValueError(f"{name}: every column needs finite bounds; give an unbounded one the "
+                         "public range that matters, such as (-3, 3): states are clipped to it.")
+    if not (bounds[..., 1] - bounds[..., 0] >= 1e-100).all():
+        raise ValueError(f"{name}: low must be below high in every pair.")
+    return bounds
+
+
+def column_bounds(bounds, n_features):
+    """Return bounds of every column, shape (n_features, 2), or None."""
+    if bounds is None:
+        return None
+    if bounds.ndim == 2 and len(bounds) != n_features:
+        raise ValueError(f"state_bounds of shape {bounds.shape}: must hold one pair for each of "
+                         f"the {n_features} columns of states, shape ({n_features}, 2).")
+    return np.broadcast_to(bounds, (n_features, 2)).copy()
+
+
+def check_transitions(estimator, states, rewards, next_states, terminal, groups):
+    """Return validated arrays of transitions.
+
+    Returns
+    -------
+    states, next_states : ndarray of float64, shape (n, n_features)
+    rewards, alive : ndarray of float64, shape (n,)
+        `alive` is 0 where the episode ends with the transition, else 1.
+    codes : ndarray of int, shape (n,), or None
+        The index of every transition's group.
+    """
+    states, rewards = check_rows(estimator, states, rewards, dtype=np.float64, y_numeric=True)
+    if next_states is None:
+        raise ValueError("next_states=None: a value rests on where each transition leads; pass "
+                         "next_states= to fit, of the shape of states, and terminal= where "
+                         "episodes end.")
+    next_states = check_next_rows(estimator, "next_states", next_states, dtype=np.float64)
+    count = len(states)
+    if len(next_states) != count:
+        raise ValueError(f"next_states of length {len(next_states)}: must be one state for each "
+                         f"of the {count} transitions.")
+    rewards = discreetly("rewards", np.asarray, rewards, np.float64)
+    return states, next_states, rewards, _alive(terminal, count), _codes(groups, count)
+
+
+def _alive(terminal, count):
+    """Return 0 where an episode ends and 1 elsewhere."""
+    if terminal is None:
+        return np.ones(count)
+    ends = _column("terminal", terminal, count)
+    if ends.dtype.kind not in "biuf" or not np.isin(ends, (0, 1)).all():
+        raise ValueError("terminal: must be True where the episode ends with the transition, and "
+                         "False elsewhere (or 1 and 0).")
+    return 1.0 - ends.astype(np.float64)
+
+
+def _codes(groups, count):
+    """Return the index of every transition's group, or None."""
+    if groups is None:
+        return None
+    groups = _column("groups", groups, count)
+    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
+        raise ValueError("groups contains NaN or infinity; give those transitions a group of "
+                         "their own.")
+    labels, codes = discreetly("groups", np.unique, groups, return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError("groups: one group alone has nobody to hide among; pass at least two, "
+                         "or groups=None to protect transitions.")
+    return codes
+
+
+def _column(name, values, count):
+    """Return an array of one entry a transition."""
+    values = discreetly(name, np.asarray, values)
+    if values.shape != (count,):
+        raise ValueError(f"{name} of shape {values.shape}: must be one entry for each of the "
+                         f"{count} transitions, shape ({count},).")
+    return values

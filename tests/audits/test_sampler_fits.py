@@ -1,0 +1,127 @@
+"""Whole fits of samplers: the log likelihood ratio of all their sums, as a fit releases them.
+
+Row 0 alone differs between two tables, in class and in all columns. Answers are normal about what
+either table has exactly, given the answers before, so that the ratio of the two is known.
+"""
+
+import numpy as np
+import pytest
+from audit_settings import EPSILON, LEVEL, N, gaussian_mu
+from test_fits import DELTA, normal_threshold
+
+from dpsk import DPGaussianSampler, DPTreeSampler
+from dpsk._stages.centering import shrunk
+from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+from dpsk.generative import _margins
+from tests.contracts.tapes import taped
+
+MU, RUNS = gaussian_mu(EPSILON, DELTA), 2500
+LABELS = np.arange(N) % 2
+RADIUS, CONSTANT = 1.0, 0.5
+UPPER = np.triu_indices(3)
+
+
+def table(sign, values):
+    """Return rows and labels, row 0 with one of two values."""
+    X = np.zeros((N, len(values)))
+    X[0] = values if sign > 0 else -np.array(values)
+    return X, np.where(np.arange(N) == 0, 0 if sign > 0 else 1, LABELS)
+
+
+def released(make, sign, values):
+    """Return the answers of one fit and the mu of each."""
+    with taped() as tape:
+        make().fit(*table(sign, values))
+    return tape.answers, [event.mu for (event,) in tape.events]
+
+
+def gaussian():
+    return DPGaussianSampler(EPSILON, delta=DELTA, data_norm=RADIUS, classes=[0, 1])
+
+
+def gaussian_ratio(answers, mus):
+    """Return by how much likelier answers are with row 0 as it is for sign +1."""
+    (mean, matrices), ratio = answers, 0.0
+    center = shrunk(mean, 2.0 * RADIUS / mus[0] / N, RADIUS)
+    stds = 2.0 * RADIUS / mus[0] / N, np.sqrt(2.0) * (RADIUS**2 + CONSTANT**2) / mus[1]
+    for sign in (1.0, -1.0):
+        X, y = table(sign, GAUSSIAN)
+        ratio -= sign * np.sum((mean - X.mean(axis=0))**2) / (2 * stds[0]**2)
+        rows = X - center
+        rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1) / RADIUS)[:, None]
+        rows = np.column_stack([rows, np.full(N, CONSTANT)])
+        for label in (0, 1):
+            apart = matrices[label] - rows[y == label].T @ rows[y == label]
+            # Half of the squared Frobenius norm, in the basis in which noise is even.
+            ratio -= sign * np.sum(apart**2) / (2 * stds[1]**2)
+    return ratio
+
+
+def tree():
+    # Bins of one column and of the other, and no choice but to join them or not.
+    return DPTreeSampler(EPSILON, delta=DELTA, classes=[0, 1],
+                         columns={0: (-1.0, 0.0, 1.0), 1: (-1.0, 0.0, 1.0)})
+
+
+def tree_ratio(answers, mus):
+    ratio, pair = 0.0, answers[2] if len(answers) > 2 else None
+    for sign in (1.0, -1.0):
+        X, y = table(sign, TREE)
+        cells = [(y, (X[:, j] >= 0).astype(int)) for j in (0, 1)]
+        singles = np.concatenate([_counts(cell) for cell in cells])
+        ratio -= sign * np.sum((answers[0] - singles)**2) * mus[0]**2 / (2 * 4.0)
+        if pair is not None:
+            counts = _counts((y, cells[0][1], cells[1][1]))
+            ratio -= sign * np.sum((pair - counts)**2) * mus[2]**2 / (2 * 2.0)
+    return ratio
+
+
+def _counts(places):
+    counts = np.zeros((2,) * len(places))
+    np.add.at(counts, places, 1)
+    return counts.ravel()
+
+
+@pytest.fixture(autouse=True)
+def every_pair_is_worth_a_table(monkeypatch):
+    """Let the fit of a tree release all that it may."""
+    monkeypatch.setattr(_margins, "_WORTH", -1e9)
+
+
+GAUSSIAN, TREE = [RADIUS, 0.0], [0.5, 0.5]
+FITS = {"gaussian": (gaussian, GAUSSIAN, gaussian_ratio), "tree": (tree, TREE, tree_ratio)}
+every_sampler = pytest.mark.parametrize("name", FITS)
+
+
+def measured(name):
+    """Return lower bounds on epsilon and mu."""
+    make, values, ratio = FITS[name]
+    best = MU * normal_threshold(0.9 * MU, RUNS, DELTA, MU, -np.inf)
+    found = []
+    for sign in (1.0, -1.0):
+        hits = sum(ratio(*released(make, sign, values)) > best for _ in range(RUNS))
+        found += [int(hits), RUNS]
+    return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
+            mu_lower_bound(*found, level=LEVEL))
+
+
+@every_sampler
+def test_the_sums_of_a_fit_cost_no_more_than_its_budget(name):
+    make, values, _ = FITS[name]
+    _, mus = released(make, 1.0, values)
+    assert np.linalg.norm(mus) == pytest.approx(MU, rel=1e-6)
+
+
+@pytest.mark.audit
+@every_sampler
+def test_a_fit_stays_under_its_claim(name):
+    """False-alarm rate at most 2e-7 a fit."""
+    epsilon, mu = measured(name)
+    assert epsilon <= EPSILON and mu <= MU
+
+
+@pytest.mark.audit
+@every_sampler
+def test_a_third_of_the_noise_exceeds_it(name, noise_times):
+    noise_times(1 / 3)
+    assert measured(name)[1] > MU

@@ -1,0 +1,165 @@
+"""The releases of samplers, audited as they leave their oracles.
+
+Of two neighboring tables each sum has the mean of its noise-free answer, so that its log
+likelihood ratio is normal with known mean. Row 0 is replaced by one of another class that changes
+every table, or is as long as can be: the releases attain their claims, all but exactly. A choice
+between two pairs, of which one is expected as it is in one table and one as in the other, is
+randomized response; its levels, plans and bounds are those of the audit of vertices.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from audit_settings import EPSILON, LEVEL, N, gaussian_mu
+from scipy.stats import chi2
+from test_choices import CLAIMS, SHARP, every_plan
+from test_choices import X as TABLE
+from test_choices import measured as measured_choices
+from test_fits import DELTA, normal_threshold
+
+from dpsk._data.source import Rows
+from dpsk._oracle import Releases
+from dpsk._oracle.class_moments import noisy_class_moments
+from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
+from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.events import Gaussian
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import Selections
+from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+
+MU = gaussian_mu(EPSILON, DELTA)
+RUNS = 1200
+RADIUS, CONSTANT = 2.0, 1.0
+LABELS = np.arange(N) % 3
+SIZES = (2, 3, 4)
+COLUMNS = [(0,), (1,), (2,), (0, 1), (1, 2)]
+UPPER = np.triu_indices(3)
+
+
+def releases():
+    return Releases(EntropyStream(), Ledger(Gaussian(MU)))
+
+
+def labels(sign):
+    return np.where(np.arange(N) == 0, 0 if sign > 0 else 1, LABELS)
+
+
+def classes(sign):
+    """Moments, sums and counts of three classes; row 0 changes its class and its side."""
+    X = np.full((N, 2), 0.1)
+    X[0] = [sign * RADIUS, 0.0]
+    found = noisy_class_moments(Rows(X, labels(sign)), 3, np.eye(2), RADIUS, MU, releases())
+    matrices = np.empty((3, 3, 3))
+    matrices[:, :2, :2], matrices[:, 2, :2] = found.moments, CONSTANT * found.sums
+    matrices[:, :2, 2], matrices[:, 2, 2] = CONSTANT * found.sums, CONSTANT**2 * found.counts
+    return matrices[(slice(None), *UPPER)].ravel()
+
+
+def cells(sign):
+    X = np.column_stack([np.arange(N) % size for size in SIZES])
+    X[0] = [0, 0, 0] if sign > 0 else [1, 1, 1]
+    return Rows(X, labels(sign))
+
+
+def tables(sign):
+    found = noisy_tables(cells(sign), SIZES, 3, COLUMNS, MU, releases())
+    return np.concatenate([table.ravel() for table in found])
+
+
+def choices(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
+    """Return which of two pairs was chosen in independent runs, as signs, and the range."""
+    declared = Selections(steps, pure=delta == 0)
+    noise = calibrate(declared, epsilon, delta)
+    opened = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    public = {(0, 1): _pair_table(1.0), (0, 2): _pair_table(-1.0)}
+    bins = np.zeros((N, 3), np.int64)
+    bins[0] = 0 if rows is TABLE else 1
+    found = PairChoices(Rows(bins, np.zeros(N, int)), (2, 2, 2), 1, list(public), public.get,
+                        np.full(2, -1e9), declared, noise, opened)
+    places = [found.best(np.ones(2, bool)) for _ in range(steps * runs)]
+    return np.reshape(np.where(np.array(places) == 0, -1.0, 1.0), (runs, steps)), 4.0 / noise
+
+
+def _pair_table(sign):
+    table = np.zeros((1, 2, 2))
+    table[0, 0, 0] = N
+    if sign < 0:
+        table[0, 0, 0], table[0, 1, 1] = N - 1, 1
+    return table
+
+
+_MATRIX = np.sqrt(2.0) * (RADIUS**2 + CONSTANT**2) / MU
+RELEASES = {
+    "classes": (classes, np.tile(_MATRIX * np.where(UPPER[0] == UPPER[1], 1.0, np.sqrt(0.5)), 3)),
+    "tables": (tables, table_noise(len(COLUMNS), MU))}
+every_release = pytest.mark.parametrize("name", RELEASES)
+
+
+@pytest.fixture
+def means(noise_times):
+    """Return a function from a release to its noise-free answers on the two tables."""
+    def found(release):
+        noise_times(0.0)
+        answers = release(1.0), release(-1.0)
+        noise_times(1.0)
+        return answers
+
+    return found
+
+
+def measured(name, means, noise_times, cut):
+    """Return lower bounds on epsilon and mu with noise times `cut`."""
+    release, std = RELEASES[name]
+    here, there = means(release)
+    direction = (here - there) / std**2
+    shift = np.linalg.norm((here - there) / std)
+    # No release moves by more than it is charged for, and these attain it.
+    assert 0.99 * MU < shift < MU * (1 + 1e-3)
+    best = normal_threshold(shift, RUNS, DELTA, MU, -np.inf)
+    noise_times(cut)
+    found = []
+    for sign in (1.0, -1.0):
+        ratios = [(release(sign) - (here + there) / 2) @ direction / shift for _ in range(RUNS)]
+        found += [int(np.sum(np.array(ratios) > best)), RUNS]
+    return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
+            mu_lower_bound(*found, level=LEVEL))
+
+
+@pytest.mark.audit
+@every_release
+def test_a_release_stays_under_its_claim_and_a_third_of_the_noise_exceeds_it(
+        name, means, noise_times):
+    """False-alarm rate at most 2e-7 a release."""
+    epsilon, mu = measured(name, means, noise_times, 1.0)
+    assert epsilon <= EPSILON and mu <= MU
+    assert measured(name, means, noise_times, 1 / 3)[1] > MU
+
+
+@every_release
+@pytest.mark.parametrize("factor", [2 / 3, 1.0, 3 / 2])
+def test_the_noise_has_the_declared_scale(name, factor, means, noise_times):
+    """Two-sided chi-square at level 1e-8; 2/3 and 3/2 of the scale are rejected."""
+    release, std = RELEASES[name]
+    here = means(release)[0]
+    noise_times(factor)
+    noise = np.array([(release(1.0) - here) / std for _ in range(200)])
+    total, law = np.square(noise).sum(), chi2(noise.size)
+    assert (min(law.cdf(total), law.sf(total)) > 0.5e-8) == (factor == 1.0)
+
+
+@pytest.mark.audit
+@every_plan
+def test_choices_of_pairs_stay_under_the_claim(plan):
+    epsilon, mu = measured_choices(plan, choices)
+    assert epsilon <= EPSILON
+    assert mu <= CLAIMS[plan]
+
+
+@every_plan
+def test_choices_with_noise_cut_to_a_third_exceed_the_claim(plan, noise_times):
+    noise_times(1 / 3)
+    epsilon, mu = measured_choices(plan, choices)
+    assert epsilon > SHARP[plan]
+    assert mu > CLAIMS[plan] or CLAIMS[plan] == np.inf

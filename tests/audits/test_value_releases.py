@@ -1,0 +1,157 @@
+"""Every release of values of states, as it leaves its oracle, for a transition and for a group.
+
+Of two neighboring tables each release has the mean of its noise-free answer, so that its log
+likelihood ratio is normal with known mean. The changed unit is near the worst there is: its
+features turn by the angle that costs most, or its gradients turn around at the clips.
+"""
+
+import numpy as np
+import pytest
+from audit_settings import EPSILON, LEVEL, gaussian_mu
+from scipy.stats import chi2
+from test_fits import DELTA, normal_threshold
+
+from dpsk._data.source import Rows
+from dpsk._models.states import LinearValues
+from dpsk._objective.saddle.projected_bellman import ProjectedBellman
+from dpsk._oracle import (
+    Context,
+    Releases,
+    SaddleOracle,
+    SemiGradientOracle,
+    TransitionMomentsOracle,
+)
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import JointSums, NoisySums
+from dpsk._problem import Problem
+from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+
+MU = gaussian_mu(EPSILON, DELTA)
+#: The noise multiplier of one release that costs all of it, and calls on each table.
+Z, RUNS = 2.0 / MU, 1200
+CLIPS, SHARE, GROUP_CLIP, REPEATED = (0.05, 0.05), 0.3, 3.0, 7
+MODEL = LinearValues(2, None, 1.0)
+#: The angle at which features with their constant have the product 5/8.
+ANGLE = np.arccos((0.625 - MODEL.constant**2) / (1 - MODEL.constant**2))
+RIGHT, TURNED = np.array([1.0, 0.0]), np.array([np.cos(ANGLE), np.sin(ANGLE)])
+#: A point where only the constant counts, so that differences and products keep their sign.
+PRIMAL, DUAL = np.zeros(3), np.array([0.0, 0.0, 2.0])
+
+
+def rows(states, later, rewards, grouped):
+    """Return a table whose first unit is given, as one transition or as several alike."""
+    count = REPEATED if grouped else 1
+    rest = np.random.default_rng(0).uniform(-0.5, 0.5, (8, 4))
+    X = np.vstack([np.tile(np.concatenate([states, later]), (count, 1)), rest])
+    y = np.column_stack([np.append(np.full(count, rewards), np.zeros(8)), np.ones(count + 8)])
+    if grouped:
+        y = np.column_stack([y, np.append(np.zeros(count), np.repeat(np.arange(1, 5), 2))])
+    return Rows(X, y)
+
+
+def context(table, grouped, declared, clip, minimax):
+    problem = Problem(n_samples=5 if grouped else 9, model=MODEL, penalty=None, epsilon=EPSILON,
+                      delta=DELTA, loss=ProjectedBellman(0.9, 3, grouped, minimax))
+    return Context(problem, table, declared, clip, Z,
+                   Releases(EntropyStream(), Ledger(declared(Z))))
+
+
+def moments(sign, grouped=False):
+    state, later, reward = (RIGHT, RIGHT, 1.0) if sign > 0 else (TURNED, -RIGHT, -1.0)
+    oracle = TransitionMomentsOracle.open(context(
+        rows(state, later, reward, grouped), grouped, NoisySums(FullBatch(), 1),
+        GROUP_CLIP if grouped else None, False))
+    both, crossed, rewarded = oracle.moments()
+    return np.concatenate([both[np.triu_indices(3)], crossed.ravel(), rewarded])
+
+
+def gradients(sign, grouped=False):
+    table = rows(-sign * RIGHT, sign * RIGHT, 1.0, grouped)
+    oracle = SaddleOracle.open(context(table, grouped, JointSums(FullBatch(), 1, SHARE), CLIPS,
+                                       True))
+    return np.concatenate(oracle.gradients(PRIMAL, DUAL))
+
+
+def steps(sign, grouped=False):
+    table = rows(RIGHT, RIGHT, sign, grouped)
+    oracle = SemiGradientOracle.open(context(table, grouped, NoisySums(FullBatch(), 1), CLIPS[0],
+                                             False))
+    return oracle.gradient(PRIMAL)
+
+
+def _of_moments(moved):
+    """Return the noise of every number of the moments where half of the movement is `moved`."""
+    upper = np.where(np.equal(*np.triu_indices(3)), 1.0, np.sqrt(0.5))
+    return Z * moved * np.concatenate([upper, np.ones(9), np.full(3, 2.0)])
+
+
+def _of_gradients(count):
+    return Z / count * np.repeat([CLIPS[0] / np.sqrt(1 - SHARE), CLIPS[1] / np.sqrt(SHARE)], 3)
+
+
+#: What is released, the noise of every number of it, and the least share of the claim it shows.
+RELEASES = {
+    "moments": (moments, _of_moments(np.sqrt(5.28125) / 2), 0.95),
+    "moments of groups": (lambda sign: moments(sign, True), _of_moments(1.5 * GROUP_CLIP), 0.7),
+    "steps": (steps, np.full(3, Z * CLIPS[0] / 9), 0.99),
+    "steps of groups": (lambda sign: steps(sign, True), np.full(3, Z * CLIPS[0] / 5), 0.99),
+    "gradients": (gradients, _of_gradients(9), 0.9),
+    "gradients of groups": (lambda sign: gradients(sign, True), _of_gradients(5), 0.9)}
+every_release = pytest.mark.parametrize("name", RELEASES)
+
+
+@pytest.fixture
+def means(noise_times):
+    """Return a function from a release to its noise-free answers on the two tables."""
+    def found(release):
+        noise_times(0.0)
+        answers = release(1.0), release(-1.0)
+        noise_times(1.0)
+        return answers
+
+    return found
+
+
+def measured(name, means, noise_times, cut):
+    """Return lower bounds on epsilon and mu with noise times `cut`."""
+    release, std, share = RELEASES[name]
+    here, there = means(release)
+    direction = (here - there) / std**2
+    shift = np.linalg.norm((here - there) / std)
+    # No release moves by more than it is charged for, and these come near.
+    assert share * MU < shift < MU * (1 + 1e-3)
+    # Squares have one sign, so that no group turns all of its sums around: a fifth shows there.
+    best = normal_threshold(shift, RUNS, DELTA, MU, -np.inf) if share > 0.8 else 0.0
+    noise_times(cut)
+    found = []
+    for sign in (1.0, -1.0):
+        ratios = [(release(sign) - (here + there) / 2) @ direction / shift for _ in range(RUNS)]
+        found += [int(np.sum(np.array(ratios) > best)), RUNS]
+    return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
+            mu_lower_bound(*found, level=LEVEL))
+
+
+@every_release
+def test_a_release_stays_under_its_claim_and_a_part_of_the_noise_exceeds_it(
+        name, means, noise_times):
+    """False-alarm rate at most 2e-7 a release."""
+    epsilon, mu = measured(name, means, noise_times, 1.0)
+    assert epsilon <= EPSILON and mu <= MU
+    cut = 1 / 3 if RELEASES[name][2] > 0.8 else 1 / 5
+    assert measured(name, means, noise_times, cut)[1] > MU
+
+
+@every_release
+@pytest.mark.parametrize("factor", [2 / 3, 1.0, 3 / 2])
+def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noise_times):
+    """Two-sided chi-square of each block at level 1e-8; 2/3 and 3/2 of the scale are rejected."""
+    release, std, _ = RELEASES[name]
+    here = means(release)[0]
+    noise_times(factor)
+    noise = np.array([(release(1.0) - here) / std for _ in range(400)])
+    cuts = [6, 15] if "moments" in name else [3]
+    for block in filter(np.size, np.split(noise, cuts, axis=1)):
+        total, law = np.square(block).sum(), chi2(block.size)
+        assert (min(law.cdf(total), law.sf(total)) > 0.5e-8) == (factor == 1.0)

@@ -1,0 +1,257 @@
+"""Samplers: parameters, rows and labels in and out, certificates, seeds, and no noise."""
+
+import inspect
+import math
+import pickle
+import warnings
+from unittest import mock
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpsk import DPWGAN, Certificate, DPGaussianSampler, DPTreeSampler, _fit
+from dpsk._privacy.events import tally
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise import streams
+from dpsk._privacy.noise.streams import KeyedStream
+from dpsk.exceptions import PrivacyWarning
+from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
+from tests.estimators.sampled import COLUMNS, fitted, numbers, rows, table
+from tests.registry import SAMPLERS, every_sampler
+
+SECRET = 31337.25
+_REFUSED = {
+    "epsilon": [0, -1.0, math.nan, -math.inf, "1", None, True],
+    "delta": [0, 0.0, -1e-9, 1.0, math.nan, "auto", False],
+    "random_state": [-1, 1.5, "seed", True, np.random.default_rng(0)],
+    "verbose": ["yes", -1, 1.5, None],
+}
+_OWN = {
+    DPGaussianSampler: {
+        "n_components": [0, -1, 1.5, "all", True],
+        "data_norm": [0, -1.0, math.nan, math.inf, "max", True],
+        "feature_range": [1.0, (1, 0), (0, 0), (0, math.nan), (0, math.inf), "01", (0, 1, 2),
+                          ([0, 0], [1, 1, 1]), ([[0]], [[1]]), (0, 1e-101)]},
+    DPTreeSampler: {
+        "n_bins": [0, -1, 1.5, "many", True],
+        "columns": [["age"], {0: 3}, {0: (1,)}, {0: (1, 0)}, {0: (0, math.nan)}, {0: []},
+                    {0: ["a", "a"]}, {0: ("a", "b")}, {0: [[1]]}]},
+    DPWGAN: {
+        "hidden_layer_sizes": [0, (8, 0), "wide"],
+        "generator_hidden_layer_sizes": [0, (8, 0), "wide"],
+        "n_noise": [0, -1, 1.5, "many", True],
+        "feature_range": [1.0, (1, 0), (0, math.nan), (0, 1, 2)],
+        "columns": [["age"], {0: 3}],
+        "alpha": [-1.0, math.nan, "strong"],
+        "solver": ["adam", None],
+        "max_iter": [0, 1.5], "batch_size": [0, 1.5], "clip_norm": [0, -1.0],
+        "learning_rate": [0, -1.0]},
+}
+every_bad_value = pytest.mark.parametrize("cls, name, value", [
+    (cls, name, value) for cls in SAMPLERS.values()
+    for name, values in {**_REFUSED, **_OWN[cls]}.items() for value in values])
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """Fail where noise is drawn."""
+    for stream in (streams.EntropyStream, streams.KeyedStream):
+        monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
+
+
+@parametrize_with_checks([cls(random_state=seed) for cls in SAMPLERS.values()
+                          for seed in (None, NoiseSeed(0))])
+def test_scikit_learns_checks(estimator, check):
+    """All of them; what repeats a fit is skipped where noise does not repeat, by the tag."""
+    check(estimator)
+
+
+@every_bad_value
+def test_a_bad_value_is_refused_before_rows_are_looked_at(cls, name, value, silent):
+    with pytest.raises(ValueError, match=name) as caught:
+        cls(**{name: value}).fit(object(), None)
+    text = str(caught.value)
+    assert "must be" in text
+    shown = type(value).__name__ if name == "random_state" else repr(
+        next(iter(value.values())) if isinstance(value, dict) else value)
+    assert shown in text
+
+
+@every_sampler
+def test_every_parameter_has_its_constraint_declared(cls):
+    known = cls().get_params()
+    assert set(known) - set(cls._constraints) - {"solver"} == {"classes"}
+    for name, value in known.items():
+        if name in cls._constraints:
+            cls._constraints[name](name, value)
+
+
+@pytest.mark.parametrize("sampler, match", [
+    (DPGaussianSampler(n_components=4), "n_components=4: must be at most .* 3"),
+    (DPGaussianSampler(feature_range=([0, 0], 1)), "feature_range"),
+    (DPGaussianSampler(data_norm=None, epsilon=0.01), "data_norm=None: n=90 rows"),
+    (DPTreeSampler(columns={7: (0, 1)}), "columns has 7, which is no column"),
+    (DPTreeSampler(columns={0: ["a", "b"]}), "column 0 holds a value outside"),
+    (DPTreeSampler(classes=[0, 1]), "y holds a label outside classes"),
+    (DPGaussianSampler(classes=[0]), "at least two")])
+def test_what_does_not_go_with_the_rows_is_refused(sampler, match, silent):
+    with pytest.raises(ValueError, match=match):
+        sampler.fit(*rows())
+
+
+@every_sampler
+def test_classes_without_labels_are_refused(cls, silent):
+    with pytest.raises(ValueError, match=r"classes=.*no"):
+        cls(classes=[0, 1]).fit(rows()[0])
+
+
+@every_sampler
+@pytest.mark.parametrize("bad", ["nan", "word", "label", "short"])
+def test_rows_that_are_refused_are_not_quoted(cls, bad, silent):
+    X, y = rows()
+    X[3, 1] = SECRET
+    X = X.astype(object)
+    if bad == "nan":
+        X[4, 1] = math.nan
+    elif bad == "word":
+        X[4, 1] = f"secret {SECRET}"
+    elif bad == "label":
+        y = y + 0.1 * SECRET
+    else:
+        y = y[:-1]
+    with pytest.raises(ValueError) as caught, warnings.catch_warnings(record=True) as warned:
+        cls().fit(X, y)
+    said = str(caught.value) + "".join(str(one.message) for one in warned)
+    assert "31337" not in said and "secret" not in said and "3133" not in said
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+def test_a_category_that_was_not_declared_is_not_quoted(silent):
+    frame = table()
+    frame.loc[3, "town"] = "Secretville"
+    with pytest.raises(ValueError, match="column 'town' holds") as caught:
+        DPTreeSampler(columns=COLUMNS).fit(frame)
+    assert "Secretville" not in str(caught.value)
+    with pytest.raises(ValueError, match="nothing is said of column 'town'"):
+        DPTreeSampler().fit(table())
+
+
+@every_sampler
+def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
+    ledgers = []
+
+    class Kept(Ledger):
+        def __init__(self, plan):
+            super().__init__(plan)
+            ledgers.append(self)
+
+    X, y = rows(400)
+    with mock.patch.object(_fit, "Ledger", Kept):
+        sampler = cls(epsilon=2.0, random_state=NoiseSeed(0)).fit(X, y)
+    (ledger,) = ledgers
+    certificate = sampler.privacy_
+    assert tally(ledger.spent) == tally(certificate.event)
+    assert 0.999 * certificate.delta <= certificate.delta_at(2.0) <= certificate.delta
+    assert certificate.delta == 400.0**-2
+    assert certificate.arithmetic == ("float" if cls is DPWGAN else "grid")
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    shown = {name for name in vars(sampler) if name.endswith("_")}
+    public = {"classes_", "n_features_in_", "privacy_"} | ({"n_iter_"} if cls is DPWGAN else set())
+    assert shown == set(certificate.released) | public
+    attributes = inspect.getdoc(cls).partition("Attributes")[2].partition("Raises")[0]
+    assert all(f"\n{name} :" in attributes for name in shown)
+    assert "3 class labels (taken from y)" in str(certificate)
+    assert cls(classes=[0, 1, 2]).fit(X, y).privacy_.public[-1].endswith("(declared)")
+
+
+@every_sampler
+def test_a_seed_repeats_a_fit_and_an_int_does_not(cls):
+    def trained(**params):
+        return pickle.dumps([np.round(part, 12) for part in numbers(fitted(cls, **params))])
+
+    assert trained() == trained()
+    assert trained() != trained(random_state=NoiseSeed(1))
+    assert trained(random_state=0) != trained(random_state=0)
+    assert fitted(cls).privacy_.reproducible
+
+
+@every_sampler
+def test_all_that_a_fit_shows_follows_from_its_releases(cls, capfd):
+    """What releases answered for one table, handed back in a fit to another."""
+    X, y = rows(200)
+    others = [rows(200, seed=1), (1e4 * X, y), (np.zeros_like(X), np.minimum(y, 1)),
+              (X, np.roll(y, 1))]
+    params = {"classes": [0, 1, 2], "random_state": 0, "verbose": 1, "epsilon": 4.0}
+    if cls is DPTreeSampler:
+        params["columns"] = {0: (-3, 5), 1: (-3, 5)}
+
+    def shown(X, y, answers=None):
+        with warnings.catch_warnings(record=True) as warned, taped(answers) as tape:
+            warnings.simplefilter("always")
+            sampler = cls(**params).fit(X, y)
+        drawn = sampler.sample(20, random_state=0)
+        return {"said": capfd.readouterr(), "warned": [str(one.message) for one in warned],
+                "drawn": pickle.dumps(drawn), "fit": pickle.dumps(vars(sampler)),
+                "certificate": sampler.privacy_.to_json(), "public": tape.public}, tape
+
+    faces, tape = shown(X, y)
+    assert tape.answers and faces["said"].out
+    for other in others:
+        found, _ = shown(*other, tape.answers)
+        assert [name for name in faces if faces[name] != found[name]] == []
+    assert shown(*others[0])[0]["drawn"] != faces["drawn"]
+
+
+@every_sampler
+def test_a_planted_value_is_not_in_the_pickle(cls):
+    X, y = rows()
+    X[5] = SECRET
+    data = pickle.dumps(fitted(cls, X, y, random_state=None))
+    assert np.float64(SECRET).tobytes() not in data and b"31337" not in data
+
+
+@every_sampler
+def test_fits_are_the_same_whatever_errors_are_set_to_raise(cls):
+    X, y = rows(160)
+    X[:64] = np.copysign(np.repeat([0.0, 5e-324, 1e-300, 1e-160, 1.0, 1e4, 1e160, 1.7e308],
+                                   8)[:, None], X[:64])
+
+    def outcome():
+        with mock.patch.object(_fit, "open_stream", lambda *_: KeyedStream(b"0123456789abcdef")):
+            sampler = cls(epsilon=2.0).fit(X, y)
+        return pickle.dumps((numbers(sampler), sampler.sample(9, random_state=0)))
+
+    calm = outcome()
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", PrivacyWarning)
+        assert outcome() == calm
+
+
+@every_sampler
+def test_too_few_rows_to_learn_from_are_said_so(cls):
+    with pytest.warns(PrivacyWarning, match="too few|no bounds are known"):
+        fitted(cls, *rows(20), epsilon=0.1)
+    with pytest.warns(PrivacyWarning, match="not private"):
+        fitted(cls, epsilon=np.inf)
+
+
+@every_sampler
+def test_copies_keep_parameters_and_drop_the_fit(cls):
+    sampler = fitted(cls, epsilon=0.7)
+    copy = clone(sampler)
+    assert copy.get_params() == sampler.get_params() and not hasattr(copy, "privacy_")
+    again = pickle.loads(pickle.dumps(sampler))
+    np.testing.assert_array_equal(again.sample(5, random_state=1)[0],
+                                  sampler.sample(5, random_state=1)[0])
+
+
+@every_sampler
+@pytest.mark.parametrize("n", [2, 3])
+def test_few_rows_are_fitted(cls, n):
+    X, y = rows(n, n_features=1, n_classes=2)
+    drawn, labels = fitted(cls, X, y, delta=0.1).sample(7)
+    assert drawn.shape == (7, 1) and np.isfinite(drawn).all() and len(labels) == 7
