@@ -204,7 +204,7 @@ def single(first):
 TURNED = (COSINE, np.sqrt(1 - COSINE**2))
 CASES = {
     "moment": Case(whitened, table((1, 0), LABELS), table((0, 1), LABELS), moment_ratio,
-                   MU_MOMENT, MU_MOMENT),
+                   MU_MOMENT, MU_MOMENT, runs=8000),
     "whole": Case(whitened, table((1, 0), LABELS), table(TURNED, LABELS), whole_ratio,
                   MU_WHOLE, MU, runs=1500),
     "slopes": Case(tempered, (single((1, 0))[:, :1], ONES), (single((1, 0))[:, :1], ZEROS[:, 0]),
