@@ -92,11 +92,9 @@ def test_only_the_release_draws_noise(name):
                 if isinstance(node, ast.Name) and node.id == "standard_normal"]
         assert uses == ["partial(standard_normal, apart)"] and len(used) == 1
     elif name == "_privacy/noise/public.py":
-        # From a stream opened for it, or numbers that are the same for everyone, under a key that
-        # anyone can make.
-        calls = [ast.unparse(node) for node in ast.walk(_TREES[name])
-                 if isinstance(node, ast.Call)]
+        # From a stream opened for it, or under a key that anyone can make.
         assert names == {"standard_normal"} and not modules
+        calls = {ast.unparse(n) for n in ast.walk(_TREES[name]) if isinstance(n, ast.Call)}
         assert {call for call in calls if call.startswith("standard_normal")} == {
             "standard_normal(self._stream, shape)",
             "standard_normal(KeyedStream(key[:16]), shape)"}
