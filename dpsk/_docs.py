@@ -155,6 +155,13 @@ privacy_ : Certificate
         For a parameter out of range, a solver whose needs are not met, labels outside
         `classes`, a single class when classes are inferred, more than two where two are all
         there is, or rows that are not finite; always before any noise is drawn.
+|raises_columns
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, labels outside `classes`, a single class when classes are
+        inferred, a category that was not declared, or numbers that are not finite; always before
+        any noise is drawn.
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, a noisy

@@ -21,7 +21,7 @@ from benchmarks.datasets import (
     _adult_frame,
     load,
 )
-from dpsk import DPGaussianSampler, DPTreeSampler
+from dpsk import DPWGAN, DPGaussianSampler, DPTreeSampler
 
 #: (epsilon, delta) of the tables; None is 1/n^2.
 IMAGE_BUDGETS = [(10.0, 1e-5), (1.0, 1e-5), (1.0, None)]
@@ -46,11 +46,14 @@ def main():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lines += _table("MNIST, DPGaussianSampler", "directions | LR | MLP",
-                        images("mnist", options.seeds))
+                        images("mnist", options.seeds, DPGaussianSampler, "n_components_"))
+        lines += _table("MNIST, DPWGAN", "rounds | LR | MLP",
+                        images("mnist", options.seeds, DPWGAN, "n_iter_"))
         lines += _table("Adult, DPTreeSampler", "bounds of numbers | LR | boosting",
                         adult(options.seeds))
         lines += _table("Fashion-MNIST, DPGaussianSampler", "directions | LR | MLP",
-                        images("fashion_mnist", options.seeds))
+                        images("fashion_mnist", options.seeds, DPGaussianSampler,
+                               "n_components_"))
     options.output.write_text("\n".join([*lines, ""]))
 
 
@@ -64,8 +67,8 @@ def _table(title, columns, lines):
     return found
 
 
-def images(name, seeds):
-    """Yield lines of the table of a set of images, the real rows last."""
+def images(name, seeds, make, fact):
+    """Yield lines of the table of a set of images, the real rows last; `fact` is an attribute."""
     X, X_test, y, y_test = load(name)
 
     def scores(rows, labels, seed):
@@ -78,13 +81,13 @@ def images(name, seeds):
         runs, facts = [], []
         for seed in range(seeds):
             start = time.process_time()
-            sampler = DPGaussianSampler(epsilon, delta=delta, feature_range=(0, 1)).fit(X, y)
+            sampler = make(epsilon, delta=delta, feature_range=(0, 1)).fit(X, y)
             fitted = time.process_time()
             rows, labels = sampler.sample(len(X), random_state=seed)
-            facts.append((sampler.n_components_, fitted - start, time.process_time() - fitted))
+            facts.append((getattr(sampler, fact), fitted - start, time.process_time() - fitted))
             runs.append(scores(rows, labels, seed))
-        directions, fit, sample = np.median(facts, axis=0)
-        yield (f"| {epsilon:g} | {_delta(delta)} | {directions:.0f} | {_cells(runs)} | {fit:.1f} "
+        shown, fit, sample = np.median(facts, axis=0)
+        yield (f"| {epsilon:g} | {_delta(delta)} | {shown:.0f} | {_cells(runs)} | {fit:.1f} "
                f"| {sample:.1f} |")
     yield f"| real rows | | | {_cells([scores(X, y, 0)])} | | |"
 

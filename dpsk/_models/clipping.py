@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["HEADROOM", "SHORTEST", "clip_factors"]
+__all__ = ["HEADROOM", "SHORTEST", "clip_factors", "shortened"]
 
 #: Bounds are tightened by this factor, more than the rounding of sums over thousands of rows.
 HEADROOM = 1.0 - 2.0**-24
@@ -23,3 +23,12 @@ def clip_factors(norms, limits, least=_LEAST):
         # Comparisons with what is no number are false.
         factors[~(factors >= least)] = 0.0
     return factors
+
+
+def shortened(rows, length):
+    """Return dense rows scaled down to a length, in place; those that are dropped become zero."""
+    factors = clip_factors(np.sqrt(np.einsum("ij,ij->i", rows, rows)), length * HEADROOM)
+    rows *= factors[:, None]
+    # A product of 0 and what overflowed would not be 0.
+    rows[factors == 0.0] = 0.0
+    return rows

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
-from dpsk._models.clipping import HEADROOM, clip_factors
+from dpsk._models.clipping import shortened
 from dpsk._oracle.release import Part
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
@@ -101,19 +101,10 @@ def noisy_class_moments(rows, n_classes, basis, radius, mu, releases):
 def _in_subspace(X, basis, radius, unit):
     """Return rows of a block in the subspace, no longer than `radius`, in whole units."""
     row_unit = 2.0 ** (math.ceil(math.log2(radius)) - _ROW_BITS)
-    rows = _shortened(X.astype(np.float64), radius)
+    rows = shortened(X.astype(np.float64), radius)
     rows /= row_unit
     np.trunc(rows, out=rows)
     rows *= row_unit
-    found = _shortened(rows @ basis, radius)
+    found = shortened(rows @ basis, radius)
     found /= unit
     return np.trunc(found, out=found)
-
-
-def _shortened(rows, radius):
-    """Scale rows that are longer than `radius` down to it, in place."""
-    factors = clip_factors(np.sqrt(np.einsum("ij,ij->i", rows, rows)), radius * HEADROOM)
-    rows *= factors[:, None]
-    # A product of 0 and what overflowed would not be 0.
-    rows[factors == 0.0] = 0.0
-    return rows

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
-from dpsk._models.clipping import HEADROOM, clip_factors
+from dpsk._models.clipping import shortened
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
@@ -83,10 +83,7 @@ class LeastSquaresOracle(Oracle):
             roots = np.sqrt(block.weights)
             targets = np.clip(targets * roots, -1.0, 1.0)
             rows *= roots[:, None]
-            norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-            factors = clip_factors(norms, self._model.radius * HEADROOM)
-            rows *= factors[:, None]
-            rows[factors == 0.0] = 0.0
+            shortened(rows, self._model.radius)
         # One that is no number would make a sum that is none, which no noise hides.
         targets[np.isnan(targets)] = 0.0
         return rows, targets

@@ -171,9 +171,8 @@ def thresholded(moment, noise_std, fit_intercept):
     np.fill_diagonal(kept, True)
     shared = _spikes(np.where(kept, 0.0, covariance), deviation)
     covariance *= kept
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
     covariance += shared
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance) - np.diag(shared), 0.0)
-                     + np.diag(shared))
     result = moment.copy()
     result[:features, :features] = covariance + products
     return result, float(kept.sum() + len(moment) - features) / len(moment)

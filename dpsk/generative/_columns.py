@@ -8,8 +8,10 @@ from dpsk._data.columns import check_columns, described, encoded
 from dpsk._privacy.certificate import Enforced
 from dpsk.generative._base import Sampler
 
-__all__ = ["ColumnSampler", "enforced_bounds"]
+__all__ = ["PLAIN_BOUNDS", "ColumnSampler", "enforced_bounds"]
 
+#: Bounds of numbers that stand where none are declared or learnt.
+PLAIN_BOUNDS = (-1.0, 1.0)
 #: So many columns of the same bounds are named one by one.
 _NAMED = 4
 

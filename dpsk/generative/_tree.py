@@ -9,13 +9,10 @@ from dpsk._docs import documented
 from dpsk._parameters import check_integer, optional
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
-from dpsk.generative._columns import ColumnSampler, enforced_bounds
+from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
 from dpsk.generative._tree_plan import TablePlan, bounds_rule, usual_bins
 
 __all__ = ["DPTreeSampler"]
-
-#: Bounds of columns that stand where none are declared or learnt.
-_PLAIN_BOUNDS = (-1.0, 1.0)
 
 
 @documented
@@ -66,12 +63,7 @@ class DPTreeSampler(ColumnSampler):
         Only where there are labels.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
-    ValueError
-        For a parameter out of range, labels outside `classes`, a single class when classes are
-        inferred, a category that was not declared, or numbers that are not finite; always before
-        any noise is drawn.
+    %(raises_columns)s
 
     Notes
     -----
@@ -142,9 +134,9 @@ class DPTreeSampler(ColumnSampler):
         n_learnt = sum(column.is_unknown for column in columns)
         if not (n_learnt and budget.is_private):
             return columns
-        if can_learn("columns", "auto", _PLAIN_BOUNDS, lambda: bounds_rule(budget, n_learnt)):
+        if can_learn("columns", "auto", PLAIN_BOUNDS, lambda: bounds_rule(budget, n_learnt)):
             return columns
-        return [column.bounded(_PLAIN_BOUNDS) for column in columns]
+        return [column.bounded(PLAIN_BOUNDS) for column in columns]
 
     def _draw(self, codes, draws):
         """Return rows of the classes at `codes`."""

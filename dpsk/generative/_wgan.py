@@ -17,12 +17,10 @@ from dpsk._problem import Problem
 from dpsk._solvers import ADVERSARIAL_SOLVERS
 from dpsk._stages import Counting
 from dpsk.exceptions import PrivacyWarning
-from dpsk.generative._columns import ColumnSampler, enforced_bounds
+from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
 
 __all__ = ["DPWGAN"]
 
-#: Bounds of numbers that stand where none are declared.
-_PLAIN_BOUNDS = (-1.0, 1.0)
 #: Rows drawn at a time.
 _BLOCK = 1 << 12
 
@@ -94,12 +92,7 @@ class DPWGAN(ColumnSampler):
         Only where there are labels.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    Raises
-    ------
-    ValueError
-        For a parameter out of range, labels outside `classes`, a single class when classes are
-        inferred, a category that was not declared, or numbers that are not finite; always before
-        any noise is drawn.
+    %(raises_columns)s
 
     Notes
     -----
@@ -158,8 +151,8 @@ class DPWGAN(ColumnSampler):
             penalty=PENALTIES["l2"](alpha=float(self.alpha), l1_ratio=0.0, radius=None,
                                     unpenalized=critic.n_biases),
             epsilon=epsilon, delta=delta)
-        self._generator = Generator(self.n_noise, self._sizes("generator_hidden_layer_sizes"),
-                                    code.width, n_classes, code.groups)
+        self._planned = Generator(self.n_noise, self._sizes("generator_hidden_layer_sizes"),
+                                  code.width, n_classes, code.groups)
         counting = Counting(codes, n_classes, CriticScore, "class_prior_", np.array)
         rows = np.empty((len(X), code.width), np.float32)
         code.dense(X, rows)
@@ -173,11 +166,11 @@ class DPWGAN(ColumnSampler):
         coefs, intercepts = critic.unpacked(theta)
         return {"coefs_": coefs, "intercepts_": intercepts,
                 "generator_": generator.astype(np.float32), "_columns": columns, "_code": code,
-                "_dtype": X.dtype,
+                "_generator": self._planned, "_dtype": X.dtype,
                 "class_prior_": self.class_prior_ if n_classes > 1 else np.ones(1)}
 
     def _build_solver(self, name):
-        return replace(super()._build_solver(name), generator=self._generator)
+        return replace(super()._build_solver(name), generator=self._planned)
 
     def _sizes(self, name):
         return check_layers(name, getattr(self, name))
@@ -186,7 +179,7 @@ class DPWGAN(ColumnSampler):
         """Return the columns, those that nothing is known of with the bounds of numbers."""
         bounds = self.feature_range
         if bounds is None and any(column.is_unknown for column in columns):
-            bounds = _PLAIN_BOUNDS
+            bounds = PLAIN_BOUNDS
             warnings.warn(
                 "feature_range=None: no bounds are known of some columns of numbers, which are "
                 "clipped to (-1, 1); declare feature_range, or their bounds in columns.",

@@ -7,9 +7,10 @@ turned around in the neighbor: the releases attain their claims, all but exactly
 
 import numpy as np
 import pytest
-from audit_settings import EPSILON, LEVEL, N, gaussian_mu
+from audit_settings import EPSILON, N
+from normal_releases import MU, bounds
 from scipy.stats import chi2
-from test_fits import DELTA, normal_threshold
+from test_fits import DELTA
 
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
@@ -23,11 +24,9 @@ from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import JointSums, NoisyKind, NoisyKinds
 from dpsk._problem import Problem
 from dpsk._stages import Counting, counting
-from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
-MU = gaussian_mu(EPSILON, DELTA)
-#: The noise multiplier of one release that costs all of it, and calls on each table.
-Z, RUNS = 2.0 / MU, 1200
+#: The noise multiplier of one release that costs all of it.
+Z = 2.0 / MU
 CLIPS, SLOPES, SHARE = (0.05, 1e-3), (1e-10, 0.1), 0.3
 #: A point where the ranking loss pulls at row 0, and another dual number.
 POINT = np.array([1e-3, 0.0, 0.0]), np.zeros(1)
@@ -108,37 +107,14 @@ def costly_counts(monkeypatch):
     monkeypatch.setattr("dpsk._stages.counting.shares", lambda noisy, n_samples: noisy / n_samples)
 
 
-@pytest.fixture
-def means(noise_times):
-    """Return a function from a release to its noise-free answers on the two tables."""
-    def found(release):
-        noise_times(0.0)
-        answers = release(1.0), release(-1.0)
-        noise_times(1.0)
-        return answers
-
-    return found
-
-
 def measured(name, means, noise_times, cut):
     """Return lower bounds on epsilon and mu with noise times `cut`."""
     release, std = RELEASES[name]
-    here, there = means(release)
-    direction = (here - there) / std**2
-    shift = np.linalg.norm((here - there) / std)
-    # No release moves by more than it is charged for, and these attain it.
-    assert 0.99 * MU < shift < MU * (1 + 1e-3)
-    best = normal_threshold(shift, RUNS, DELTA, MU, -np.inf)
+    answers = means(release)
     noise_times(cut)
-    found = []
-    for sign in (1.0, -1.0):
-        ratios = [(release(sign) - (here + there) / 2) @ direction / shift for _ in range(RUNS)]
-        found += [int(np.sum(np.array(ratios) > best)), RUNS]
-    bounds = (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
-              mu_lower_bound(*found, level=LEVEL))
-    print(f"{name} x {cut:.2f}: hits {found[0]} and {found[2]} of {RUNS}: epsilon >= "
-          f"{bounds[0]:.3f} of {EPSILON}, mu >= {bounds[1]:.3f} of {MU:.3f}")
-    return bounds
+    epsilon, mu = bounds(release, std, answers)
+    print(f"{name} x {cut:.2f}: epsilon >= {epsilon:.3f} of {EPSILON}, mu >= {mu:.3f} of {MU:.3f}")
+    return epsilon, mu
 
 
 @every_release

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from audit_settings import EPSILON, LEVEL, N, gaussian_mu
+from audit_settings import EPSILON, N
+from normal_releases import MU, bounds
 from scipy.stats import chi2
 from test_choices import CLAIMS, SHARP, every_plan
 from test_choices import X as TABLE
 from test_choices import measured as measured_choices
-from test_fits import DELTA, normal_threshold
 
 from dpsk._data.source import Rows
 from dpsk._oracle import Releases
@@ -27,10 +27,7 @@ from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
-from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
-MU = gaussian_mu(EPSILON, DELTA)
-RUNS = 1200
 RADIUS, CONSTANT = 2.0, 1.0
 LABELS = np.arange(N) % 3
 SIZES = (2, 3, 4)
@@ -97,34 +94,12 @@ RELEASES = {
 every_release = pytest.mark.parametrize("name", RELEASES)
 
 
-@pytest.fixture
-def means(noise_times):
-    """Return a function from a release to its noise-free answers on the two tables."""
-    def found(release):
-        noise_times(0.0)
-        answers = release(1.0), release(-1.0)
-        noise_times(1.0)
-        return answers
-
-    return found
-
-
 def measured(name, means, noise_times, cut):
     """Return lower bounds on epsilon and mu with noise times `cut`."""
     release, std = RELEASES[name]
-    here, there = means(release)
-    direction = (here - there) / std**2
-    shift = np.linalg.norm((here - there) / std)
-    # No release moves by more than it is charged for, and these attain it.
-    assert 0.99 * MU < shift < MU * (1 + 1e-3)
-    best = normal_threshold(shift, RUNS, DELTA, MU, -np.inf)
+    answers = means(release)
     noise_times(cut)
-    found = []
-    for sign in (1.0, -1.0):
-        ratios = [(release(sign) - (here + there) / 2) @ direction / shift for _ in range(RUNS)]
-        found += [int(np.sum(np.array(ratios) > best)), RUNS]
-    return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
-            mu_lower_bound(*found, level=LEVEL))
+    return bounds(release, std, answers)
 
 
 @pytest.mark.audit

@@ -7,9 +7,10 @@ features turn by the angle that costs most, or its gradients turn around at the 
 
 import numpy as np
 import pytest
-from audit_settings import EPSILON, LEVEL, gaussian_mu
+from audit_settings import EPSILON
+from normal_releases import MU, bounds
 from scipy.stats import chi2
-from test_fits import DELTA, normal_threshold
+from test_fits import DELTA
 
 from dpsk._data.source import Rows
 from dpsk._models.states import LinearValues
@@ -26,11 +27,9 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import JointSums, NoisySums
 from dpsk._problem import Problem
-from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
-MU = gaussian_mu(EPSILON, DELTA)
-#: The noise multiplier of one release that costs all of it, and calls on each table.
-Z, RUNS = 2.0 / MU, 1200
+#: The noise multiplier of one release that costs all of it.
+Z = 2.0 / MU
 CLIPS, SHARE, GROUP_CLIP, REPEATED = (0.05, 0.05), 0.3, 3.0, 7
 MODEL = LinearValues(2, None, 1.0)
 #: The angle at which features with their constant have the product 5/8.
@@ -102,35 +101,12 @@ RELEASES = {
 every_release = pytest.mark.parametrize("name", RELEASES)
 
 
-@pytest.fixture
-def means(noise_times):
-    """Return a function from a release to its noise-free answers on the two tables."""
-    def found(release):
-        noise_times(0.0)
-        answers = release(1.0), release(-1.0)
-        noise_times(1.0)
-        return answers
-
-    return found
-
-
 def measured(name, means, noise_times, cut):
     """Return lower bounds on epsilon and mu with noise times `cut`."""
     release, std, share = RELEASES[name]
-    here, there = means(release)
-    direction = (here - there) / std**2
-    shift = np.linalg.norm((here - there) / std)
-    # No release moves by more than it is charged for, and these come near.
-    assert share * MU < shift < MU * (1 + 1e-3)
-    # Squares have one sign, so that no group turns all of its sums around: a fifth shows there.
-    best = normal_threshold(shift, RUNS, DELTA, MU, -np.inf) if share > 0.8 else 0.0
+    answers = means(release)
     noise_times(cut)
-    found = []
-    for sign in (1.0, -1.0):
-        ratios = [(release(sign) - (here + there) / 2) @ direction / shift for _ in range(RUNS)]
-        found += [int(np.sum(np.array(ratios) > best)), RUNS]
-    return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
-            mu_lower_bound(*found, level=LEVEL))
+    return bounds(release, std, answers, share)
 
 
 @every_release
