@@ -2,9 +2,9 @@
 
     python benchmarks/paper/auto_choice.py [--seeds 20] [--output docs/results/auto_choice.md]
 
-Cells are those of output_perturbation_table.py, covertype_svrg.py and high_dimension.py; every
-solver has its defaults. A solver whose first fits are far worse than what "auto" takes gets no
-more of them.
+Cells are those of output_perturbation_table.py, covertype_svrg.py and high_dimension.py, and
+those of auto_squares.py by R2; every solver has its defaults. A solver whose first fits are far
+worse than what "auto" takes gets no more of them.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from dpsk._solvers import SOLVERS
 from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parent))
+import auto_squares
 import covertype_svrg
 import high_dimension
 import output_perturbation_table as table
@@ -163,6 +164,7 @@ def main():
                 print(line, flush=True)
                 lines.append(line)
                 ratios.append(ratio)
+        squares = auto_squares.section(max(2, options.seeds // 2))
     ratios = np.array(ratios)
     page = [
         f"# What `solver=\"auto\"` takes, beside the rest ({date.today()})", "",
@@ -176,7 +178,7 @@ def main():
         f"Ratio at most 1.5: {np.mean(ratios <= 1.5):.0%} of {len(ratios)} cells (asked: 90 %). "
         f"Largest: {ratios.max():.2f} (asked: 3).", "",
         "| cell | auto | its risk | best | its risk | ratio | others |", "|" + "---|" * 7,
-        *lines]
+        *lines, *squares]
     print("\n".join(page))
     if options.output:
         options.output.write_text("\n".join(page) + "\n")

@@ -10,7 +10,7 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
            "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR",
            "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE",
-           "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share"]
+           "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -61,3 +61,15 @@ EDGE_SHARES = (0.02, 0.2), (0.1, 0.4)
 def mu_of_share(problem, share):
     """Return the mu that a share of mu^2 allows."""
     return math.sqrt(share) * gaussian_mu(problem.epsilon, problem.delta)
+
+
+def whitening_pays(problem):
+    """Return whether rows are whitened by default, from public facts.
+
+    Not where a penalty that is no square speaks of the coefficients of the rows as they are, not
+    where the matrix would cost more than the fit, and not where its noise outweighs it.
+    """
+    columns = problem.model.shape[0]
+    if not problem.penalty.is_smooth or columns > MOST_COLUMNS + 1 or problem.delta == 0:
+        return False
+    return columns < problem.n_samples * problem.mu

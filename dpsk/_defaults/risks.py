@@ -4,13 +4,24 @@ import math
 
 import numpy as np
 
+from dpsk._defaults.budgets import AMPLE_SIGNAL, whitening_pays
 from dpsk._defaults.perturbation import perturbation_clip, perturbation_ridge
 from dpsk._problem import full_clip_norm
 
-__all__ = ["RISKS", "ridge_outweighs_noise", "signal"]
+__all__ = ["FORGOTTEN", "MOST_LAST_STEPS", "RISKS", "ridge_outweighs_noise", "signal"]
 
 #: Curvature of the mean loss in an ordinary direction over ``beta / d``.
 _SPREAD = 0.5
+#: The last iterate is released where the start has this share in it, or after so many steps.
+FORGOTTEN, MOST_LAST_STEPS = 1e-3, 2000
+#: The risk of what is left of the start, over that at zero.
+_REMEMBERED = 0.3
+#: Of descent on whitened rows: the variance over that of one release at the minimizer.
+_WHITENED = 7.0
+#: Its clip over the slope where the signal is not ample.
+_NARROW = 0.3
+#: A usual row over the longest.
+_USUAL_ROW = 1.0 / 3.0
 #: The most that a stronger ridge costs, in slopes: coefficients of zero are not far worse.
 _MOST_BIAS = 0.2
 
@@ -47,24 +58,42 @@ def _ordinary_curvature(problem):
 
 
 def gd_risk(problem):
-    """Noise of steps that stop early, or that a ridge forgets, and the bias of clipping."""
+    """Noise of steps that stop early, or that a ridge forgets, and the bias of clipping.
+
+    Whitened rows are as long as usual ones, whatever the bound on them.
+    """
     if problem.delta == 0:
         return math.inf
-    alpha = _ridge(problem)
-    slope, noise = _slope(problem), _slope(problem) / signal(problem)
+    alpha, size = _ridge(problem), signal(problem)
+    slope = relative = _slope(problem)
+    if whitening_pays(problem):
+        relative *= min(1.0, math.sqrt(2.0) / problem.model.radius)
     if alpha == 0:
-        return 3.0 * noise
+        return 3.0 * relative / size
+    noise = min(3.0 * relative / size, 0.9 * (slope / size)**2 / alpha)
+    if whitening_pays(problem):
+        curvature = problem.loss.smoothness * problem.usual_weight / problem.model.dimension
+        noise = min(noise, _WHITENED * (relative / size)**2 / curvature)
     # Clipped gradients are shorter but the stationary point is another.
-    bias = 0.03 * slope * min(1.0, 0.05 * problem.smoothness / (0.25 * alpha))
-    return min(3.0 * noise, 0.9 * noise**2 / alpha) + bias
+    bias = 0.03 * relative * min(1.0, 0.05 * problem.smoothness / (0.25 * alpha))
+    return noise + _clipped(problem) * bias
+
+
+def _clipped(problem):
+    """Return how much a clip that widens with the signal still takes, 1 where it is narrow."""
+    widening = math.sqrt(max(1.0, problem.signal / AMPLE_SIGNAL))
+    return max(0.0, 1.0 - _NARROW * widening) / (1.0 - _NARROW)
 
 
 def last_iterate_risk(problem):
-    """The stationary variance of steps priced at what they do not forget."""
+    """The stationary variance of steps priced at what they do not forget, and a start that is not.
+    """
     alpha = _ridge(problem)
     if alpha == 0 or problem.delta == 0 or not _bounds_slope(problem):
         return math.inf
-    return 2.0 * (problem.lipschitz / signal(problem)) ** 2 / alpha
+    left = math.exp(-2.0 * MOST_LAST_STEPS * alpha / (problem.smoothness + 2.0 * alpha))
+    bias = _REMEMBERED * problem.risk_at_zero * max(0.0, left - FORGOTTEN**2)
+    return 2.0 * (problem.lipschitz / signal(problem)) ** 2 / alpha + bias
 
 
 def output_perturbation_risk(problem):
@@ -90,6 +119,9 @@ def objective_perturbation_risk(problem):
     clip_norm = perturbation_clip(problem)
     ridge = perturbation_ridge(problem, clip_norm)
     alpha, curvature = _ridge(problem), _ordinary_curvature(problem)
+    if problem.model.radius > math.sqrt(2.0):
+        # Rows are seldom brought to a norm other than 1: another bound is that of the longest.
+        curvature *= _USUAL_ROW**2
     noise = 2.0 * min(clip_norm, full_clip_norm(problem)) / signal(problem)
     # The minimizer is no Gaussian mechanism: its loss is bounded at a price.
     price = 1.5 if problem.delta > 0 else 1.2

@@ -13,10 +13,10 @@ from dpsk._defaults.budgets import (
     FALSE_SHARE,
     LEAST_FLOOR,
     MOMENT_SHARE,
-    MOST_COLUMNS,
     NOISE_FLOOR,
     SCORE_FLOOR,
     mu_of_share,
+    whitening_pays,
 )
 from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel, Preconditioner, WhitenedModel
@@ -55,15 +55,8 @@ class Whitening(RowStage):
 
     @classmethod
     def pays(cls, problem):
-        """Return whether whitening is on by default, from public facts.
-
-        Not where a penalty that is no square speaks of the coefficients of the rows as they are,
-        not where the matrix would cost more than the fit, and not where its noise outweighs it.
-        """
-        columns = problem.model.shape[0]
-        if not problem.penalty.is_smooth or columns > MOST_COLUMNS + 1 or problem.delta == 0:
-            return False
-        return columns < problem.n_samples * problem.mu
+        """Return whether whitening is on by default."""
+        return whitening_pays(problem)
 
     def prepared(self, problem):
         columns = self._model.shape[0]

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn import datasets
+from sklearn.preprocessing import StandardScaler
 
 from dpsk import (
     DPHuberRegressor,
@@ -48,3 +50,26 @@ def test_coefficients_tend_to_those_without_noise(cls, params):
     print(f"{cls.__name__} {params}: {gaps}")
     # Noise is a tenth of this or less.
     assert gaps[1e4] < 0.02 < gaps[1.0]
+
+
+@pytest.mark.parametrize("data, cls, params, bar", [
+    ("breast_cancer", DPLogisticRegression, {}, 0.05),
+    ("breast_cancer", DPLogisticRegression, {"fit_intercept": False}, 0.05),
+    ("breast_cancer", DPLinearSVC, {}, 0.1),
+    ("digits", DPLogisticRegression, {}, 0.1),
+    ("diabetes", DPRidge, {}, 0.06),
+    ("diabetes", DPHuberRegressor, {}, 0.06),
+    ("diabetes", DPPoissonRegressor, {}, 0.1),
+], ids=str)
+def test_small_tables_with_a_penalty_are_fitted_too(data, cls, params, bar):
+    # Some hundred rows, whose bound is that of the longest: noise is half of each bar or less.
+    X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    params = {"alpha": 0.01, "data_norm": 1.001 * np.linalg.norm(X, axis=1).max(), **params}
+    if data == "diabetes":
+        params["target_bounds"] = (0.0, 400.0)
+    exact = cls(np.inf, **params).fit(X, y).coef_
+    coef = cls(1e4, random_state=NoiseSeed(0), **params).fit(X, y).coef_
+    gap = np.linalg.norm(coef - exact) / np.linalg.norm(exact)
+    print(f"{cls.__name__} on {data}: {gap:.4f}")
+    assert gap < bar

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._defaults.risks import ridge_outweighs_noise, signal
+from dpsk._defaults.risks import FORGOTTEN, MOST_LAST_STEPS, ridge_outweighs_noise, signal
 from dpsk._objective.requirements import (
     BOUNDED_CURVATURE,
     BOUNDED_SLOPE,
@@ -72,10 +72,10 @@ class LastIterateDescent(Solver):
         max_iter = self.max_iter
         if max_iter is None:
             rate = step * alpha
-            wanted = np.ceil(np.log(1e3) / rate) if rate else 2000
+            wanted = np.ceil(-np.log(FORGOTTEN) / rate) if rate else MOST_LAST_STEPS
             if not ridge_outweighs_noise(problem):
                 wanted = min(wanted, _balanced_steps(problem, clip_norm))
-            max_iter = int(np.clip(wanted, 10, 2000))
+            max_iter = int(np.clip(wanted, 10, MOST_LAST_STEPS))
         return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter)
 
     def plan(self, problem):
