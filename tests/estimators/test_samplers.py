@@ -62,8 +62,12 @@ def silent(monkeypatch):
         monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
 
 
-@parametrize_with_checks([cls(random_state=seed) for cls in SAMPLERS.values()
-                          for seed in (None, NoiseSeed(0))])
+_CHECKS = parametrize_with_checks([cls(random_state=seed) for cls in SAMPLERS.values()
+                                   for seed in (None, NoiseSeed(0))])
+
+
+# scikit-learn 1.6 has them in an iterator.
+@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
 def test_scikit_learns_checks(estimator, check):
     """All of them; what repeats a fit is skipped where noise does not repeat, by the tag."""
     check(estimator)
