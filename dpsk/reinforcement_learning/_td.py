@@ -31,8 +31,7 @@ from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Problem
 from dpsk._solvers import VALUE_SOLVERS
-from dpsk._stages import NormBound
-from dpsk._stages.bounds import can_learn, norm_rule
+from dpsk._stages.bounds import StateNormBound, can_learn, norm_rule
 from dpsk.reinforcement_learning._distillation import distilled
 from dpsk.reinforcement_learning._transitions import (
     check_reward_bounds,
@@ -221,7 +220,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         columns = [np.clip(rewards, low, high) / unit, alive, *([] if codes is None else [codes])]
         n_groups = None if codes is None else int(codes.max()) + 1
         problem = self._problem(states, next_states, n_groups)
-        bound = [NormBound(problem.model)] if self._learns_norm(problem) else []
+        bound = [StateNormBound(problem.model)] if self._learns_norm(problem) else []
         theta, _ = self._solve(
             problem, self._solver_name(), np.hstack([states, next_states]),
             np.column_stack(columns), stages=bound,
