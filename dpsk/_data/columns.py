@@ -1,8 +1,10 @@
 """Columns of a table, as they were declared: numbers in bins, or one of some categories."""
 
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
+from scipy import sparse
 
 from dpsk._data.errors import discreetly
 
@@ -36,6 +38,28 @@ class Column:
     def is_whole(self):
         """bool : whether the numbers are whole."""
         return getattr(self.dtype, "kind", "O") in "iu"
+
+    @property
+    def choices(self):
+        """ndarray of shape (n_categories,) : the categories, objects unless all are numbers."""
+        if all(isinstance(each, Real) for each in self.categories):
+            return np.array(self.categories)
+        result = np.empty(len(self.categories), dtype=object)
+        result[:] = self.categories
+        return result
+
+    @property
+    def limits(self):
+        """(float, float) : what its dtype holds of numbers."""
+        kind = getattr(self.dtype, "kind", "O")
+        if kind not in "iuf":
+            return -np.inf, np.inf
+        # Those of pandas have the kinds and sizes of NumPy's.
+        held = np.dtype(f"{kind}{self.dtype.itemsize}")
+        info = np.finfo(held) if kind == "f" else np.iinfo(held)
+        low, high = float(info.min), float(info.max)
+        # The largest int64 is no double.
+        return low, np.nextafter(high, low) if high > info.max else high
 
     @property
     def is_unknown(self):
@@ -72,9 +96,11 @@ def described(X, columns):
     if hasattr(X, "iloc"):
         kinds = list(zip(X.columns, X.dtypes, strict=True))
     else:
-        array = X if hasattr(X, "dtype") else np.asarray(X)
+        array = X if hasattr(X, "dtype") else discreetly("X", np.asarray, X)
         width = array.shape[1] if getattr(array, "ndim", 0) == 2 else 0
-        kinds = [(place, array.dtype) for place in range(width)]
+        # What NumPy takes a list for follows from its entries: one may turn all into words.
+        dtype = array.dtype if array is X else np.dtype(object)
+        kinds = [(place, dtype) for place in range(width)]
     unknown = [name for name in columns if name not in [known for known, _ in kinds]]
     if unknown and kinds:
         raise ValueError(f"columns has {unknown[0]!r}, which is no column; use the names of a "
@@ -93,7 +119,8 @@ def encoded(X, columns):
 
     A ValueError if there is a category that was not declared; it does not quote it.
     """
-    if not any(column.categories is not None for column in columns):
+    # Sparse rows are refused later.
+    if sparse.issparse(X) or not any(column.categories is not None for column in columns):
         return X
     if hasattr(X, "iloc"):
         result = X.copy(deep=False)
@@ -139,7 +166,8 @@ def _positions(values, column):
     result = discreetly("X", found)
     if (result < 0).any():
         raise ValueError(f"X: column {column.name!r} holds a value outside of its categories; "
-                         "declare every category that may occur in columns=.")
+                         "declare every category that may occur in columns=, and give missing "
+                         "values one of their own.")
     return result
 
 

@@ -139,7 +139,7 @@ class TablePlan:
             return np.array(column.edges)
         if column.edges is not None:
             return bin_edges(*column.edges, n_bins, column.is_whole)
-        low, high = self._learnt(rows, place, releases)
+        low, high = np.clip(self._learnt(rows, place, releases), *column.limits).tolist()
         if self.budget.is_private:
             bounds.append(Enforced(f"bounds of {column.name}", [low, high], "released",
                                    "numbers outside count as in the bins at the ends"))

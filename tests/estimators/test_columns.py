@@ -1,0 +1,91 @@
+"""Columns of tables on their way through samplers: their dtypes, their words, their noise."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from dpsk import DPWGAN, DPTreeSampler
+from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
+
+N = 600
+SHORT = {DPWGAN: {"max_iter": 2, "hidden_layer_sizes": 4, "generator_hidden_layer_sizes": 4}}
+every_sampler = pytest.mark.parametrize("cls", [DPTreeSampler, DPWGAN])
+pytestmark = pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+
+
+def make(cls, **params):
+    return cls(**{"epsilon": 8.0, "delta": 1e-4, **SHORT.get(cls, {}), **params})
+
+
+def positions(n_values, seed=0):
+    return np.random.default_rng(seed).integers(0, n_values, N)
+
+
+@every_sampler
+def test_one_entry_of_a_list_does_not_change_what_is_drawn(cls):
+    plain = [[int(a), int(b)] for a, b in zip(positions(3), positions(4, 1), strict=True)]
+    for entry in (2, 2.5, 2**70, np.float32(2)):
+        rows = [[entry, 0], *plain[1:]]
+        drawn = make(cls).fit(rows).sample(20)
+        assert drawn.dtype == np.float64 and not np.array_equal(drawn, np.rint(drawn))
+
+
+@every_sampler
+@pytest.mark.parametrize("kind", [object, str, list])
+def test_words_in_an_array_are_drawn_again(cls, kind):
+    words = np.array(["a", "bcd", "longer"], dtype=object)[positions(3)][:, None]
+    X = words.tolist() if kind is list else words.astype(kind)
+    drawn = make(cls, columns={0: ["a", "bcd", "longer", "never"]}).fit(X).sample(200)
+    assert drawn.shape == (200, 1) and set(drawn[:, 0]) <= {"a", "bcd", "longer", "never"}
+    mixed = np.column_stack([words, positions(9).astype(object)])
+    drawn = make(cls, columns={0: ["a", "bcd", "longer"], 1: (0, 9)}).fit(mixed).sample(50)
+    assert set(drawn[:, 0]) <= {"a", "bcd", "longer"}
+    assert all(0.0 <= value <= 9.0 for value in drawn[:, 1])
+
+
+@every_sampler
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.float16])
+def test_what_a_dtype_does_not_hold_is_not_drawn(cls, frame, dtype):
+    largest = np.finfo(dtype).max if dtype == np.float16 else np.iinfo(dtype).max
+    X = np.array([0, 1, largest], dtype=dtype)[positions(3)][:, None]
+    X = pd.DataFrame(X, columns=["a"]) if frame else X
+    # Bounds that are learnt reach beyond the largest; so do these.
+    for columns in (None, {("a" if frame else 0): (-1e5, 1e25)}):
+        drawn = np.asarray(make(cls, columns=columns).fit(X).sample(400))
+        assert drawn.dtype == dtype and np.isfinite(drawn.astype(float)).all()
+        if cls is DPTreeSampler and columns is None and dtype == np.uint8:
+            # What wraps around would be here.
+            assert np.mean((drawn > 30) & (drawn < 225)) < 0.2
+
+
+@every_sampler
+def test_sparse_rows_with_categories_are_refused_like_others(cls):
+    X = sparse.csr_matrix(positions(2)[:, None].astype(float))
+    with pytest.raises(TypeError, match="dense data is required"):
+        make(cls, columns={0: [0, 1]}).fit(X)
+
+
+@every_sampler
+def test_missing_words_are_refused_with_their_remedy(cls):
+    X = pd.DataFrame({"a": np.array(["a", "b", None], dtype=object)[positions(3)]})
+    with pytest.raises(ValueError, match="give missing values one of their own"):
+        make(cls, columns={"a": ["a", "b"]}).fit(X)
+
+
+def test_the_noise_of_a_seed_does_not_meet_the_same_rows_in_other_cells():
+    codes, numbers = positions(2), positions(10, 1)
+    frames = [pd.DataFrame({"a": pd.Categorical.from_codes(codes, words), "b": values})
+              for words in (["x", "y"], ["x", "y", "z"])
+              for values in (numbers, numbers.astype(float))]
+    noises = []
+    for X in frames:
+        with taped() as tape:
+            make(DPTreeSampler, columns={"b": (0, 9)}, n_bins=4,
+                 random_state=NoiseSeed(3)).fit(X)
+        noises.append(tape.noise[0][:4])
+    for place, one in enumerate(noises):
+        for other in noises[:place]:
+            assert not np.array_equal(one, other)
