@@ -89,3 +89,16 @@ def test_the_noise_of_a_seed_does_not_meet_the_same_rows_in_other_cells():
     for place, one in enumerate(noises):
         for other in noises[:place]:
             assert not np.array_equal(one, other)
+
+
+def test_no_table_is_made_of_columns_of_too_many_categories():
+    many = np.arange(20_000).tolist()
+    rng = np.random.default_rng(0)
+    # All pairs of two such columns would take gigabytes.
+    X = np.column_stack([rng.choice(many, size=(N, 2)), positions(2), positions(2)]).astype(float)
+    with taped() as tape:
+        sampler = make(DPTreeSampler, columns={0: many, 1: many, 2: [0, 1], 3: [0, 1]}).fit(X)
+    assert (sampler.parents_[:2] == -1).all() and set(sampler.parents_[2:]) == {-1, 2}
+    assert len(tape.answers) == 5 and sampler.sample(9).shape == (9, 4)
+    alone = make(DPTreeSampler, columns={0: many, 1: many}).fit(X[:, :2])
+    assert alone.parents_.tolist() == [-1, -1]

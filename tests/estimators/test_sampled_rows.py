@@ -212,3 +212,16 @@ def test_a_class_without_rows_can_be_asked_for_and_is_hardly_ever_drawn(cls):
         drawn, labels = sampler.sample(50, y=9)
         assert np.isfinite(drawn).all() and set(labels) == {9}
         assert sampler.class_prior_[2] < 0.2
+
+
+@every_sampler
+def test_rows_do_not_follow_parameters_that_are_set_after_the_fit(cls):
+    X, y = rows()
+    ranged = {"columns": {place: (-3.0, 5.0) for place in range(3)}}
+    if cls is DPGaussianSampler:
+        ranged = {"feature_range": (-3.0, 5.0)}
+    sampler = fitted(cls, X, y, **ranged)
+    before = sampler.sample(30, random_state=0)
+    after = sampler.set_params(**dict.fromkeys(ranged)).sample(30, random_state=0)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
