@@ -54,8 +54,8 @@ class Column:
         kind = getattr(self.dtype, "kind", "O")
         if kind not in "iuf":
             return -np.inf, np.inf
-        # Those of pandas have the kinds and sizes of NumPy's.
-        held = np.dtype(f"{kind}{self.dtype.itemsize}")
+        # Those of pandas have the kinds and sizes of NumPy's; sparse ones that of their entries.
+        held = np.dtype(f"{kind}{getattr(self.dtype, 'subtype', self.dtype).itemsize}")
         info = np.finfo(held) if kind == "f" else np.iinfo(held)
         low, high = float(info.min), float(info.max)
         # The largest int64 is no double.

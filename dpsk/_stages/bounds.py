@@ -83,6 +83,10 @@ class StateNormBound(NormBound):
     Parameters are those of what is made of them, and stay as they are.
     """
 
+    def stated(self, problem):
+        return [Enforced("data_norm", self.value, "released", "l2 norm of a state; longer ones "
+                         "are scaled down, in training and in prediction")]
+
     def undo(self, model, theta):
         return theta
 

@@ -62,6 +62,13 @@ def test_what_a_dtype_does_not_hold_is_not_drawn(cls, frame, dtype):
 
 
 @every_sampler
+@pytest.mark.parametrize("dtype", ["UInt8", "Float32", "Sparse[float64]", "boolean"])
+def test_dtypes_of_pandas_are_kept(cls, dtype):
+    X = pd.DataFrame({"a": pd.Series(positions(2)).astype(dtype), "b": positions(2, 1)})
+    assert make(cls).fit(X).sample(30).dtypes["a"] == X.dtypes["a"]
+
+
+@every_sampler
 def test_sparse_rows_with_categories_are_refused_like_others(cls):
     X = sparse.csr_matrix(positions(2)[:, None].astype(float))
     with pytest.raises(TypeError, match="dense data is required"):
