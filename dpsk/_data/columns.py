@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dpsk._data.errors import discreetly
 
-__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded"]
+__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded", "is_frame"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,11 @@ class Column:
         return replace(self, edges=bounds, declared=False) if self.is_unknown else self
 
 
+def is_frame(X):
+    """Return whether rows come in a DataFrame of pandas."""
+    return hasattr(X, "columns") and hasattr(X, "iloc")
+
+
 def check_columns(name, value):
     """Raise a ValueError unless `value` is None, or describes columns."""
     remedy = ("must be None, or a dict from columns to lists of categories, or to tuples of "
@@ -89,11 +94,15 @@ def check_columns(name, value):
 def described(X, columns):
     """Return the `Column` of every column of X, from what is declared and from dtypes.
 
-    A ValueError if a column is declared that is not there, or if there is no way to tell what
-    may occur in one.
+    A ValueError if a column is declared that is not there, if two have the same name, or if there
+    is no way to tell what may occur in one.
     """
     columns = {} if columns is None else columns
-    if hasattr(X, "iloc"):
+    if is_frame(X):
+        if not X.columns.is_unique:
+            twice = X.columns[X.columns.duplicated()].tolist()[0]
+            raise ValueError(f"X has several columns {twice!r}; give every column a name of its "
+                             "own.")
         kinds = list(zip(X.columns, X.dtypes, strict=True))
     else:
         array = X if hasattr(X, "dtype") else discreetly("X", np.asarray, X)
@@ -106,7 +115,7 @@ def described(X, columns):
         raise ValueError(f"columns has {unknown[0]!r}, which is no column; use the names of a "
                          "DataFrame, or positions in an array.")
     found = [_column(name, dtype, columns.get(name)) for name, dtype in kinds]
-    words = [column for column in found if column.is_unknown and hasattr(X, "iloc")
+    words = [column for column in found if column.is_unknown and is_frame(X)
              and getattr(column.dtype, "kind", "O") not in "iuf"]
     if words:
         raise ValueError(f"columns: nothing is said of column {words[0].name!r}, which is not of "
@@ -122,7 +131,7 @@ def encoded(X, columns):
     # Sparse rows are refused later.
     if sparse.issparse(X) or not any(column.categories is not None for column in columns):
         return X
-    if hasattr(X, "iloc"):
+    if is_frame(X):
         result = X.copy(deep=False)
         for place, column in enumerate(columns):
             if column.categories is not None:

@@ -44,11 +44,13 @@ class ColumnSampler(Sampler):
         """Return columns of numbers, or positions of categories, as rows like those fitted to."""
         drawn = [values if column.categories is not None else np.clip(values, *column.limits)
                  for column, values in zip(self._columns, drawn, strict=True)]
-        if not self._framed:
+        if self._names is None:
             return self._array(drawn)
         import pandas as pd
-        return pd.DataFrame({column.name: _series(pd, column, values)
-                             for column, values in zip(self._columns, drawn, strict=True)})
+        table = pd.DataFrame({column.name: _series(pd, column, values)
+                              for column, values in zip(self._columns, drawn, strict=True)})
+        table.columns = self._names
+        return table
 
     def _array(self, drawn):
         """Return columns in one array: of the dtype fitted to, or of objects if some are words."""

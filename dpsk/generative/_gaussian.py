@@ -215,10 +215,10 @@ class DPGaussianSampler(Sampler):
 
     def _named(self, rows):
         """Return rows as a DataFrame where the sampler was fitted to one."""
-        if not self._framed:
+        if self._names is None:
             return rows
         import pandas as pd
-        return pd.DataFrame(rows, columns=self.feature_names_in_)
+        return pd.DataFrame(rows, columns=self._names)
 
 
 def _ranges(given, width):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dpsk import DPWGAN, DPTreeSampler
+from dpsk import DPWGAN, DPGaussianSampler, DPTreeSampler
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 
@@ -109,3 +109,23 @@ def test_no_table_is_made_of_columns_of_too_many_categories():
     assert len(tape.answers) == 5 and sampler.sample(9).shape == (9, 4)
     alone = make(DPTreeSampler, columns={0: many, 1: many}).fit(X[:, :2])
     assert alone.parents_.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("cls", [DPGaussianSampler, DPTreeSampler, DPWGAN])
+@pytest.mark.parametrize("names", [
+    pd.RangeIndex(2), pd.Index([0.5, 1.5]), pd.Index(["a", "b"], name="which"),
+    pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")], names=["upper", "lower"])])
+def test_frames_come_back_under_their_names_whatever_these_are(cls, names):
+    X = pd.DataFrame({"a": positions(5), "b": positions(4, 1)})
+    X.columns = names
+    drawn = make(cls).fit(X).sample(3)
+    pd.testing.assert_index_equal(drawn.columns, names, exact="equiv")
+
+
+@every_sampler
+def test_columns_of_the_same_name_and_columns_alone_are_refused(cls):
+    X = pd.DataFrame({"a": positions(5), "b": positions(4, 1)})
+    with pytest.raises(ValueError, match="several columns 'a'; give every column a name"):
+        make(cls).fit(X.set_axis(["a", "a"], axis=1))
+    with pytest.raises(ValueError, match=r"2-dimensional container|1D array"):
+        make(cls).fit(X["a"])
