@@ -154,9 +154,15 @@ def bin_edges(low, high, n_bins, whole):
 
 
 def _column(name, dtype, given):
+    # What was declared takes the place of categories that the dtype holds, which may be those of
+    # the rows.
     if isinstance(given, list):
+        if hasattr(dtype, "categories"):
+            dtype = type(dtype)(given, ordered=dtype.ordered)
         return Column(name, dtype, categories=given)
     if given is not None:
+        if hasattr(dtype, "categories") or getattr(dtype, "kind", "O") == "b":
+            dtype = np.dtype(np.float64)
         return Column(name, dtype, edges=tuple(float(edge) for edge in given))
     if hasattr(dtype, "categories"):
         return Column(name, dtype, categories=list(dtype.categories), declared=False)

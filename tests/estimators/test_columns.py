@@ -1,5 +1,7 @@
 """Columns of tables on their way through samplers: their dtypes, their words, their noise."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,6 +68,22 @@ def test_what_a_dtype_does_not_hold_is_not_drawn(cls, frame, dtype):
 def test_dtypes_of_pandas_are_kept(cls, dtype):
     X = pd.DataFrame({"a": pd.Series(positions(2)).astype(dtype), "b": positions(2, 1)})
     assert make(cls).fit(X).sample(30).dtypes["a"] == X.dtypes["a"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_declared_categories_take_the_place_of_those_of_the_dtype(ordered):
+    words = np.array(["a"] * 9 + ["b"])[np.arange(N) % 10]
+    X = pd.DataFrame({"w": pd.Categorical(words, ordered=ordered),
+                      "v": pd.Categorical(positions(5)), "t": positions(2).astype(bool)})
+    columns = {"w": ["c", "b", "a"], "v": (0, 5), "t": (0, 1)}
+    sampler = make(DPTreeSampler, columns=columns).fit(X)
+    drawn = sampler.sample(500)
+    assert drawn["w"].cat.categories.tolist() == ["c", "b", "a"]
+    assert drawn["w"].cat.ordered is ordered
+    assert (drawn["w"] == "a").mean() > 0.6
+    assert drawn["v"].dtype == drawn["t"].dtype == float and drawn["v"].between(0, 5).all()
+    # Nothing is left of categories that nobody declared.
+    assert b"CategoricalDtype" not in pickle.dumps(sampler.set_params(columns=None)._columns[1])
 
 
 @every_sampler
