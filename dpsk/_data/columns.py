@@ -11,6 +11,10 @@ from dpsk._data.errors import discreetly
 __all__ = ["Column", "bin_edges", "check_columns", "described", "encoded", "is_frame"]
 
 
+#: Maps to [-1, 1] divide by half the distance of two bounds.
+_LEAST_WIDTH = 1e-100
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column of a table; everything here is public.
@@ -192,7 +196,7 @@ def _are_edges(edges):
     except (TypeError, ValueError):
         return False
     return numbers.ndim == 1 and len(numbers) > 1 and bool(
-        np.all(np.abs(numbers) <= 1e30) and np.all(np.diff(numbers) > 0))
+        np.all(np.abs(numbers) <= 1e30) and np.all(np.diff(numbers) >= _LEAST_WIDTH))
 
 
 def _are_categories(categories):
