@@ -139,7 +139,7 @@ def encoded(X, columns):
         result = X.copy(deep=False)
         for place, column in enumerate(columns):
             if column.categories is not None:
-                result.isetitem(place, _positions(X.iloc[:, place].to_numpy(), column))
+                result.isetitem(place, _positions(X.iloc[:, place], column))
         return result
     parts = [np.asarray(X)[:, place] for place in range(len(columns))]
     return np.column_stack([part if column.categories is None else _positions(part, column)

@@ -112,8 +112,11 @@ class Sampler(DPEstimator):
         if labels.shape != (n_samples,):
             raise ValueError(f"y of shape {labels.shape}: must be one of the classes, or "
                              f"n_samples={n_samples} of them.")
-        return encode_labels(labels, self.classes_, type(self).__name__,
-                             parameter="classes_")[1]
+        try:
+            return encode_labels(labels, self.classes_, type(self).__name__)[1]
+        except (TypeError, ValueError):
+            raise ValueError("y holds a label outside classes_; ask for rows of those classes, or "
+                             "leave y=None.") from None
 
     def _labeled(self, X, y):
         """Return validated rows, the classes and the index of every label; None without any."""

@@ -70,6 +70,16 @@ def test_dtypes_of_pandas_are_kept(cls, dtype):
     assert make(cls).fit(X).sample(30).dtypes["a"] == X.dtypes["a"]
 
 
+@every_sampler
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_times_may_be_categories(cls, unit):
+    days = pd.to_datetime(["2020-01-01", "2021-01-01"]).astype(f"datetime64[{unit}]")
+    X = pd.DataFrame({"day": pd.Series(days[positions(2)])})
+    for frame, columns in ((X, {"day": list(days)}), (X.astype("category"), None)):
+        drawn = make(cls, columns=columns).fit(frame).sample(20)["day"]
+        assert drawn.dtype == frame["day"].dtype and set(drawn) <= set(days)
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_declared_categories_take_the_place_of_those_of_the_dtype(ordered):
     words = np.array(["a"] * 9 + ["b"])[np.arange(N) % 10]

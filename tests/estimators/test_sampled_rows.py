@@ -55,8 +55,9 @@ def test_bad_requests_are_refused(cls):
     for given in (0, -1, 1.5, "all", None):
         with pytest.raises(ValueError, match="n_samples"):
             sampler.sample(given)
-    with pytest.raises(ValueError, match="y holds a label outside classes_"):
-        sampler.sample(2, y=[0, 9])
+    for labels in ([0, 9], [0, None], ["0", "1"], [0.5, 0.0]):
+        with pytest.raises(ValueError, match="y holds a label outside classes_; ask for rows of"):
+            sampler.sample(2, y=labels)
     with pytest.raises(ValueError, match=r"y of shape \(3,\)"):
         sampler.sample(2, y=[0, 1, 1])
     with pytest.raises(ValueError, match="random_state"):
