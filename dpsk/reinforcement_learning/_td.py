@@ -77,9 +77,12 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     state_bounds : array-like of shape (n_features, 2) or (2,), or None, default=None
         Public bounds (low, high) of every column, or of all of them; states are clipped to them.
         None: `data_norm` bounds states.
-    %(data_norm)s
-        Of a state and its next one together, and of no use beside `state_bounds`. With groups it
-        is not learnt.
+    data_norm : "auto", None or float, default="auto"
+        States of greater l2 norm are scaled down to it, in training and in prediction; of no use
+        beside `state_bounds`. None: a fiftieth of the budget, and up to a tenth, goes to a
+        quantile of the norms of a state and its next one together, chosen under noise; a
+        ValueError with `groups`, or where transitions are too few for that. "auto": so where it
+        can be, else 1, with a `dpsk.exceptions.PrivacyWarning`.
     features : {"fourier", "linear", "network"}, default="fourier"
         "fourier": cosines and sines of random public projections of the bounded state, norm 1.
         "linear": the bounded state itself. A constant is appended to both. "network": one hidden
