@@ -1,12 +1,18 @@
 """Columns of a table, as they were declared: numbers in bins, or one of some categories."""
 
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
+from scipy import sparse
 
 from dpsk._data.errors import discreetly
 
-__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded"]
+__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded", "is_frame"]
+
+
+#: Maps to [-1, 1] divide by half the distance of two bounds.
+_LEAST_WIDTH = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +44,28 @@ class Column:
         return getattr(self.dtype, "kind", "O") in "iu"
 
     @property
+    def choices(self):
+        """ndarray of shape (n_categories,) : the categories, objects unless all are numbers."""
+        if all(isinstance(each, Real) for each in self.categories):
+            return np.array(self.categories)
+        result = np.empty(len(self.categories), dtype=object)
+        result[:] = self.categories
+        return result
+
+    @property
+    def limits(self):
+        """(float, float) : what its dtype holds of numbers."""
+        kind = getattr(self.dtype, "kind", "O")
+        if kind not in "iuf":
+            return -np.inf, np.inf
+        # Those of pandas have the kinds and sizes of NumPy's; sparse ones that of their entries.
+        held = np.dtype(f"{kind}{getattr(self.dtype, 'subtype', self.dtype).itemsize}")
+        info = np.finfo(held) if kind == "f" else np.iinfo(held)
+        low, high = float(info.min), float(info.max)
+        # The largest int64 is no double.
+        return low, np.nextafter(high, low) if high > info.max else high
+
+    @property
     def is_unknown(self):
         """bool : whether the column holds numbers of which no bounds are known."""
         return self.categories is None and self.edges is None
@@ -45,6 +73,11 @@ class Column:
     def bounded(self, bounds):
         """Return this column, with `bounds` if none are known of its numbers."""
         return replace(self, edges=bounds, declared=False) if self.is_unknown else self
+
+
+def is_frame(X):
+    """Return whether rows come in a DataFrame of pandas."""
+    return hasattr(X, "columns") and hasattr(X, "iloc")
 
 
 def check_columns(name, value):
@@ -65,22 +98,28 @@ def check_columns(name, value):
 def described(X, columns):
     """Return the `Column` of every column of X, from what is declared and from dtypes.
 
-    A ValueError if a column is declared that is not there, or if there is no way to tell what
-    may occur in one.
+    A ValueError if a column is declared that is not there, if two have the same name, or if there
+    is no way to tell what may occur in one.
     """
     columns = {} if columns is None else columns
-    if hasattr(X, "iloc"):
+    if is_frame(X):
+        if not X.columns.is_unique:
+            twice = X.columns[X.columns.duplicated()].tolist()[0]
+            raise ValueError(f"X has several columns {twice!r}; give every column a name of its "
+                             "own.")
         kinds = list(zip(X.columns, X.dtypes, strict=True))
     else:
-        array = X if hasattr(X, "dtype") else np.asarray(X)
+        array = X if hasattr(X, "dtype") else discreetly("X", np.asarray, X)
         width = array.shape[1] if getattr(array, "ndim", 0) == 2 else 0
-        kinds = [(place, array.dtype) for place in range(width)]
+        # What NumPy takes a list for follows from its entries: one may turn all into words.
+        dtype = array.dtype if array is X else np.dtype(object)
+        kinds = [(place, dtype) for place in range(width)]
     unknown = [name for name in columns if name not in [known for known, _ in kinds]]
     if unknown and kinds:
         raise ValueError(f"columns has {unknown[0]!r}, which is no column; use the names of a "
                          "DataFrame, or positions in an array.")
     found = [_column(name, dtype, columns.get(name)) for name, dtype in kinds]
-    words = [column for column in found if column.is_unknown and hasattr(X, "iloc")
+    words = [column for column in found if column.is_unknown and is_frame(X)
              and getattr(column.dtype, "kind", "O") not in "iuf"]
     if words:
         raise ValueError(f"columns: nothing is said of column {words[0].name!r}, which is not of "
@@ -93,13 +132,14 @@ def encoded(X, columns):
 
     A ValueError if there is a category that was not declared; it does not quote it.
     """
-    if not any(column.categories is not None for column in columns):
+    # Sparse rows are refused later.
+    if sparse.issparse(X) or not any(column.categories is not None for column in columns):
         return X
-    if hasattr(X, "iloc"):
+    if is_frame(X):
         result = X.copy(deep=False)
         for place, column in enumerate(columns):
             if column.categories is not None:
-                result.isetitem(place, _positions(X.iloc[:, place].to_numpy(), column))
+                result.isetitem(place, _positions(X.iloc[:, place], column))
         return result
     parts = [np.asarray(X)[:, place] for place in range(len(columns))]
     return np.column_stack([part if column.categories is None else _positions(part, column)
@@ -118,9 +158,15 @@ def bin_edges(low, high, n_bins, whole):
 
 
 def _column(name, dtype, given):
+    # What was declared takes the place of categories that the dtype holds, which may be those of
+    # the rows.
     if isinstance(given, list):
+        if hasattr(dtype, "categories"):
+            dtype = type(dtype)(given, ordered=dtype.ordered)
         return Column(name, dtype, categories=given)
     if given is not None:
+        if hasattr(dtype, "categories") or getattr(dtype, "kind", "O") == "b":
+            dtype = np.dtype(np.float64)
         return Column(name, dtype, edges=tuple(float(edge) for edge in given))
     if hasattr(dtype, "categories"):
         return Column(name, dtype, categories=list(dtype.categories), declared=False)
@@ -139,7 +185,8 @@ def _positions(values, column):
     result = discreetly("X", found)
     if (result < 0).any():
         raise ValueError(f"X: column {column.name!r} holds a value outside of its categories; "
-                         "declare every category that may occur in columns=.")
+                         "declare every category that may occur in columns=, and give missing "
+                         "values one of their own.")
     return result
 
 
@@ -149,7 +196,7 @@ def _are_edges(edges):
     except (TypeError, ValueError):
         return False
     return numbers.ndim == 1 and len(numbers) > 1 and bool(
-        np.all(np.abs(numbers) <= 1e30) and np.all(np.diff(numbers) > 0))
+        np.all(np.abs(numbers) <= 1e30) and np.all(np.diff(numbers) >= _LEAST_WIDTH))
 
 
 def _are_categories(categories):

@@ -35,7 +35,7 @@ class StateMap:
 
     With bounds of the columns a state is clipped to them and mapped to ``[-1, 1]``, over the root
     of the number of columns. Without, it enters over `unit` and `data_norm`, longer ones scaled
-    down.
+    down; those whose norm is not finite become zero.
 
     Parameters
     ----------
@@ -60,13 +60,17 @@ class StateMap:
         """Return states in the unit ball, float64, an array of its own."""
         states = np.array(states, dtype=np.float64)
         if self.bounds is None:
-            states /= self.unit * self.data_norm
-            states *= clip_factors(row_norms(states), HEADROOM)[:, None]
+            reach = self.unit * self.data_norm
+            # Shortened before it is divided by what may be small, so that nothing overflows.
+            states *= clip_factors(row_norms(states), reach * HEADROOM)[:, None]
+            states /= reach
             return states
         low, high = self.bounds.T
         np.clip(states, low, high, out=states)
         states -= 0.5 * (low + high)
         states /= 0.5 * (high - low) * math.sqrt(self.n_features)
+        # Where bounds are so near each other that their middle is rounded, states stick out.
+        states *= clip_factors(row_norms(states), 1.0)[:, None]
         return states
 
     def rounding_terms(self, n_rows):

@@ -26,8 +26,8 @@ from dpsk._privacy.plans import Selections
 from dpsk._stages.base import Stage
 from dpsk.exceptions import PrivacyWarning
 
-__all__ = ["NormBound", "TargetBounds", "can_learn", "norm_rule", "quantile_rule", "target_rule",
-           "widened"]
+__all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
+           "quantile_rule", "target_rule", "widened"]
 
 #: Rows of a part whose norms are taken at once.
 _PART = 1 << 16
@@ -75,6 +75,20 @@ class NormBound(Stage):
         result = np.array(theta)
         result[:self._n_features] /= self.value
         return result
+
+
+class StateNormBound(NormBound):
+    """A `NormBound` of states, in whose unit they enter wherever they are used.
+
+    Parameters are those of what is made of them, and stay as they are.
+    """
+
+    def stated(self, problem):
+        return [Enforced("data_norm", self.value, "released", "l2 norm of a state; longer ones "
+                         "are scaled down, in training and in prediction")]
+
+    def undo(self, model, theta):
+        return theta
 
 
 class TargetBounds(Stage):

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._data.columns import is_frame
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.validation import FLOATS, check_rows, check_unlabeled_rows
@@ -17,7 +18,7 @@ from dpsk._privacy.noise.public import PublicDraws
 from dpsk._privacy.noise.seeds import check_random_state
 from dpsk._version import __version__
 
-__all__ = ["Sampler", "is_frame"]
+__all__ = ["Sampler"]
 
 
 @documented
@@ -60,7 +61,7 @@ class Sampler(DPEstimator):
             self.classes_ = classes
         for name, value in found.items():
             setattr(self, name, value)
-        self._framed = is_frame(X)
+        self._names = X.columns if is_frame(X) else None
         return self
 
     @quietly
@@ -111,8 +112,11 @@ class Sampler(DPEstimator):
         if labels.shape != (n_samples,):
             raise ValueError(f"y of shape {labels.shape}: must be one of the classes, or "
                              f"n_samples={n_samples} of them.")
-        return encode_labels(labels, self.classes_, type(self).__name__,
-                             parameter="classes_")[1]
+        try:
+            return encode_labels(labels, self.classes_, type(self).__name__)[1]
+        except (TypeError, ValueError):
+            raise ValueError("y holds a label outside classes_; ask for rows of those classes, or "
+                             "leave y=None.") from None
 
     def _labeled(self, X, y):
         """Return validated rows, the classes and the index of every label; None without any."""
@@ -145,8 +149,3 @@ class Sampler(DPEstimator):
         return release_private(
             self._method(), name, budget, plan, rows, run, random_state=self.random_state,
             verbose=self.verbose, enforced=enforced, public=public, released=released)
-
-
-def is_frame(X):
-    """Return whether rows come in a DataFrame of pandas."""
-    return hasattr(X, "columns") and hasattr(X, "iloc")

@@ -1,5 +1,6 @@
 """What samplers of tables share: columns that were declared, on their way in and out."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -33,17 +34,32 @@ class ColumnSampler(Sampler):
         """Return what is taken as public of a fit to columns."""
         return [*self._public_facts(n_classes), *_categories_fact(columns)]
 
+    def _method(self):
+        """Return what names this method; repeated noise must not meet other cells or bins."""
+        method = super()._method()
+        # What is known of columns may come from their dtypes, which no parameter shows.
+        return replace(method, settings=f"{method.settings} {self._described!r}")
+
     def _table(self, drawn):
         """Return columns of numbers, or positions of categories, as rows like those fitted to."""
-        if not self._framed:
-            kind = self._columns[0].dtype
-            return np.column_stack([
-                values if column.categories is None else np.array(column.categories)[values]
-                for column, values in zip(self._columns, drawn, strict=True)]).astype(
-                    kind if kind.kind in "iuf" else self._dtype)
+        drawn = [values if column.categories is not None else np.clip(values, *column.limits)
+                 for column, values in zip(self._columns, drawn, strict=True)]
+        if self._names is None:
+            return self._array(drawn)
         import pandas as pd
-        return pd.DataFrame({column.name: _series(pd, column, values)
-                             for column, values in zip(self._columns, drawn, strict=True)})
+        table = pd.DataFrame({column.name: _series(pd, column, values)
+                              for column, values in zip(self._columns, drawn, strict=True)})
+        table.columns = self._names
+        return table
+
+    def _array(self, drawn):
+        """Return columns in one array: of the dtype fitted to, or of objects if some are words."""
+        parts = [values if column.categories is None else column.choices[values]
+                 for column, values in zip(self._columns, drawn, strict=True)]
+        kind = self._columns[0].dtype
+        if kind.kind not in "iuf":
+            kind = self._dtype if all(part.dtype.kind in "biuf" for part in parts) else object
+        return np.column_stack([part.astype(kind) for part in parts])
 
 
 def _series(pd, column, values):
@@ -52,9 +68,7 @@ def _series(pd, column, values):
         return pd.Series(values).astype(column.dtype)
     if hasattr(column.dtype, "categories"):
         return pd.Series(pd.Categorical.from_codes(values, dtype=column.dtype))
-    chosen = np.empty(len(column.categories), dtype=object)
-    chosen[:] = column.categories
-    return pd.Series(chosen[values]).astype(column.dtype)
+    return pd.Series(column.choices[values]).astype(column.dtype)
 
 
 def enforced_bounds(columns):

@@ -152,7 +152,7 @@ class DPGaussianSampler(Sampler):
                   "class_prior_": fitted.shares, "center_": fitted.row_map.undone(np.zeros(width))}
         return {**{name: value.astype(X.dtype) for name, value in arrays.items()},
                 "n_components_": fitted.basis.shape[1], "data_norm_": float(fitted.radius),
-                "privacy_": privacy}
+                "privacy_": privacy, "_ends": (low, high)}
 
     def _bounds(self, budget):
         """Return the bounds on rows and on centered ones, None where they are learnt."""
@@ -208,19 +208,17 @@ class DPGaussianSampler(Sampler):
     def _row_map(self):
         """Return the map of rows to their ranges, less the released center."""
         center = self.center_.astype(np.float64)
-        low, high = (None, None) if self.feature_range is None else _ranges(
-            self.feature_range, len(center))
-        plain = RangedRows(np.zeros(len(center)), low, high, np.float64)
+        plain = RangedRows(np.zeros(len(center)), *self._ends, np.float64)
         mapped = np.empty((1, len(center)))
         plain.dense(center[None], mapped)
         return replace(plain, center=mapped[0])
 
     def _named(self, rows):
         """Return rows as a DataFrame where the sampler was fitted to one."""
-        if not self._framed:
+        if self._names is None:
             return rows
         import pandas as pd
-        return pd.DataFrame(rows, columns=self.feature_names_in_)
+        return pd.DataFrame(rows, columns=self._names)
 
 
 def _ranges(given, width):

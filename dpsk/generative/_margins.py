@@ -88,7 +88,8 @@ def grown_forest(n_columns, pairs, best):
     found : list of (int, int)
         No parent occurs as a child after it has been one.
     """
-    ends, reached, found = np.array(pairs), np.zeros(n_columns, bool), []
+    ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    reached, found = np.zeros(n_columns, bool), []
     reached[0] = True
     while not reached.all():
         inside = reached[ends]

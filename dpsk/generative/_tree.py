@@ -123,7 +123,7 @@ class DPTreeSampler(ColumnSampler):
         parents = np.full(len(columns), -1)
         for parent, child in fitted.pairs:
             parents[child] = parent
-        bins = [np.array(column.categories) if edges is None else edges
+        bins = [column.choices if edges is None else edges
                 for column, edges in zip(columns, fitted.edges, strict=True)]
         return {"parents_": parents, "bins_": bins, "tables_": fitted.tables,
                 "class_prior_": fitted.shares, "privacy_": privacy, "_columns": columns,

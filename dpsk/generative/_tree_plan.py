@@ -139,7 +139,7 @@ class TablePlan:
             return np.array(column.edges)
         if column.edges is not None:
             return bin_edges(*column.edges, n_bins, column.is_whole)
-        low, high = self._learnt(rows, place, releases)
+        low, high = np.clip(self._learnt(rows, place, releases), *column.limits).tolist()
         if self.budget.is_private:
             bounds.append(Enforced(f"bounds of {column.name}", [low, high], "released",
                                    "numbers outside count as in the bins at the ends"))
@@ -172,10 +172,12 @@ class TablePlan:
             one, other = pair
             return np.einsum("ca,cb,c->cab", margins[one], margins[other], over)
 
-        pairs = list(itertools.combinations(range(len(sizes)), 2))
         cell_noise = table_noise(len(sizes) - 1, pair_mu)
-        least = np.array([least_distance(sizes, self.n_classes, pair, cell_noise)
-                          for pair in pairs])
+        worth = {pair: least_distance(sizes, self.n_classes, pair, cell_noise)
+                 for pair in itertools.combinations(range(len(sizes)), 2)}
+        # No table is farther from another of as many rows: larger ones are never made.
+        pairs = [pair for pair, least in worth.items() if least < 2.0 * self.budget.n_samples]
+        least = np.array([worth[pair] for pair in pairs])
         choices = PairChoices(rows, sizes, self.n_classes, pairs, independent, least,
                               *self._pairs_rule(), releases)
         return grown_forest(len(sizes), pairs, choices.best)

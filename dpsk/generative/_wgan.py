@@ -212,7 +212,7 @@ def _ends(name, value):
     """Raise a ValueError unless `value` is two increasing numbers."""
     try:
         low, high = map(float, value)
-        sound = -1e30 <= low < high <= 1e30
+        sound = -1e30 <= low < high <= 1e30 and high - low >= 1e-100
     except (TypeError, ValueError):
         sound = False
     if not sound:

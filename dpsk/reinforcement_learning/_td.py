@@ -31,8 +31,7 @@ from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Problem
 from dpsk._solvers import VALUE_SOLVERS
-from dpsk._stages import NormBound
-from dpsk._stages.bounds import can_learn, norm_rule
+from dpsk._stages.bounds import StateNormBound, can_learn, norm_rule
 from dpsk.reinforcement_learning._distillation import distilled
 from dpsk.reinforcement_learning._transitions import (
     check_reward_bounds,
@@ -78,9 +77,12 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     state_bounds : array-like of shape (n_features, 2) or (2,), or None, default=None
         Public bounds (low, high) of every column, or of all of them; states are clipped to them.
         None: `data_norm` bounds states.
-    %(data_norm)s
-        Of a state and its next one together, and of no use beside `state_bounds`. With groups it
-        is not learnt.
+    data_norm : "auto", None or float, default="auto"
+        States of greater l2 norm are scaled down to it, in training and in prediction; of no use
+        beside `state_bounds`. None: a fiftieth of the budget, and up to a tenth, goes to a
+        quantile of the norms of a state and its next one together, chosen under noise; a
+        ValueError with `groups`, or where transitions are too few for that. "auto": so where it
+        can be, else 1, with a `dpsk.exceptions.PrivacyWarning`.
     features : {"fourier", "linear", "network"}, default="fourier"
         "fourier": cosines and sines of random public projections of the bounded state, norm 1.
         "linear": the bounded state itself. A constant is appended to both. "network": one hidden
@@ -221,7 +223,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         columns = [np.clip(rewards, low, high) / unit, alive, *([] if codes is None else [codes])]
         n_groups = None if codes is None else int(codes.max()) + 1
         problem = self._problem(states, next_states, n_groups)
-        bound = [NormBound(problem.model)] if self._learns_norm(problem) else []
+        bound = [StateNormBound(problem.model)] if self._learns_norm(problem) else []
         theta, _ = self._solve(
             problem, self._solver_name(), np.hstack([states, next_states]),
             np.column_stack(columns), stages=bound,

@@ -1,5 +1,7 @@
 """Transitions as a caller hands them over, to arrays; no message carries a data value."""
 
+from numbers import Real
+
 import numpy as np
 
 from dpsk._data.errors import discreetly
@@ -75,6 +77,10 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
         raise ValueError(f"next_states of length {len(next_states)}: must be one state for each "
                          f"of the {count} transitions.")
     rewards = discreetly("rewards", np.asarray, rewards, np.float64)
+    # Words may spell them, which the checks above take for words.
+    if not np.isfinite(rewards).all():
+        raise ValueError("rewards contains NaN or infinity; leave those transitions out, or give "
+                         "them finite rewards.")
     return states, next_states, rewards, _alive(terminal, count), _codes(groups, count)
 
 
@@ -94,14 +100,36 @@ def _codes(groups, count):
     if groups is None:
         return None
     groups = _column("groups", groups, count)
-    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
-        raise ValueError("groups contains NaN or infinity; give those transitions a group of "
-                         "their own.")
-    labels, codes = discreetly("groups", np.unique, groups, return_inverse=True)
+    if not _tell_groups_apart(groups):
+        raise ValueError("groups contains NaN or infinity, or what is no number and no word; give "
+                         "those transitions a group of their own.")
+    labels, codes = discreetly("groups", _distinct, groups)
     if len(labels) < 2:
         raise ValueError("groups: one group alone has nobody to hide among; pass at least two, "
                          "or groups=None to protect transitions.")
     return codes
+
+
+def _tell_groups_apart(labels):
+    """Return whether labels are words, finite numbers or times: others may differ from themselves.
+
+    Transitions of one group would then count as groups of their own.
+    """
+    if labels.dtype.kind == "O":
+        return all(isinstance(label, (str, bytes)) or (
+            isinstance(label, Real) and -np.inf < label < np.inf) for label in labels.tolist())
+    return labels.dtype.kind in "SU" or (
+        labels.dtype.kind in "biufmM" and bool(np.isfinite(labels).all()))
+
+
+def _distinct(labels):
+    """Return distinct labels, and the index of every label among them."""
+    if labels.dtype.kind != "O":
+        return np.unique(labels, return_inverse=True)
+    # Words and numbers side by side have no order.
+    places = {}
+    codes = np.array([places.setdefault(label, len(places)) for label in labels.tolist()])
+    return list(places), codes
 
 
 def _column(name, values, count):

@@ -219,8 +219,9 @@ def taped(answers=None):
     def watched_noised(part, total, noise, divisor):
         assert noise.shape == total.shape
         tape.totals[-1].append(total.copy())
-        upper = np.triu_indices(len(noise)) if part.law == "symmetric_normal" else ...
-        tape.noise.append(noise[upper].ravel().copy())
+        upper = np.triu_indices(noise.shape[-1]) if part.law == "symmetric_normal" else ()
+        # Of every matrix of a stack.
+        tape.noise.append(noise[(..., *upper)].ravel().copy())
         answer = noised(part, total, noise, divisor)
         tape.public.append((part.multiplier, part.bound, part.unit, part.terms, part.size,
                             part.scales, divisor, total.shape))

@@ -55,8 +55,9 @@ def test_bad_requests_are_refused(cls):
     for given in (0, -1, 1.5, "all", None):
         with pytest.raises(ValueError, match="n_samples"):
             sampler.sample(given)
-    with pytest.raises(ValueError, match="y holds a label outside classes_"):
-        sampler.sample(2, y=[0, 9])
+    for labels in ([0, 9], [0, None], ["0", "1"], [0.5, 0.0]):
+        with pytest.raises(ValueError, match="y holds a label outside classes_; ask for rows of"):
+            sampler.sample(2, y=labels)
     with pytest.raises(ValueError, match=r"y of shape \(3,\)"):
         sampler.sample(2, y=[0, 1, 1])
     with pytest.raises(ValueError, match="random_state"):
@@ -212,3 +213,16 @@ def test_a_class_without_rows_can_be_asked_for_and_is_hardly_ever_drawn(cls):
         drawn, labels = sampler.sample(50, y=9)
         assert np.isfinite(drawn).all() and set(labels) == {9}
         assert sampler.class_prior_[2] < 0.2
+
+
+@every_sampler
+def test_rows_do_not_follow_parameters_that_are_set_after_the_fit(cls):
+    X, y = rows()
+    ranged = {"columns": {place: (-3.0, 5.0) for place in range(3)}}
+    if cls is DPGaussianSampler:
+        ranged = {"feature_range": (-3.0, 5.0)}
+    sampler = fitted(cls, X, y, **ranged)
+    before = sampler.sample(30, random_state=0)
+    after = sampler.set_params(**dict.fromkeys(ranged)).sample(30, random_state=0)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -38,12 +38,12 @@ _OWN = {
     DPTreeSampler: {
         "n_bins": [0, -1, 1.5, "many", True],
         "columns": [["age"], {0: 3}, {0: (1,)}, {0: (1, 0)}, {0: (0, math.nan)}, {0: []},
-                    {0: ["a", "a"]}, {0: ("a", "b")}, {0: [[1]]}]},
+                    {0: ["a", "a"]}, {0: ("a", "b")}, {0: [[1]]}, {0: (0, 5e-324)}]},
     DPWGAN: {
         "hidden_layer_sizes": [0, (8, 0), "wide"],
         "generator_hidden_layer_sizes": [0, (8, 0), "wide"],
         "n_noise": [0, -1, 1.5, "many", True],
-        "feature_range": [1.0, (1, 0), (0, math.nan), (0, 1, 2)],
+        "feature_range": [1.0, (1, 0), (0, math.nan), (0, 1, 2), (0, 5e-324)],
         "columns": [["age"], {0: 3}],
         "alpha": [-1.0, math.nan, "strong"],
         "solver": ["adam", None],

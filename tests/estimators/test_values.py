@@ -163,7 +163,14 @@ BAD = [
     ({}, {"terminal": ["no"] * 400}, "terminal: must be True"),
     ({}, {"groups": np.zeros(400)}, "groups: one group alone"),
     ({}, {"groups": np.zeros(3)}, r"groups of shape \(3,\)"),
-    ({}, {"groups": np.r_[np.nan, np.ones(399)]}, "groups contains NaN")]
+    ({}, {"groups": np.r_[np.nan, np.ones(399)]}, "groups contains NaN"),
+    # These differ from themselves, so that one group would count as several.
+    ({}, {"groups": np.array([1.0, np.nan, 1.0, 2.0] * 100, object)}, "groups contains NaN"),
+    ({}, {"groups": np.array([frozenset({i % 3}) for i in range(400)])}, "no number and no word"),
+    ({}, {"groups": np.array(["a", None] * 200, object)}, "no number and no word"),
+    ({}, {"rewards": np.array(["nan"] + ["1"] * 399)}, "rewards contains NaN"),
+    ({}, {"rewards": np.array(["nan"] + [1.0] * 399, object)}, "rewards contains NaN"),
+    ({}, {"rewards": np.array(["inf"] + ["1"] * 399)}, "rewards contains NaN")]
 
 
 @pytest.mark.parametrize("params, given, message", BAD)
