@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.datasets import load
 from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._data.source import Rows
-from dpsk._defaults.budgets import NORM_TAILS, QUANTILE_SHARES, TARGET_TAILS
+from dpsk._defaults.budgets import QUANTILE_SHARES
 from dpsk._models import LinearModel
 from dpsk._models.linear import row_norms
 from dpsk._objective.losses import Squared
@@ -25,7 +25,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
 from dpsk._stages import NormBound, TargetBounds
-from dpsk._stages.bounds import quantile_rule, widened
+from dpsk._stages.bounds import norm_rule, target_rule, widened
 from dpsk.testing import NoiseSeed
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
@@ -44,9 +44,9 @@ have a learnt bound on norms.
 """
 
 
-def facts(rows, epsilon):
-    """Return the public facts that stages ask for."""
-    model = LinearModel(rows.n_features, None, True, 1.0)
+def facts(rows, epsilon, of_scores=False):
+    """Return the public facts that stages ask for, of a regression or of scores."""
+    model = LinearModel(rows.n_features, None, True, 1.0, homogeneous=of_scores)
     return Problem(len(rows), model, Squared(), ElasticNet(0.0, 0.0), epsilon,
                    1.0 / len(rows) ** 2)
 
@@ -67,10 +67,10 @@ def left(problem, *stages):
     return gaussian_epsilon(np.sqrt(problem.mu**2 - spent), problem.delta)
 
 
-def tail_of(name, problem, tails):
-    """Return the tail of the rule, or None where it refuses."""
+def tail_of(rule, *facts):
+    """Return the tail of a rule, or None where it refuses."""
     try:
-        return quantile_rule(name, problem, tails)[1]
+        return rule(*facts)[1]
     except ValueError:
         return None
 
@@ -89,11 +89,11 @@ def norm_lines(name, draws, seeds):
         return model.fit(X, y).score(X_test, y_test)
 
     for epsilon in EPSILONS:
-        problem = facts(Rows(X, y), epsilon)
-        tail, line = tail_of("data_norm", problem, NORM_TAILS), "refused | | |"
+        problem = facts(Rows(X, y), epsilon, not regressed)
+        tail, line = tail_of(norm_rule, problem, problem.model), "refused | | |"
         declared = np.mean([worth(epsilon, norms.max(), seed) for seed in range(seeds)])
         if tail is not None:
-            stage = NormBound(X.shape[1])
+            stage = NormBound(problem.model)
             bounds = drawn(stage, Rows(X, y), problem, draws)
             learnt = np.mean([worth(left(problem, stage), bounds[seed], seed)
                               for seed in range(seeds)])
@@ -115,11 +115,11 @@ def target_lines(name, draws, seeds):
 
     for epsilon in EPSILONS:
         problem = facts(Rows(X, y), epsilon)
-        tail, line = tail_of("target_bounds", problem, TARGET_TAILS), "refused | | |"
+        tail, line = tail_of(target_rule, problem), "refused | | |"
         declared = np.mean([worth(epsilon, norms.max(), (y.min(), y.max()), seed)
                             for seed in range(seeds)])
         if tail is not None:
-            stages = TargetBounds(lambda y, low, high: y, np.float64), NormBound(X.shape[1])
+            stages = TargetBounds(lambda y, low, high: y, np.float64), NormBound(problem.model)
             ends = drawn(stages[0], Rows(X, y), problem, draws)
             bounds = drawn(stages[1], Rows(X, y), problem, seeds)
             learnt = np.mean([worth(left(problem, *stages), bounds[seed], ends[seed], seed)
