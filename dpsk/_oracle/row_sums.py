@@ -154,6 +154,19 @@ class RowSums:
             self.model.outer_sum(np.maximum(curvature, 0.0, out=curvature), X, scale, total)
         return total
 
+    def bounded(self, theta, bound):
+        total = np.zeros((len(theta), len(theta)))
+        theta = self._point(theta)
+        for X, y, scale, limits, weights in map(self._take, self._blocks(None)):
+            z = self._predict(theta, X, scale)
+            curvature, slope = self.loss.hessian(y, z.copy()), self.loss.gradient(y, z)
+            if weights is not None:
+                curvature, slope = weights * curvature, weights * slope
+            curvature[~(np.abs(slope) < limits)] = 0.0
+            np.minimum(curvature, bound * (limits / self.clip_norm)**2, out=curvature)
+            self.model.outer_sum(np.maximum(curvature, 0.0, out=curvature), X, scale, total)
+        return total
+
     def _block_size(self):
         """Return how many rows are read at a time; it follows from public facts."""
         rows = self._rows
