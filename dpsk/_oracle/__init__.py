@@ -17,8 +17,8 @@ from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
 from dpsk._oracle.transitions import TransitionMomentsOracle
 from dpsk._oracle.vertices import SelectionOracle
 
-__all__ = ["Context", "CriticOracle", "CurvatureOracle", "DifferenceOracle", "ExactOracle", "GradientOracle",
-           "LastIterateOracle", "LeastSquaresOracle", "ObjectiveOracle", "OutputOracle",
-           "Releases", "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle",
-           "SemiGradientOracle", "ThresholdOracle", "TransitionMomentsOracle",
+__all__ = ["Context", "CriticOracle", "CurvatureOracle", "DifferenceOracle", "ExactOracle",
+           "GradientOracle", "LastIterateOracle", "LeastSquaresOracle", "ObjectiveOracle",
+           "OutputOracle", "Releases", "SaddleDifferenceOracle", "SaddleOracle",
+           "SelectionOracle", "SemiGradientOracle", "ThresholdOracle", "TransitionMomentsOracle",
            "determinant_loss", "steps_to_certify"]

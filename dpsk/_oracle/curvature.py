@@ -1,8 +1,11 @@
-r"""Noisy gradients and Hessians of the mean loss."""
+r"""Noisy mean gradients and mean Hessians, for Newton's method.
+
+A row's Hessian is ``w x x'`` with ``0 <= w ||x||^2 <= B``: a positive semidefinite matrix of rank
+one. Replacing it by another moves the sum by ``||M - M'||_F = sqrt(|M|^2 + |M'|^2 - 2 <M, M'>)``,
+at most ``sqrt(2) B``, as the product of two such matrices is not negative.
+"""
 
 import math
-
-import numpy as np
 
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.gradients import open_sums
@@ -16,27 +19,46 @@ __all__ = ["CurvatureOracle"]
 
 
 class CurvatureOracle(Oracle):
+    """Answer with gradients and Hessians of a scalar prediction, at the prices of a plan in turn.
+
+    Parameters
+    ----------
+    sums : RowSums
+        Clipped at C.
+    curvature_clip : float
+        Bound on ``w ||x||^2``.
+    prices : iterable of float
+        The mu of every answer, in the order in which they are asked for.
+    releases : Releases
+    """
+
     @classmethod
     def open(cls, context):
-        problem, (clip, curvature) = context.problem, context.clip
+        """Return an oracle over the rows of a `Context`."""
+        problem, (clip_norm, curvature_clip) = context.problem, context.clip
         prices = context.declared.prices(context.noise_multiplier)
-        sums = open_sums(problem.model, problem.loss, NoisySums(FullBatch(), 1), clip,
+        # The grid is as fine as the least noise asks for.
+        sums = open_sums(problem.model, problem.loss, NoisySums(FullBatch(), 1), clip_norm,
                          context.rows, REPLACE_ONE / max(prices))
-        geometry = problem.geometry
-        self = cls(sums, curvature, prices, context.releases)
-        self.mean = 1.0 / geometry.effective_rank if geometry else problem.model.radius**2/problem.model.dimension
-        self.start_hessian = problem.loss.smoothness * problem.usual_weight * self.mean*np.eye(problem.model.dimension)
-        return self
+        return cls(sums, curvature_clip, prices, context.releases)
 
-    def __init__(self, sums, curvature, prices, releases):
-        self._sums, self._curvature, self._releases = sums, curvature, releases
+    def __init__(self, sums, curvature_clip, prices, releases):
+        self._sums, self._curvature_clip, self._releases = sums, curvature_clip, releases
         self._prices = iter(prices)
+        self._hessian_std = math.inf
 
     @property
     def arithmetic(self):
+        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
         return self._sums.arithmetic
 
+    @property
+    def hessian_edge(self):
+        """float : where the eigenvalues of the noise on the last Hessian end; public."""
+        return self._hessian_std * math.sqrt(2.0 * self._sums.model.dimension)
+
     def gradient(self, theta):
+        """Return the noisy mean gradient at the public point `theta`, float64, like it."""
         mu, sums = next(self._prices), self._sums
         part = Part(REPLACE_ONE / mu, sums.clip_norm, unit=sums.resolution,
                     terms=sums.rounding_terms(sums.n_samples), size=theta.size)
@@ -44,10 +66,11 @@ class CurvatureOracle(Oracle):
                               divisor=sums.n_samples)
 
     def hessian(self, theta):
-        mu, sums = next(self._prices), self._sums
-        bound = math.sqrt(2.0) * self._curvature
-        self.hessian_edge = bound / mu / sums.n_samples * math.sqrt(2.0 * len(theta))
-        part = Part(1.0 / mu, bound, "symmetric_normal", terms=sums.n_samples,
-                    size=len(theta)**2)
-        return self._releases(gaussian(mu), lambda inside: sums.bounded(theta, self._curvature),
-                              part, divisor=sums.n_samples)
+        """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""
+        mu, sums, clip = next(self._prices), self._sums, self._curvature_clip
+        largest, terms = sums.curvature_bound(clip)
+        bound = math.sqrt(2.0) * largest
+        self._hessian_std = bound / mu / sums.n_samples
+        part = Part(1.0 / mu, bound, "symmetric_normal", terms=terms, size=theta.size**2)
+        return self._releases(gaussian(mu), lambda inside: sums.curvature(theta, clip), part,
+                              divisor=sums.n_samples)
