@@ -1,6 +1,8 @@
-"""Clips and steps of Newton's method; measured on docs/results/newton.md."""
+"""Clips and steps of Newton's method; see docs/theory/newton.md."""
 
 import math
+
+import numpy as np
 
 from dpsk._defaults.descent import default_clip_norm, slope_bound
 from dpsk._defaults.losses import loss_defaults
@@ -10,16 +12,19 @@ from dpsk._problem import full_clip_norm
 __all__ = ["curvature_clip", "first_step", "hessian_share", "longest_step", "newton_clip_norm",
            "newton_steps"]
 
-_STEPS, _HESSIAN_SHARE = 6, 0.2
+_STEPS, _HESSIAN_SHARE = (6, 8), 0.2
+#: The signal from which on there are more steps, one each time that it doubles.
+_PLENTY = 500.0
 #: The bound on a row's curvature over what that of a usual row may be.
 _CURVATURE_REACH = 4.0
 #: Scores of usual rows change by no more in a step.
 _MOST_CHANGE = 2.0
 
 
-def newton_steps():
-    """Return the number of gradients."""
-    return _STEPS
+def newton_steps(problem):
+    """Return the number of gradients: more where what is left of the way shows beside noise."""
+    fewest, most = _STEPS
+    return int(np.clip(fewest + round(math.log2(problem.signal / _PLENTY)), fewest, most))
 
 
 def hessian_share():
@@ -42,21 +47,27 @@ def longest_step(problem):
 
 
 def newton_clip_norm(problem, clip_norm):
-    """Return the clip norm: `clip_norm` or that of usual rows, and what the loss implies at most.
+    """Return the clip norm: `clip_norm`, or that of usual rows, or the one of descent if wider.
 
-    Residuals have any size; theirs is that of descent.
+    It is what the loss implies at most.
     """
+    by_descent = default_clip_norm(problem, clip_norm)
     if clip_norm is not None or loss_defaults(problem.loss).of_residuals:
-        return default_clip_norm(problem, clip_norm)
-    return min(slope_bound(problem) * _usual_norm(problem) / HEADROOM, full_clip_norm(problem))
+        return by_descent
+    usual = slope_bound(problem) * _usual_norm(problem) / HEADROOM
+    return min(max(by_descent, usual), full_clip_norm(problem))
 
 
 def curvature_clip(problem, bound):
-    """Return the bound on a row's curvature: `bound` or a rule, and what the loss implies at most.
+    """Return the bound on a row's curvature: `bound`, or what widens as the clip of gradients.
+
+    It is what the loss implies at most.
     """
-    usual = problem.loss.smoothness * problem.usual_weight * _usual_norm(problem)**2
-    wanted = _CURVATURE_REACH * usual if bound is None else bound
-    return min(wanted, problem.smoothness)
+    if bound is None:
+        widening = newton_clip_norm(problem, None) / (slope_bound(problem) * _usual_norm(problem))
+        usual = problem.loss.smoothness * problem.usual_weight * _usual_norm(problem)**2
+        bound = _CURVATURE_REACH * usual * max(1.0, widening)**2
+    return min(bound, problem.smoothness)
 
 
 def _usual_norm(problem):

@@ -16,7 +16,9 @@ from dpsk._defaults.newton import (
 from dpsk._objective.requirements import (
     BOUNDED_CURVATURE,
     CONVEX_LOSS,
+    FEW_COLUMNS,
     FINITE_CLIP,
+    NOT_PIECEWISE,
     POSITIVE_DELTA,
     RIDGE_OR_NONE,
     SCALAR_PREDICTION,
@@ -53,7 +55,7 @@ class NewtonDescent(Solver):
     Parameters
     ----------
     max_iter : int or None
-        T, the number of passes for gradients. None: 6.
+        T, the number of passes for gradients. None: 6 to 8, by the signal.
     learning_rate : float or None
         The first step. None: the inverse curvature of usual rows.
     clip_norm : float or None
@@ -80,7 +82,8 @@ class NewtonDescent(Solver):
 
     oracle: ClassVar[type] = CurvatureOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, SCALAR_PREDICTION, CONVEX_LOSS,
-                                 BOUNDED_CURVATURE, FINITE_CLIP, RIDGE_OR_NONE)
+                                 NOT_PIECEWISE, BOUNDED_CURVATURE, FINITE_CLIP, RIDGE_OR_NONE,
+                                 FEW_COLUMNS)
     takes_unit = True
 
     def configured(self, problem):
@@ -93,7 +96,7 @@ class NewtonDescent(Solver):
             "solver_options: hessian_share", self.hessian_share, low=0, high=1, open_low=True,
             open_high=True, remedy="None, or a number in (0, 1)")
         return replace(
-            self, max_iter=self.max_iter or newton_steps(), hessian_share=float(share),
+            self, max_iter=self.max_iter or newton_steps(problem), hessian_share=float(share),
             learning_rate=self.learning_rate or first_step(problem),
             clip_norm=newton_clip_norm(problem, self.clip_norm),
             curvature_clip=curvature_clip(problem, self.curvature_clip),
