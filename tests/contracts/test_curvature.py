@@ -121,16 +121,17 @@ def test_replaced_rows_move_a_sum_by_no_more_than_is_priced(kind):
 
 def test_newton_needs_few_passes_for_what_descent_needs_many():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30_000, 5)) @ rng.normal(size=(5, 5))
+    X = rng.normal(size=(30_000, 5)) * [1.0, 3.0, 0.5, 1.0, 2.0]
     y = (X @ [1.0, -1.0, 0.5, 0.0, 0.2] + rng.logistic(size=30_000) > 0).astype(int)
     params = {"data_norm": float(np.linalg.norm(X, axis=1).max()), "delta": 1e-9}
     exact = DPLogisticRegression(np.inf, **params).fit(X, y).coef_
-    gaps = {}
+    gaps, passes = {}, {}
     for solver in ("newton", "gd"):
         model = DPLogisticRegression(4.0, solver=solver, random_state=NoiseSeed(0), **params)
         gaps[solver] = np.linalg.norm(model.fit(X, y).coef_ - exact) / np.linalg.norm(exact)
-        print(f"{solver}: {gaps[solver]:.4f} after {model.n_iter_} passes")
-    assert gaps["newton"] < 0.15 and gaps["newton"] < 0.5 * gaps["gd"]
+        passes[solver] = model.n_iter_
+    print(gaps, passes)
+    assert gaps["newton"] < 0.05 and passes["gd"] > 10 * passes["newton"]
 
 
 @pytest.mark.parametrize("options", [{"hessian_share": 0.0}, {"hessian_share": 1.0},
