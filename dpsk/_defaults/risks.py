@@ -18,6 +18,11 @@ FORGOTTEN, MOST_LAST_STEPS = 1e-3, 2000
 _REMEMBERED = 0.3
 #: Of descent on whitened rows: the variance over that of one release at the minimizer.
 _WHITENED = 7.0
+#: The same of Newton's method.
+_NEWTON = 3.0
+#: Hessians are worth their noise from ``n mu`` on this times ``p^1.5``, and their time up to so
+#: many columns.
+_HESSIAN_SIGNAL, _MOST_HESSIAN = 400.0, 400
 #: Its clip over the slope where the signal is not ample.
 _NARROW = 0.3
 #: A usual row over the longest.
@@ -85,6 +90,20 @@ def _clipped(problem):
     return max(0.0, 1.0 - _NARROW * widening) / (1.0 - _NARROW)
 
 
+def newton_risk(problem):
+    """Noise of the last of a few steps, where there is signal for Hessians too."""
+    loss, columns = problem.loss, problem.model.shape[0]
+    if loss.vector_output or not (loss.is_likelihood and _bounds_slope(problem)):
+        return math.inf
+    if not whitening_pays(problem) or columns > _MOST_HESSIAN:
+        return math.inf
+    if problem.n_samples * problem.mu < _HESSIAN_SIGNAL * columns**1.5:
+        return math.inf
+    curvature = loss.smoothness * problem.usual_weight / problem.model.dimension
+    slope = _slope(problem) * min(1.0, math.sqrt(2.0) / problem.model.radius)
+    return _NEWTON * (slope / signal(problem))**2 / curvature
+
+
 def last_iterate_risk(problem):
     """The stationary variance of steps priced at what they do not forget, and a start that is not.
     """
@@ -136,6 +155,7 @@ def objective_perturbation_risk(problem):
 RISKS = {
     "gd": gd_risk,
     "last_iterate": last_iterate_risk,
+    "newton": newton_risk,
     "output_perturbation": output_perturbation_risk,
     "objective_perturbation": objective_perturbation_risk,
 }

@@ -7,9 +7,14 @@ import numpy as np
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet, L1Ball
 
-__all__ = ["BOUNDED_CURVATURE", "BOUNDED_SLOPE", "CONVEX_LOSS", "FINITE_CLIP", "IN_AN_L1_BALL",
-           "IN_A_SET", "L2_PENALTY", "NO_BUDGET", "POSITIVE_DELTA", "RIDGE", "RIDGE_OR_NONE",
-           "SCALAR_PREDICTION", "SQUARED_LOSS", "Requirement", "check_requirements"]
+__all__ = ["BOUNDED_CURVATURE", "BOUNDED_SLOPE", "CONVEX_LOSS", "FEW_COLUMNS", "FINITE_CLIP",
+           "IN_AN_L1_BALL", "IN_A_SET", "L2_PENALTY", "NOT_PIECEWISE", "NO_BUDGET",
+           "POSITIVE_DELTA", "RIDGE", "RIDGE_OR_NONE", "SCALAR_PREDICTION", "SQUARED_LOSS",
+           "Requirement", "check_requirements"]
+
+
+#: Larger matrices cost more than all steps of a descent, and are mostly noise.
+_MOST_PAIRED = 2001
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,14 @@ SCALAR_PREDICTION = Requirement(
     "solver={solver!r} needs a scalar prediction, and {loss} has several, in which one row "
     "moves several directions of the Hessian. Only binary classification is supported. For "
     "more classes use solver='gd', or solver='output_perturbation' at delta=0.")
+NOT_PIECEWISE = Requirement(
+    lambda solver, problem: not problem.loss.piecewise,
+    "solver={solver!r} goes as far as second derivatives say, and {loss} has parts without any; "
+    "use solver='gd'.")
+FEW_COLUMNS = Requirement(
+    lambda solver, problem: problem.model.shape[0] <= _MOST_PAIRED,
+    f"solver={{solver!r}} releases a matrix of all pairs of columns, at most {_MOST_PAIRED} with "
+    "the constant; use solver='gd'.")
 SQUARED_LOSS = Requirement(
     lambda solver, problem: isinstance(problem.loss, Squared),
     "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'.")

@@ -2,6 +2,7 @@
 
 from dpsk._oracle.context import Context
 from dpsk._oracle.critic import CriticOracle
+from dpsk._oracle.curvature import CurvatureOracle
 from dpsk._oracle.differences import DifferenceOracle
 from dpsk._oracle.exact import ExactOracle
 from dpsk._oracle.gradients import GradientOracle, SemiGradientOracle
@@ -16,8 +17,8 @@ from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
 from dpsk._oracle.transitions import TransitionMomentsOracle
 from dpsk._oracle.vertices import SelectionOracle
 
-__all__ = ["Context", "CriticOracle", "DifferenceOracle", "ExactOracle", "GradientOracle",
-           "LastIterateOracle", "LeastSquaresOracle", "ObjectiveOracle", "OutputOracle",
-           "Releases", "SaddleDifferenceOracle", "SaddleOracle", "SelectionOracle",
-           "SemiGradientOracle", "ThresholdOracle", "TransitionMomentsOracle",
+__all__ = ["Context", "CriticOracle", "CurvatureOracle", "DifferenceOracle", "ExactOracle",
+           "GradientOracle", "LastIterateOracle", "LeastSquaresOracle", "ObjectiveOracle",
+           "OutputOracle", "Releases", "SaddleDifferenceOracle", "SaddleOracle",
+           "SelectionOracle", "SemiGradientOracle", "ThresholdOracle", "TransitionMomentsOracle",
            "determinant_loss", "steps_to_certify"]

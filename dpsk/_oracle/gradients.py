@@ -12,7 +12,7 @@ from dpsk._oracle.transition_sums import SemiGradientSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.noise.grids import grid_bits
 
-__all__ = ["GradientOracle", "SemiGradientOracle"]
+__all__ = ["GradientOracle", "SemiGradientOracle", "open_sums"]
 
 
 class GradientOracle(Oracle):
@@ -29,7 +29,7 @@ class GradientOracle(Oracle):
     def open(cls, context):
         """Return an oracle over the rows of a `Context`, on a grid where noise allows it."""
         problem = context.problem
-        sums = _open_sums(problem.model, problem.loss, context.declared, context.clip,
+        sums = open_sums(problem.model, problem.loss, context.declared, context.clip,
                           context.rows, context.noise_multiplier)
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
@@ -71,7 +71,7 @@ class GradientOracle(Oracle):
         model = self._sums.model
         bound = float(np.linalg.norm(theta)) * model.radius
         ray = ScaleModel(model.n_outputs or 1, model.n_outputs, False, bound)
-        sums = _open_sums(ray, self._sums.loss, declared, clip_share * bound,
+        sums = open_sums(ray, self._sums.loss, declared, clip_share * bound,
                           self._sums.scores(theta), noise_multiplier)
         return GradientOracle(sums, declared, noise_multiplier, self._releases)
 
@@ -87,7 +87,7 @@ class SemiGradientOracle(GradientOracle):
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
 
-def _open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
+def open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
     """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
     if not model.is_linear:
         return NetworkSums(model, loss, rows, clip_norm)

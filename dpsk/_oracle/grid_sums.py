@@ -14,7 +14,8 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 from dpsk._models.linear import absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.truncation import Shares, whole_units
+from dpsk._oracle.truncation import Shares, add_products, whole_units
+from dpsk._privacy.noise.grids import exact_bits
 
 __all__ = ["GridSums", "WhitenedGridSums"]
 
@@ -42,6 +43,7 @@ class GridSums(RowSums):
 
     def _units(self, model, clip_norm, bits):
         """Set the units of rows and of derivatives, and return that of their products."""
+        self._plain = model
         # By start of a block: what its rows are multiplied by before the grid, as Shares.
         self._first = {}
         self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
@@ -68,6 +70,29 @@ class GridSums(RowSums):
             self.model.features_sum(_whole(dz, unit, dz), X, products)
         total += unit * products
         return total
+
+    def curvature(self, theta, bound):
+        unit, total = self._curvature_unit(bound), np.zeros((len(theta), len(theta)))
+        point = self._point(theta)
+        for part in map(self._take, self._blocks(None)):
+            roots = np.sqrt(self._curvatures(point, part, bound)) / unit
+            # In whole units every sum of products is exact.
+            self._add_products(part[0], roots, part[2], total)
+        total *= unit**2
+        return total
+
+    def curvature_bound(self, bound):
+        # Cut toward zero, and exact.
+        return bound, 0
+
+    def _curvature_unit(self, bound):
+        return 2.0 ** -(exact_bits(self.n_samples * bound, 0.0) // 2)
+
+    def _add_products(self, X, roots, scale, total):
+        """Add outer products of rows times `roots` of their weights, in whole units."""
+        own, constant = (scale, np.ones(1)) if scale.ndim == 1 else scale.T
+        constants = roots * constant if self._plain.fit_intercept else None
+        add_products(X, roots * own, constants, total)
 
     def _enter(self):
         self._late, norms = np.empty(self.n_samples), np.empty(self.n_samples)
@@ -125,12 +150,28 @@ class WhitenedGridSums(GridSums):
     resolution = None
 
     def __init__(self, model, loss, rows, clip_norm):
-        self._plain, self._constants = model.rows, {}
+        self._constants = {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
-        reach = clip_norm * float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
+        self._stretch = float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
+        reach = clip_norm * self._stretch
         bits = 51 - math.ceil(math.log2(len(rows) * reach))
-        self._units(self._plain, reach, bits)
+        self._units(model.rows, reach, bits)
         RowSums.__init__(self, model, loss, rows, clip_norm)
+
+    def curvature(self, theta, bound):
+        total = super().curvature(theta, bound)
+        return self.model.matrix.T @ total @ self.model.matrix
+
+    def curvature_bound(self, bound):
+        # Entries that are cut by less than a unit are mapped afterwards.
+        cut = self._curvature_unit(bound) * math.sqrt(self.model.dimension / bound)
+        cut *= float(np.linalg.norm(self.model.matrix, 2))
+        terms = math.ceil(math.sqrt(3.0 * self.model.dimension * self.n_samples)
+                          * self.model.spread)
+        return bound * (1.0 + cut)**2, terms
+
+    def _curvature_unit(self, bound):
+        return super()._curvature_unit(bound * self._stretch**2)
 
     def rounding_terms(self, n_rows):
         # Only the map of a total rounds.

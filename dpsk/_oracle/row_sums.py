@@ -154,6 +154,37 @@ class RowSums:
             self.model.outer_sum(np.maximum(curvature, 0.0, out=curvature), X, scale, total)
         return total
 
+    def curvature(self, theta, bound):
+        """Return the sum of the rows' outer products with their curvatures, float64, (p, p).
+
+        Of scalar predictions. The largest eigenvalue of what a row adds is at most `bound`. Where
+        its gradient is clipped its curvature is lowered as much.
+        """
+        total = np.zeros((len(theta), len(theta)))
+        theta = self._point(theta)
+        for part in map(self._take, self._blocks(None)):
+            self.model.outer_sum(self._curvatures(theta, part, bound), part[0], part[2], total)
+        return total
+
+    def curvature_bound(self, bound):
+        """Return how large rounding makes a row's term of `curvature`, and the `terms` of a part.
+        """
+        return bound, self.n_samples
+
+    def _curvatures(self, theta, part, bound):
+        """Return the weights of outer products of the rows in `part`; none is negative."""
+        X, y, scale, limits, weights = part
+        z = self._predict(theta, X, scale)
+        curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)
+        if weights is not None:
+            curvature, slope = weights * curvature, weights * slope
+        curvature *= np.minimum(1.0, limits / np.maximum(np.abs(slope), SHORTEST))
+        # Limits are the clip norm over the norms of rows, with head-room.
+        np.minimum(curvature, bound * (limits / self.clip_norm)**2, out=curvature)
+        # Comparisons with what is no number are false.
+        curvature[~(curvature > 0.0)] = 0.0
+        return curvature
+
     def _block_size(self):
         """Return how many rows are read at a time; it follows from public facts."""
         rows = self._rows

@@ -5,7 +5,7 @@ from scipy import sparse
 
 from dpsk._data.blocks import csr_of
 
-__all__ = ["Shares", "whole_units"]
+__all__ = ["Shares", "add_products", "whole_units"]
 
 #: Up to this share of rows, one product for all of them and another for these is cheaper.
 _FEW = 0.25
@@ -64,6 +64,33 @@ def whole_units(X, factor, shares, out=None):
             out[shares.places] = np.multiply(X[shares.places], factor * shares.factors[:, None],
                                              dtype=np.float64)
     return np.trunc(out, out=out)
+
+
+def add_products(X, factors, constants, total):
+    """Add the outer products of rows times their factors, cut toward zero, to `total`.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, p)
+    factors : ndarray of shape (n,)
+    constants : ndarray of shape (n,) or None
+        What stands for the intercept's 1 beside rows that are multiplied already.
+    total : ndarray of shape (p, p) or (p + 1, p + 1)
+    """
+    p = X.shape[1]
+    if sparse.issparse(X):
+        entries = X.data * np.repeat(factors, np.diff(X.indptr))
+        rows = csr_of(np.trunc(entries, out=entries), X.indices, X.indptr, p)
+        total[:p, :p] += (rows.T @ rows).toarray()
+    else:
+        rows = np.trunc(X * factors[:, None])
+        total[:p, :p] += rows.T @ rows
+    if constants is not None:
+        ones = np.trunc(constants)
+        cross = rows.T @ ones
+        total[:p, -1] += cross
+        total[-1, :p] += cross
+        total[-1, -1] += ones @ ones
 
 
 def _scaled_entries(X, factor, shares):

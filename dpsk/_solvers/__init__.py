@@ -21,6 +21,7 @@ from dpsk._solvers.one_shot.output_perturbation import OutputPerturbation
 from dpsk._solvers.one_shot.sufficient_statistics import SufficientStatistics
 from dpsk._solvers.saddle.privatediff import PrivateDiff
 from dpsk._solvers.saddle.sgda import GradientDescentAscent
+from dpsk._solvers.second_order.newton import NewtonDescent
 from dpsk._solvers.variance_reduced.svrg import VarianceReducedDescent
 from dpsk._solvers.variance_reduced.svrgpp import DoublingVarianceReducedDescent
 
@@ -30,6 +31,7 @@ SOLVERS = {
     "gd": GradientDescent,
     "last_iterate": LastIterateDescent,
     "minibatch_stgd": MiniBatchStableGradientDescent,
+    "newton": NewtonDescent,
     "objective_perturbation": ObjectivePerturbation,
     "output_perturbation": OutputPerturbation,
     "rrpsgd": RandomRoundDescent,

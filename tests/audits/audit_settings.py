@@ -86,6 +86,15 @@ def gd(delta, steps=4, step=1e-3, **options):
         families=("squared",))
 
 
+def newton(delta, step=1e-3):
+    """One gradient, with all of the budget; Hessians are audited in test_curvature_releases."""
+    params = dict(solver="newton", delta=delta, max_iter=1, learning_rate=step,
+                  precondition=False)
+    return Setting(params, step * CLIP / N, lambda t, z, dimension: norm.sf((t - 1) / (2 * z)),
+                   lambda z: 2 * step * z * CLIP / N, is_gaussian=True, runs=4_000,
+                   families=("huber",))
+
+
 def sgd(delta, steps=8, batch_size=5, step=1e-3, solver="sgd", families=("huber",),
         cut=1 / 4, runs=2_000, **options):
     """Poisson batches: the row enters a binomial number of them."""
@@ -232,6 +241,7 @@ def objective_perturbation(delta, alpha=0.5, families=()):
 SETTINGS = {
     "accmd": {"ball": accmd},
     "gd": {"plain": gd},
+    "newton": {"gradient": newton},
     "sgd": {"poisson": sgd},
     # A number of rounds that is given stands for one that was drawn.
     "rrpsgd": {"rounds": lambda delta: sgd(delta, steps=4, solver="rrpsgd", rounds=4, cut=1 / 6,

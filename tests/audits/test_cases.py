@@ -155,7 +155,8 @@ def calibrated_multiplier(setting, model):
         assert stated == pytest.approx(multiplier(setting.params["delta"], rounds), rel=1e-6)
     if setting.is_gaussian:
         # What a full-price release of one step costs, as standard deviations of the noise.
-        sensitivity = 1.0 if setting.params["solver"] == "output_perturbation" else 2.0
+        whole = ("output_perturbation", "newton")
+        sensitivity = 1.0 if setting.params["solver"] in whole else 2.0
         steps = 1 if sensitivity == 1.0 else effective_steps(setting.params)
         mu = gaussian_mu(EPSILON, setting.params["delta"])
         assert stated == pytest.approx(sensitivity * np.sqrt(steps) / mu, rel=1e-6)

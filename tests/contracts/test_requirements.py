@@ -34,6 +34,7 @@ class _Rough:
     lipschitz = math.inf
     smoothness = math.inf
     convex = False
+    piecewise = True
     vector_output = True
 
 
@@ -42,7 +43,7 @@ def test_an_unmet_requirement_names_what_is_missing_and_a_remedy(requirement):
     text = REQUIREMENTS[requirement].message.format(solver="some_solver", loss="SomeLoss")
     subjects = {"FINITE_CLIP": "clip_norm", "POSITIVE_DELTA": "delta", "L2_PENALTY": "penalty",
                 "RIDGE": "alpha > 0", "NO_BUDGET": "epsilon", "RIDGE_OR_NONE": "penalty",
-                "IN_A_SET": "penalty", "IN_AN_L1_BALL": "penalty"}
+                "IN_A_SET": "penalty", "FEW_COLUMNS": "2001", "IN_AN_L1_BALL": "penalty"}
     subject = subjects.get(requirement, "SomeLoss")
     assert subject in text
     assert any(word in text for word in ("set ", "use ", "leave "))
@@ -50,7 +51,9 @@ def test_an_unmet_requirement_names_what_is_missing_and_a_remedy(requirement):
 
 @every_solver
 def test_requirements_are_checked_against_the_problem(name):
-    problem = dataclasses.replace(make_problem(penalty="l1"), loss=_Rough(), delta=0.0)
+    problem = make_problem(penalty="l1")
+    problem = dataclasses.replace(problem, loss=_Rough(), delta=0.0,
+                                  model=dataclasses.replace(problem.model, n_features=10**4))
     solver = SOLVERS[name](clip_norm=math.inf) if SOLVERS[name].clips else SOLVERS[name]()
     for requirement in SOLVERS[name].requires:
         assert not requirement.is_met(solver, problem)

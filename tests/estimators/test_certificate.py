@@ -246,7 +246,8 @@ def test_a_certificate_cannot_be_changed(cls):
 
 
 #: What every solver's sums are made of, dense rows of float64.
-_ARITHMETIC = {"gd": "grid", "accmd": "grid", "stgd": "grid", "minibatch_stgd": "grid",
+_ARITHMETIC = {"gd": "grid", "newton": "grid", "accmd": "grid", "stgd": "grid",
+               "minibatch_stgd": "grid",
                "sgd": "float", "frank_wolfe": "float", "sgda": "float", "privatediff": "float",
                "rrpsgd": "float", "svrg": "float", "svrgpp": "float",
                "output_perturbation": "snapped", "last_iterate": "snapped",

@@ -51,7 +51,7 @@ def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
     X, y = _rows(cls)
     dense, sparse = _fit(cls, solver, X, y), _fit(cls, solver, container(X), y)
     assert (dense.privacy_.arithmetic == "grid") == (solver in (
-        "accmd", "gd", "stgd", "minibatch_stgd", "sufficient_statistics"))
+        "accmd", "gd", "newton", "stgd", "minibatch_stgd", "sufficient_statistics"))
     _agree(solver, dense, sparse)
     for method in ("predict", "decision_function", "predict_proba"):
         if hasattr(dense, method):
@@ -194,7 +194,7 @@ def _large(cls, solver):
     pytest.param(*case.values, id=case.id, marks=_large(*case.values))
     for case in every_linear_fit.args[1]])
 def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
-    if solver == "sufficient_statistics":
+    if solver in ("newton", "sufficient_statistics"):
         pytest.skip("holds a matrix of d x d by its nature")
     # A seed makes the fit hash the rows as well.
     model = build(cls, solver, random_state=NoiseSeed(0), max_iter=3)
@@ -218,7 +218,7 @@ def test_predictions_of_several_classes_are_held_for_a_part_of_the_rows_only(cls
 @pytest.mark.bench
 @every_linear_fit
 def test_a_million_sparse_rows_need_less_than_the_matrix_again(cls, solver):
-    if solver == "sufficient_statistics":
+    if solver in ("newton", "sufficient_statistics"):
         pytest.skip("holds a matrix of d x d by its nature")
     share = _peak_share(build(cls, solver, max_iter=3), 10**6, 10**5, 1e-4)
     print(f"{cls.__name__} {solver}: peak {share:.2f} of the matrix")

@@ -15,6 +15,9 @@ class Loss(ABC):
         Supremum of the largest magnitude of an eigenvalue of the Hessian in the raw prediction.
     convex : bool
         Whether the loss is convex in the raw prediction, for every target.
+    piecewise : bool
+        Whether parts of it are straight or flat, so that a second derivative at one point does
+        not say how far a step may go.
     vector_output : bool
         Whether the raw prediction of one row is a vector.
     gradient_diameter : float
@@ -35,6 +38,7 @@ class Loss(ABC):
     lipschitz: float
     smoothness: float
     convex = True
+    piecewise = False
     vector_output = False
     minimax = False
     of_transitions = False

@@ -16,6 +16,7 @@ class SquaredHinge(Loss):
 
     lipschitz = float("inf")
     smoothness = 2.0
+    piecewise = True
     # Given y the derivative has one sign.
     gradient_diameter = 1.0
 
@@ -49,6 +50,7 @@ class HuberizedHinge(Loss):
 
     width: float = 1.0
     lipschitz = 1.0
+    piecewise = True
     # Given y the derivative has one sign.
     gradient_diameter = 1.0
 

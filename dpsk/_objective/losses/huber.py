@@ -21,6 +21,7 @@ class Huber(Loss):
 
     threshold: float
     smoothness = 1.0
+    piecewise = True
 
     @property
     def lipschitz(self):

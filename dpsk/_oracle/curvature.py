@@ -1,0 +1,76 @@
+r"""Noisy mean gradients and mean Hessians, for Newton's method.
+
+A row's Hessian is ``w x x'`` with ``0 <= w ||x||^2 <= B``: a positive semidefinite matrix of rank
+one. Replacing it by another moves the sum by ``||M - M'||_F = sqrt(|M|^2 + |M'|^2 - 2 <M, M'>)``,
+at most ``sqrt(2) B``, as the product of two such matrices is not negative.
+"""
+
+import math
+
+from dpsk._oracle.base import Oracle
+from dpsk._oracle.gradients import open_sums
+from dpsk._oracle.release import Part
+from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.events import gaussian
+from dpsk._privacy.plans import NoisySums
+from dpsk._privacy.sensitivity import REPLACE_ONE
+
+__all__ = ["CurvatureOracle"]
+
+
+class CurvatureOracle(Oracle):
+    """Answer with gradients and Hessians of a scalar prediction, at the prices of a plan in turn.
+
+    Parameters
+    ----------
+    sums : RowSums
+        Clipped at C.
+    curvature_clip : float
+        Bound on ``w ||x||^2``.
+    prices : iterable of float
+        The mu of every answer, in the order in which they are asked for.
+    releases : Releases
+    """
+
+    @classmethod
+    def open(cls, context):
+        """Return an oracle over the rows of a `Context`."""
+        problem, (clip_norm, curvature_clip) = context.problem, context.clip
+        prices = context.declared.prices(context.noise_multiplier)
+        # The grid is as fine as the least noise asks for.
+        sums = open_sums(problem.model, problem.loss, NoisySums(FullBatch(), 1), clip_norm,
+                         context.rows, REPLACE_ONE / max(prices))
+        return cls(sums, curvature_clip, prices, context.releases)
+
+    def __init__(self, sums, curvature_clip, prices, releases):
+        self._sums, self._curvature_clip, self._releases = sums, curvature_clip, releases
+        self._prices = iter(prices)
+        self._hessian_std = math.inf
+
+    @property
+    def arithmetic(self):
+        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
+        return self._sums.arithmetic
+
+    @property
+    def hessian_edge(self):
+        """float : where the eigenvalues of the noise on the last Hessian end; public."""
+        return self._hessian_std * math.sqrt(2.0 * self._sums.model.dimension)
+
+    def gradient(self, theta):
+        """Return the noisy mean gradient at the public point `theta`, float64, like it."""
+        mu, sums = next(self._prices), self._sums
+        part = Part(REPLACE_ONE / mu, sums.clip_norm, unit=sums.resolution,
+                    terms=sums.rounding_terms(sums.n_samples), size=theta.size)
+        return self._releases(gaussian(mu), lambda inside: sums.gradient(theta), part,
+                              divisor=sums.n_samples)
+
+    def hessian(self, theta):
+        """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""
+        mu, sums, clip = next(self._prices), self._sums, self._curvature_clip
+        largest, terms = sums.curvature_bound(clip)
+        bound = math.sqrt(2.0) * largest
+        self._hessian_std = bound / mu / sums.n_samples
+        part = Part(1.0 / mu, bound, "symmetric_normal", terms=terms, size=theta.size**2)
+        return self._releases(gaussian(mu), lambda inside: sums.curvature(theta, clip), part,
+                              divisor=sums.n_samples)

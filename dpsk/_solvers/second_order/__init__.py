@@ -1,0 +1,1 @@
+"""Noisy gradients and Hessians."""

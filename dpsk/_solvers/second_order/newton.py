@@ -1,0 +1,139 @@
+"""Newton's method with noisy gradients and noisy Hessians."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._defaults.newton import (
+    curvature_clip,
+    first_step,
+    hessian_share,
+    longest_step,
+    newton_clip_norm,
+    newton_steps,
+)
+from dpsk._objective.requirements import (
+    BOUNDED_CURVATURE,
+    CONVEX_LOSS,
+    FEW_COLUMNS,
+    FINITE_CLIP,
+    NOT_PIECEWISE,
+    POSITIVE_DELTA,
+    RIDGE_OR_NONE,
+    SCALAR_PREDICTION,
+)
+from dpsk._oracle import CurvatureOracle
+from dpsk._parameters import check_real
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.plans import SharedBudget
+from dpsk._solvers.base import Result, Solver
+
+__all__ = ["NewtonDescent"]
+
+#: What a gradient may cost over the one before it, in mu^2: the last ones decide.
+_GROWTH = 2.0
+#: The floor under eigenvalues of a Hessian over the edge of those of its noise.
+_FLOOR = 0.5
+
+
+@dataclass(frozen=True)
+class NewtonDescent(Solver):
+    r"""Newton's method on noisy gradients and noisy Hessians, for tables with many rows.
+
+    ``theta = theta - (H + R)^-1 (g + R theta)``, R the penalty's Hessian. The first step is one
+    along the gradient, later ones have
+    ``H = (1/n) [sum of w x x' + symmetric noise]`` with its eigenvalues raised to half the edge
+    of those of the noise. A row's curvature w is lowered where its gradient is clipped, by as
+    much, and to `curvature_clip` over its squared norm. No step is longer than `longest_step`.
+
+    Privacy: T gradients and T - 1 Hessians, every one a ``Gaussian(mu_t)``, whose squares add up
+    exactly. Gradients cost twice as much from step to step, Hessians are alike. Replacing a row
+    moves a sum of Hessians by ``sqrt(2) curvature_clip`` at most in the Frobenius norm, as both
+    of its terms have rank one and no negative eigenvalue.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        T, the number of passes for gradients. None: 6 to 8, by the signal.
+    learning_rate : float or None
+        The first step. None: the inverse curvature of usual rows.
+    clip_norm : float or None
+        C. None: the loss's bound on slopes times the norm of a usual row.
+    curvature_clip : float or None
+        Bound on ``w ||x||^2``. None: four times what a usual row may have.
+    hessian_share : float or None
+        Of mu^2, for all Hessians. None: a fifth.
+    longest_step : float or None
+        None: what changes the scores of usual rows by 2.
+
+    References
+    ----------
+    Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster differentially private convex
+    optimization via second-order methods"; see docs/theory/newton.md for what differs.
+    """
+
+    max_iter: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    curvature_clip: float | None = None
+    hessian_share: float | None = None
+    longest_step: float | None = None
+
+    oracle: ClassVar[type] = CurvatureOracle
+    requires: ClassVar[tuple] = (POSITIVE_DELTA, SCALAR_PREDICTION, CONVEX_LOSS,
+                                 NOT_PIECEWISE, BOUNDED_CURVATURE, FINITE_CLIP, RIDGE_OR_NONE,
+                                 FEW_COLUMNS)
+    takes_unit = True
+
+    def configured(self, problem):
+        for name in ("curvature_clip", "longest_step"):
+            value = getattr(self, name)
+            if value is not None:
+                check_real(f"solver_options: {name}", value, low=0, open_low=True,
+                           remedy="None, or a finite number > 0")
+        share = hessian_share() if self.hessian_share is None else check_real(
+            "solver_options: hessian_share", self.hessian_share, low=0, high=1, open_low=True,
+            open_high=True, remedy="None, or a number in (0, 1)")
+        return replace(
+            self, max_iter=self.max_iter or newton_steps(problem), hessian_share=float(share),
+            learning_rate=self.learning_rate or first_step(problem),
+            clip_norm=newton_clip_norm(problem, self.clip_norm),
+            curvature_clip=curvature_clip(problem, self.curvature_clip),
+            longest_step=self.longest_step or longest_step(problem))
+
+    @property
+    def clip_bounds(self):
+        return self.clip_norm, self.curvature_clip
+
+    def plan(self, problem):
+        further = self.max_iter - 1
+        gradients = _GROWTH ** np.arange(self.max_iter)
+        gradients *= (1.0 - (self.hessian_share if further else 0.0)) / gradients.sum()
+        shares = [gradients[0]]
+        for gradient in gradients[1:]:
+            shares += [self.hessian_share / further, gradient]
+        return SharedBudget(tuple(map(float, shares)))
+
+    def stated(self):
+        return [Enforced("curvature_clip", self.curvature_clip, "derived",
+                         "largest eigenvalue of one row's Hessian; larger ones are scaled down")]
+
+    def minimize(self, oracle, penalty, theta):
+        size = len(theta)
+        ridge = penalty.slope(np.eye(size))
+        hessian = np.eye(size) / self.learning_rate
+        for t in range(self.max_iter):
+            if t:
+                hessian = _raised(oracle.hessian(theta), _FLOOR * oracle.hessian_edge)
+            gradient = oracle.gradient(theta) + penalty.slope(theta)
+            step = np.linalg.solve(hessian + ridge, gradient)
+            length = float(np.linalg.norm(step))
+            theta = theta - min(1.0, self.longest_step / max(length, 1e-300)) * step
+        return Result(theta, self.max_iter)
+
+
+def _raised(matrix, floor):
+    """Return a symmetric matrix with its eigenvalues raised to a floor."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, floor)) @ vectors.T

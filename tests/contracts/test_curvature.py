@@ -1,0 +1,149 @@
+"""Noisy Hessians: bounded row by row, exact where sums are, and enough for Newton's method."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpsk import DPLogisticRegression
+from dpsk._data.source import Rows
+from dpsk._defaults.auto import auto_solver
+from dpsk._models import LinearModel, WhitenedModel
+from dpsk._objective.losses import LOSSES
+from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
+from dpsk._oracle.row_sums import RowSums
+from dpsk.testing import NoiseSeed
+from tests.registry import make_loss, make_problem, make_targets
+
+_N, _P = 60, 4
+SCALAR = sorted(name for name, cls in LOSSES.items()
+                if make_loss(name).convex and not cls.vector_output)
+KINDS = ("float", "grid", "whitened")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def _sums(kind, loss, X, y, weights=None, clip_norm=0.3, weight_bound=4.0):
+    plain = LinearModel(_P, None, True, 1.0)
+    rows = Rows(X, y, weights, weight_bound)
+    if kind == "float":
+        return RowSums(plain, loss, rows, clip_norm)
+    if kind == "grid":
+        return GridSums(plain, loss, rows, clip_norm, 36)
+    matrix = np.linalg.qr(np.random.default_rng(5).normal(size=(_P + 1, _P + 1)))[0]
+    matrix = np.rint((matrix * [2.0, 1.0, 0.5, 0.3, 1.0]) * 2.0**22) * 2.0**-22
+    return WhitenedGridSums(WhitenedModel.of(plain, matrix), loss, rows, clip_norm)
+
+
+def _table(name, seed=0, n=_N):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, _P)) * 10.0 ** rng.integers(-6, 3, size=(n, 1))
+    return X, make_targets(name, n, rng), rng.uniform(0.0, 5.0, size=n)
+
+
+@every_kind
+@pytest.mark.parametrize("name", SCALAR)
+def test_no_row_adds_more_than_its_bound(kind, name):
+    """Each row by itself, of any length: its matrix has no negative eigenvalue and a small one."""
+    X, y, weights = _table(name)
+    for bound in (1e-3, 0.2):
+        for i in range(_N):
+            sums = _sums(kind, make_loss(name), X[i:i + 1], y[i:i + 1], weights[i:i + 1])
+            allowed, _ = sums.curvature_bound(bound)
+            for theta in (np.zeros(_P + 1), np.full(_P + 1, 3.0)):
+                values = np.linalg.eigvalsh(sums.curvature(theta, bound))
+                assert values[-1] <= allowed and values[0] >= -1e-12 * bound
+                assert np.sum(values > 1e-9 * bound) <= 1
+
+
+@every_kind
+@pytest.mark.parametrize("name", [name for name in SCALAR if not make_loss(name).piecewise])
+def test_without_clips_it_is_the_hessian(kind, name):
+    X, y, weights = _table(name)
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    sums = _sums(kind, make_loss(name), X, y, weights, clip_norm=1e3)
+    theta = 0.1 * np.ones(_P + 1)
+    found, wanted = sums.curvature(theta, 1e3), np.zeros((_P + 1, _P + 1))
+    for i, step in enumerate(1e-2 * np.eye(_P + 1)):
+        wanted[i] = (sums.gradient(theta + step) - sums.gradient(theta - step)) / 2e-2
+    share = 0.2 if "poisson" in name else 1e-2
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=share * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("kind", ["grid", "whitened"])
+def test_sums_are_exact_in_any_order_and_container(kind):
+    X, y, weights = _table("logistic", n=5000)
+    order = np.random.default_rng(1).permutation(5000)
+    theta = np.linspace(-1.0, 1.0, _P + 1)
+    loss = make_loss("logistic")
+    first = _sums(kind, loss, X, y, weights).curvature(theta, 0.1)
+    for other in (_sums(kind, loss, X[order], y[order], weights[order]),
+                  _sums(kind, loss, np.asfortranarray(X), y, weights)):
+        np.testing.assert_array_equal(other.curvature(theta, 0.1), first)
+    whole = np.abs(X) > 0.01
+    dense = _sums(kind, loss, X * whole, y, weights).curvature(theta, 0.1)
+    csr = _sums(kind, loss, sparse.csr_matrix(X * whole), y, weights).curvature(theta, 0.1)
+    np.testing.assert_allclose(csr, dense, rtol=1e-12, atol=1e-12)
+
+
+def test_a_grid_sum_is_that_of_its_rows():
+    X, y, weights = _table("logistic", n=300)
+    theta, loss = np.linspace(-1.0, 1.0, _P + 1), make_loss("logistic")
+    sums = _sums("grid", loss, X, y, weights)
+    total = [[Fraction(0)] * (_P + 1) for _ in range(_P + 1)]
+    unit = sums._curvature_unit(0.1)
+    for part in map(sums._take, sums._blocks(None)):
+        roots = np.sqrt(sums._curvatures(sums._point(theta), part, 0.1)) / unit
+        for row, root, scale in zip(part[0], roots, part[2], strict=True):
+            entries = [Fraction(float(np.trunc(value * (root * scale)))) for value in row]
+            entries.append(Fraction(float(np.trunc(root))))
+            for i, left in enumerate(entries):
+                for j, right in enumerate(entries):
+                    total[i][j] += left * right
+    exact = np.array([[float(value) for value in line] for line in total]) * unit**2
+    np.testing.assert_array_equal(sums.curvature(theta, 0.1), exact)
+
+
+@every_kind
+def test_replaced_rows_move_a_sum_by_no_more_than_is_priced(kind):
+    """Rows at right angles attain it but for head-room."""
+    loss, bound = make_loss("logistic"), 0.05
+    X = np.eye(_P)[[0, 1]] * [[1.0], [1.0]]
+    y, theta, moved = np.ones(1), np.zeros(_P + 1), []
+    for left, right in ((X[:1], X[1:]), (X[:1], -X[:1]), (1e-3 * X[:1], X[:1])):
+        matrices = [_sums(kind, loss, rows, y, clip_norm=10.0).curvature(theta, bound)
+                    for rows in (left, right)]
+        moved.append(np.linalg.norm(matrices[0] - matrices[1]))
+    largest = _sums(kind, loss, X[:1], y, clip_norm=10.0).curvature_bound(bound)[0]
+    assert max(moved) <= np.sqrt(2.0) * largest
+
+
+def test_newton_needs_few_passes_for_what_descent_needs_many():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 5)) * [1.0, 3.0, 0.5, 1.0, 2.0]
+    y = (X @ [1.0, -1.0, 0.5, 0.0, 0.2] + rng.logistic(size=30_000) > 0).astype(int)
+    params = {"data_norm": float(np.linalg.norm(X, axis=1).max()), "delta": 1e-9}
+    exact = DPLogisticRegression(np.inf, **params).fit(X, y).coef_
+    gaps, passes = {}, {}
+    for solver in ("newton", "gd"):
+        model = DPLogisticRegression(4.0, solver=solver, random_state=NoiseSeed(0), **params)
+        gaps[solver] = np.linalg.norm(model.fit(X, y).coef_ - exact) / np.linalg.norm(exact)
+        passes[solver] = model.n_iter_
+    print(gaps, passes)
+    assert gaps["newton"] < 0.05 and passes["gd"] > 10 * passes["newton"]
+
+
+@pytest.mark.parametrize("options", [{"hessian_share": 0.0}, {"hessian_share": 1.0},
+                                     {"curvature_clip": 0.0}, {"longest_step": -1.0}])
+def test_bad_options_are_named(options):
+    (name,) = options
+    with pytest.raises(ValueError, match=name):
+        DPLogisticRegression(solver="newton", solver_options=options).fit(
+            np.eye(20), np.arange(20) % 2)
+
+
+def test_auto_takes_it_where_there_is_signal_for_hessians():
+    problem = make_problem("logistic", alpha=0.0)
+    for n_samples, name in ((10**3, "gd"), (10**7, "newton")):
+        assert auto_solver(replace(problem, n_samples=n_samples)) == name
