@@ -11,6 +11,8 @@ __all__ = ["bounds_rule", "learnt_bounds"]
 _CHOICE = Selections(1, pure=False)
 #: The least width of the bounds of a column without a budget, and that over its numbers.
 _LEAST, _LEAST_SHARE = 1e-5, 1e-6
+#: Two points of the grid are next to each other up to this distance and this share of them.
+_NEAR, _NEAR_SHARE = 5e-6, 0.005
 
 
 def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
@@ -32,10 +34,11 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
         f"declare them in {name}, or raise epsilon.")
 
 
-def learnt_bounds(rows, place, rule, releases):
+def learnt_bounds(rows, place, rule, releases, reach=0.0):
     """Return two released bounds of the column at `place`; its ends where `rule` is None.
 
-    `rule` is what `bounds_rule` returned.
+    `rule` is what `bounds_rule` returned. Where both quantiles are the same number, which then
+    says nothing of the others, bounds lie at least `reach` from it.
     """
     numbers = rows.take(slice(0, len(rows))).X[:, place]
     if rule is None:
@@ -44,4 +47,7 @@ def learnt_bounds(rows, place, rule, releases):
     noise_multiplier, tail = rule
     low, high = (noisy_quantile([numbers], len(rows), q, real_grid(), _CHOICE, noise_multiplier,
                                 releases, upward=q > 0.5) for q in (tail, 1.0 - tail))
-    return widened(low, high, tail)
+    least, most = widened(low, high, tail)
+    if high - low <= _NEAR + _NEAR_SHARE * abs(low):
+        least, most = min(least, low - reach), max(most, high + reach)
+    return least, most

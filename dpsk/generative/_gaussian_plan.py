@@ -9,10 +9,10 @@ from dpsk._defaults.budgets import (
     CENTER_SHARES,
     CENTER_SIGNAL,
     NORM_TAILS,
+    RANGE_TAILS,
     SPREAD_SIGNAL,
     SPREAD_TAILS,
     SUBSPACE_SHARE,
-    TARGET_TAILS,
 )
 from dpsk._models import LinearModel
 from dpsk._models.linear import row_norms
@@ -34,6 +34,9 @@ __all__ = ["GaussianFit", "GaussianPlan", "range_rule", "row_rule", "spread_rule
 _PART = 1 << 14
 #: Beyond it squares of rows overflow in single precision, as `RangedRows` knows.
 _LARGEST = 1e30
+#: How far ranges reach at least from a number that most entries of a column are: so far as one
+#: indicator is from another.
+_REACH = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,7 @@ class GaussianPlan:
     def _ranges(self, rows, releases):
         """Return the released ends of the ranges of all columns, (n_features,) each."""
         rule = range_rule(self.budget) if self.budget.is_private else None
-        ends = np.array([learnt_bounds(rows, place, rule, releases)
+        ends = np.array([learnt_bounds(rows, place, rule, releases, _REACH)
                          for place in range(rows.n_features)])
         return np.clip(ends, -_LARGEST, _LARGEST).T
 
@@ -171,7 +174,7 @@ def range_rule(budget):
 
     As n or epsilon grows, no entries are left beyond.
     """
-    least, most = TARGET_TAILS
+    least, most = RANGE_TAILS
     return bounds_rule(budget, budget.n_columns, "feature_range",
                        (least / max(1.0, budget.signal / AMPLE_SIGNAL), most))
 
