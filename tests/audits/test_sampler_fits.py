@@ -12,11 +12,10 @@ from scipy.special import logsumexp
 from test_fits import DELTA, normal_threshold
 
 from dpsk import DPGaussianSampler, DPTreeSampler
-from dpsk._oracle.quantiles import real_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._stages.centering import shrunk
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
-from dpsk.generative import _gaussian, _gaussian_plan, _margins
+from dpsk.generative import _bounds, _gaussian, _gaussian_plan, _margins
 from tests.contracts.tapes import taped
 
 MU, RUNS = gaussian_mu(EPSILON, DELTA), 2500
@@ -25,6 +24,8 @@ RADIUS, CONSTANT = 1.0, 0.5
 #: Of mu^2, for each of four quantiles, and the share of rows beyond them.
 QUANTILE_SHARE, TAIL = 0.02, 0.3
 WIDTH = bounded_range_epsilon(np.sqrt(QUANTILE_SHARE) * MU)
+#: What quantiles are chosen from; row 0 of the ranged fit is beyond.
+GRID = np.arange(-60.0, 61.0) / 30.0
 
 
 def table(sign, values):
@@ -51,7 +52,7 @@ def ranged():
     return DPGaussianSampler(EPSILON, delta=DELTA, classes=[0, 1])
 
 
-def gaussian_ratio(answers, mus, ranges):
+def gaussian_ratio(answers, mus, ranges, values):
     """Return by how much likelier answers are with row 0 as it is for sign +1."""
     *points, mean, matrices = answers
     radius = RADIUS if ranges is None else np.sqrt(2.0)
@@ -59,7 +60,7 @@ def gaussian_ratio(answers, mus, ranges):
     stds = 2.0 * radius / mus[-2] / N, np.sqrt(2.0) * (radius**2 + CONSTANT**2) / mus[-1]
     ratio = 0.0
     for sign in (1.0, -1.0):
-        X, y = table(sign, GAUSSIAN)
+        X, y = table(sign, values)
         for place, point in enumerate(points):
             chances = quantile_chances(X[:, place // 2], 1.0 - TAIL if place % 2 else TAIL)
             ratio += sign * chances[point]
@@ -79,11 +80,9 @@ def gaussian_ratio(answers, mus, ranges):
 
 def quantile_chances(numbers, q):
     """Return the logarithm of the chance of every point of the grid to be the quantile."""
-    grid, rank = real_grid(), round(q * N)
-    side, way = ("left", 0) if q > 0.5 else ("right", -1)
-    points = grid[np.searchsorted(grid, numbers, side) + way]
-    below = np.sum(points[:, None] < grid, axis=0)
-    up_to = np.sum(points[:, None] <= grid, axis=0)
+    # All numbers are on the grid, or beyond.
+    points, rank = np.clip(numbers, GRID[0], GRID[-1])[:, None], round(q * N)
+    below, up_to = np.sum(points < GRID, axis=0), np.sum(points <= GRID, axis=0)
     scores = -0.5 * WIDTH * np.maximum(0, np.maximum(below - rank, rank - up_to))
     return scores - logsumexp(scores)
 
@@ -94,10 +93,10 @@ def tree():
                          columns={0: (-1.0, 0.0, 1.0), 1: (-1.0, 0.0, 1.0)})
 
 
-def tree_ratio(answers, mus, ranges):
+def tree_ratio(answers, mus, ranges, values):
     ratio, pair = 0.0, answers[2] if len(answers) > 2 else None
     for sign in (1.0, -1.0):
-        X, y = table(sign, TREE)
+        X, y = table(sign, values)
         cells = [(y, (X[:, j] >= 0).astype(int)) for j in (0, 1)]
         singles = np.concatenate([_counts(cell) for cell in cells])
         ratio -= sign * np.sum((answers[0] - singles)**2) * mus[0]**2 / (2 * 4.0)
@@ -121,14 +120,15 @@ def every_pair_is_worth_a_table(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def ranges_are_learnt_from_few_rows(monkeypatch):
-    """Let a fit release the ends of ranges that it may."""
+    """Let a fit release the ends of ranges that it may, of a short grid."""
+    monkeypatch.setattr(_bounds, "real_grid", lambda: GRID)
     for home in (_gaussian, _gaussian_plan):
         monkeypatch.setattr(home, "range_rule", lambda budget: (4.0 / WIDTH, TAIL))
 
 
-GAUSSIAN, TREE = [RADIUS, 0.0], [0.5, 0.5]
-FITS = {"gaussian": (gaussian, GAUSSIAN, gaussian_ratio),
-        "ranged": (ranged, GAUSSIAN, gaussian_ratio), "tree": (tree, TREE, tree_ratio)}
+FITS = {"gaussian": (gaussian, [RADIUS, 0.0], gaussian_ratio),
+        "ranged": (ranged, [100.0, 100.0], gaussian_ratio),
+        "tree": (tree, [0.5, 0.5], tree_ratio)}
 every_sampler = pytest.mark.parametrize("name", FITS)
 
 
@@ -138,7 +138,7 @@ def measured(name):
     best = MU * normal_threshold(0.9 * MU, RUNS, DELTA, MU, -np.inf)
     found = []
     for sign in (1.0, -1.0):
-        hits = sum(ratio(*released(make, sign, values)) > best for _ in range(RUNS))
+        hits = sum(ratio(*released(make, sign, values), values) > best for _ in range(RUNS))
         found += [int(hits), RUNS]
     return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
             mu_lower_bound(*found, level=LEVEL))
