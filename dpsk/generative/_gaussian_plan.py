@@ -161,9 +161,10 @@ class GaussianPlan:
     def _ranges(self, rows, releases):
         """Return the released ends of the ranges of all columns, (n_features,) each."""
         rule = range_rule(self.budget) if self.budget.is_private else None
-        ends = np.array([learnt_bounds(rows, place, rule, releases, _REACH)
-                         for place in range(rows.n_features)])
-        return np.clip(ends, -_LARGEST, _LARGEST).T
+        low, high = np.array([learnt_bounds(rows, place, rule, releases, _REACH)
+                              for place in range(rows.n_features)]).T
+        # Apart also where all numbers of a column are beyond.
+        return np.clip(low, -_LARGEST, 0.5 * _LARGEST), np.clip(high, -0.5 * _LARGEST, _LARGEST)
 
 
 _CHOICE = Selections(1, pure=False)

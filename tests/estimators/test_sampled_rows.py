@@ -139,6 +139,18 @@ def test_ranges_reach_beyond_the_number_that_most_entries_are(usual, other):
     assert np.all((low <= other) & (other <= high) & (high - low < 3.0))
 
 
+@pytest.mark.parametrize("epsilon", [30.0, np.inf])
+@pytest.mark.parametrize("value", [0.0, 1.0, -3e5, 1e25, 1e35, -1e200])
+def test_columns_of_one_number_come_back(value, epsilon):
+    X = np.column_stack([np.full(500, value), np.random.default_rng(0).normal(size=500)])
+    drawn = fitted(DPGaussianSampler, X, epsilon=epsilon).sample(500, random_state=0)
+    assert np.isfinite(drawn).all()
+    # What the grid of a private fit, and single precision, can hold.
+    held = np.clip(value, -1e12, 1e12) if epsilon < np.inf else np.clip(value, -1e30, 1e30)
+    assert np.median(drawn[:, 0]) == pytest.approx(held, rel=0.6, abs=0.3)
+    assert drawn[:, 1].std() == pytest.approx(1.0, abs=0.4)
+
+
 @pytest.mark.parametrize("n_components, feature_range", [
     (None, None), (3, None), (None, (-9, 9)), (None, "auto")])
 def test_without_noise_a_gaussian_sampler_has_the_moments_of_the_rows(n_components, feature_range):
