@@ -8,9 +8,10 @@ from dpsk._privacy.closed_forms import gaussian_mu
 __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
            "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR", "LEAST_SHARE",
            "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
-           "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "SCORE_FLOOR",
-           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE",
-           "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share", "whitening_pays"]
+           "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS",
+           "SCORE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
+           "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share",
+           "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -56,6 +57,9 @@ FOREST_SHARE, TABLE_SHARES = 0.1, (0.28, 0.72)
 #: The largest shares of one quantile of a column and of all of them, usually and where rows are
 #: few.
 EDGE_SHARES = (0.02, 0.2), (0.1, 0.4)
+#: The least and the largest share of rows beyond either end of a learnt range, which is moved out:
+#: of a column that enters with it as its unit, twice as wide a range is no loss to speak of.
+RANGE_TAILS = (0.015, 0.4)
 
 
 def mu_of_share(problem, share):

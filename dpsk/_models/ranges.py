@@ -36,6 +36,11 @@ class RangedRows:
         """int : number of columns."""
         return len(self.center)
 
+    @property
+    def ends(self):
+        """ndarray of shape (2, n_features) : lower and upper ends; None where there are none."""
+        return None if self.low is None else np.array([self.low, self.high])
+
     def dense(self, X, out):
         """Write the rows of a block to `out`."""
         if self.low is None:

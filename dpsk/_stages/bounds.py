@@ -156,10 +156,11 @@ def widened(low, high, tail):
     return center - half, center + half
 
 
-def can_learn(name, given, plain, rule):
+def can_learn(name, given, plain, rule, effect="what lies beyond is cut to it"):
     """Return whether a bound is learnt where it is `given` as None or "auto".
 
-    `rule` raises a ValueError where rows are too few: of None, and else that is a warning.
+    `rule` raises a ValueError where rows are too few: of None, and else that is a warning, which
+    says the `effect` of the `plain` value that then holds.
     """
     try:
         rule()
@@ -169,8 +170,8 @@ def can_learn(name, given, plain, rule):
         return True
     if given is None:
         raise ValueError(reason)
-    warnings.warn(f"{reason} Until then {name}={plain!r} holds, and what lies beyond is cut to "
-                  "it.", PrivacyWarning, stacklevel=2)
+    warnings.warn(f"{reason} Until then {name}={plain!r} holds, and {effect}.", PrivacyWarning,
+                  stacklevel=2)
     return False
 
 

@@ -14,7 +14,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk.generative._base import Sampler
-from dpsk.generative._gaussian_plan import GaussianPlan, row_rule, spread_rule
+from dpsk.generative._gaussian_plan import GaussianPlan, range_rule, row_rule, spread_rule
 from dpsk.generative._moments import roots
 
 __all__ = ["DPGaussianSampler"]
@@ -36,8 +36,8 @@ class DPGaussianSampler(Sampler):
 
     .. math:: x = m + V z + r, \qquad z \sim N(\mu_c, \Sigma_c), \qquad r_j \sim N(0, \tau_j)
 
-    with :math:`\tau` what the columns vary beside the subspace, and then clipped to the public
-    `feature_range`. All of it comes from sums over the rows, each released once.
+    with :math:`\tau` what the columns vary beside the subspace, and then clipped to the ranges
+    of the columns. All of it comes from sums over the rows, each released once.
 
     Parameters
     ----------
@@ -45,17 +45,21 @@ class DPGaussianSampler(Sampler):
     n_components : int or None, default=None
         Dimension of the subspace. None: as many directions as stand clear of the noise, 64 at
         most; all of them for up to 64 features.
-    feature_range : (low, high) or None, default=None
-        Public ranges of the columns, two numbers or two arrays of shape (n_features,). Entries
-        outside are clipped, columns enter with their range as the unit, and rows that are drawn
-        are within. None: columns enter as they are, so they should be of like size.
+    feature_range : "auto", None or (low, high), default="auto"
+        Ranges of the columns. Entries outside are clipped, columns enter with their range as the
+        unit, and rows that are drawn are within. A pair, two numbers or two arrays of shape
+        (n_features,), is public and costs nothing. "auto": ranges come from two quantiles a
+        column, chosen under noise: a fiftieth of the budget each and at most a fifth for all, up
+        to a tenth and two fifths where rows are few; where they are too few for that, as None,
+        with a `dpsk.exceptions.PrivacyWarning`. Beyond 64 columns, and beside a number as
+        `data_norm`, which is in the unit of the rows, "auto" is None. None: columns enter as
+        they are, so they should be of like size.
     data_norm : "auto", None or float, default="auto"
         Rows farther than it from the released mean are brought that near, in half ranges where
-        `feature_range` is declared; without, rows are scaled down to it for the mean as well.
+        there are ranges; without, rows are scaled down to it for the mean as well.
         None: a fiftieth of the budget each, and up to a tenth, goes to quantiles of the norms; a
         ValueError where rows are too few for that. "auto": so where rows suffice, else
-        ``sqrt(n_features)`` beside `feature_range`, or 1, with a
-        `dpsk.exceptions.PrivacyWarning`.
+        ``sqrt(n_features)`` with ranges, or 1, with a `dpsk.exceptions.PrivacyWarning`.
     %(classes)s
     %(random_state_sampler)s
     %(verbose)s
@@ -65,7 +69,7 @@ class DPGaussianSampler(Sampler):
     center_ : ndarray of shape (n_features_in_,)
         The mean of all rows, in the rows' own units, as far as noise lets it be told.
     components_ : ndarray of shape (n_components_, n_features_in_)
-        The main directions, of rows in half ranges where `feature_range` is declared.
+        The main directions, of rows in half ranges where there are ranges.
     n_components_ : int
     means_ : ndarray of shape (n_classes, n_components_)
         Of the classes in the subspace; one row where there are no labels.
@@ -76,6 +80,8 @@ class DPGaussianSampler(Sampler):
         Shares of the classes; only where there are labels.
     data_norm_ : float
         The bound that held, as declared or as released.
+    feature_range_ : ndarray of shape (2, n_features_in_), or None
+        Lower and upper ends of the ranges, as declared or as released; None without.
     %(classes_)s
         Only where there are labels.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
@@ -119,10 +125,10 @@ class DPGaussianSampler(Sampler):
         "n_components": optional(lambda name, value: check_integer(
             name, value, low=1, remedy="None, or an int >= 1")),
         "data_norm": check_learnt(Sampler._constraints["data_norm"]),
-        "feature_range": optional(lambda name, value: _ranges(value, None)),
+        "feature_range": check_learnt(lambda name, value: _ranges(value, None)),
     }
 
-    def __init__(self, epsilon=1.0, *, delta=None, n_components=None, feature_range=None,
+    def __init__(self, epsilon=1.0, *, delta=None, n_components=None, feature_range="auto",
                  data_norm="auto", classes=None, random_state=None, verbose=0):
         self._store(locals())
 
@@ -132,46 +138,65 @@ class DPGaussianSampler(Sampler):
         if self.n_components is not None and self.n_components > width:
             raise ValueError(f"n_components={self.n_components!r}: must be at most the number of "
                              f"features, {width}.")
-        low, high = (None, None) if self.feature_range is None else _ranges(
-            self.feature_range, width)
+        low, high = _ranges(self.feature_range, width) if self._declares_ranges() else (None, None)
         epsilon, delta = self._budget(len(X))
         budget = Budget(len(X), width, epsilon, delta)
-        norm, spread = self._bounds(budget)
+        learns_ranges = self._learns_ranges(budget)
+        norm, spread = self._bounds(budget, learns_ranges or low is not None)
         reduces = width > _FEW_COLUMNS if self.n_components is None else self.n_components < width
-        plan = GaussianPlan(budget, n_classes, self.n_components, reduces, norm, spread)
+        plan = GaussianPlan(budget, n_classes, self.n_components, reduces, learns_ranges, norm,
+                            spread)
+        names = getattr(self, "feature_names_in_", range(width))
         rows = Rows(X, codes)
         fitted, privacy = self._release(
             "noisy moments", budget, plan, rows,
-            lambda noise_multiplier, releases: plan.run(rows, low, high, noise_multiplier,
+            lambda noise_multiplier, releases: plan.run(rows, names, low, high, noise_multiplier,
                                                         releases),
             enforced=self._enforced(norm, spread), public=self._public_facts(n_classes),
             released=["center_", "components_", "n_components_", "means_", "covariances_",
-                      "noise_variance_", "data_norm_", *["class_prior_"] * (n_classes > 1)])
+                      "noise_variance_", "data_norm_", "feature_range_",
+                      *["class_prior_"] * (n_classes > 1)])
         arrays = {"components_": fitted.basis.T, "means_": fitted.means,
                   "covariances_": fitted.covariances, "noise_variance_": fitted.rest,
                   "class_prior_": fitted.shares, "center_": fitted.row_map.undone(np.zeros(width))}
         return {**{name: value.astype(X.dtype) for name, value in arrays.items()},
                 "n_components_": fitted.basis.shape[1], "data_norm_": float(fitted.radius),
-                "privacy_": privacy, "_ends": (low, high)}
+                "privacy_": privacy, "feature_range_": fitted.row_map.ends}
 
-    def _bounds(self, budget):
-        """Return the bounds on rows and on centered ones, None where they are learnt."""
-        declared = self.feature_range is not None
-        plain = math.sqrt(budget.n_columns) if declared else _PLAIN_NORM
+    def _declares_ranges(self):
+        # Of arrays, "==" would be one too.
+        return self.feature_range is not None and not isinstance(self.feature_range, str)
+
+    def _learns_ranges(self, budget):
+        """Return whether ranges are learnt, from public facts."""
+        if self.feature_range is None or self._declares_ranges() or (
+                budget.n_columns > _FEW_COLUMNS or self.data_norm not in ("auto", None)):
+            return False
+        return not budget.is_private or can_learn(
+            "feature_range", "auto", None, lambda: range_rule(budget),
+            effect="columns enter as they are")
+
+    def _bounds(self, budget, ranged):
+        """Return the bounds on rows and on centered ones, None where they are learnt.
+
+        `ranged` is whether columns enter in half ranges.
+        """
+        plain = math.sqrt(budget.n_columns) if ranged else _PLAIN_NORM
         if self.data_norm not in ("auto", None):
-            return plain if declared else float(self.data_norm), float(self.data_norm)
+            return plain if ranged else float(self.data_norm), float(self.data_norm)
+
         def rules():
-            if not declared:
+            if not ranged:
                 row_rule(budget)
             spread_rule(budget)
 
         learns = not budget.is_private or can_learn("data_norm", self.data_norm, plain, rules)
-        return plain if declared or not learns else None, None if learns else plain
+        return plain if ranged or not learns else None, None if learns else plain
 
     def _enforced(self, norm, spread):
         """Return what is enforced on rows, beside the bounds that are learnt."""
         lines = []
-        if self.feature_range is not None:
+        if self._declares_ranges():
             low, high = _ranges(self.feature_range, None)
             lines.append(Enforced("feature_range", [float(low.min()), float(high.max())],
                                   "declared", "entries outside of their column's declared range "
@@ -208,7 +233,8 @@ class DPGaussianSampler(Sampler):
     def _row_map(self):
         """Return the map of rows to their ranges, less the released center."""
         center = self.center_.astype(np.float64)
-        plain = RangedRows(np.zeros(len(center)), *self._ends, np.float64)
+        ends = (None, None) if self.feature_range_ is None else self.feature_range_
+        plain = RangedRows(np.zeros(len(center)), *ends, np.float64)
         mapped = np.empty((1, len(center)))
         plain.dense(center[None], mapped)
         return replace(plain, center=mapped[0])
@@ -232,6 +258,7 @@ def _ranges(given, width):
     except (TypeError, ValueError):
         sound = False
     if not sound:
-        raise ValueError(f"feature_range={given!r}: must be None, or (low, high), each a number "
-                         "or an array of one a feature, with low < high, such as (0.0, 1.0).")
+        raise ValueError(f"feature_range={given!r}: must be 'auto', None, or (low, high), each a "
+                         "number or an array of one a feature, with low < high, such as "
+                         "(0.0, 1.0).")
     return np.broadcast_to(low, shape), np.broadcast_to(high, shape)

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._defaults.budgets import (
+    AMPLE_SIGNAL,
     CENTER_SHARES,
     CENTER_SIGNAL,
     NORM_TAILS,
+    RANGE_TAILS,
     SPREAD_SIGNAL,
     SPREAD_TAILS,
     SUBSPACE_SHARE,
@@ -23,12 +25,18 @@ from dpsk._privacy.plans import Framed, Selections, SharedBudget
 from dpsk._problem import Budget
 from dpsk._stages.bounds import quantile_rule
 from dpsk._stages.centering import shrunk
+from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._moments import class_models, principal
 
-__all__ = ["GaussianFit", "GaussianPlan", "row_rule", "spread_rule"]
+__all__ = ["GaussianFit", "GaussianPlan", "range_rule", "row_rule", "spread_rule"]
 
 #: Rows of a part whose norms are taken at once.
 _PART = 1 << 14
+#: Beyond it squares of rows overflow in single precision, as `RangedRows` knows.
+_LARGEST = 1e30
+#: How far ranges reach at least from a number that most entries of a column are: so far as one
+#: indicator is from another.
+_REACH = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +77,8 @@ class GaussianPlan:
         Of the subspace; None: by a rule of what is released.
     reduces : bool
         Whether there is a subspace at all, for which the second moment of all rows is released.
+    learns_ranges : bool
+        Whether ranges of the columns are learnt, from two quantiles each.
     norm, spread : float or None
         Bounds on rows, and on centered ones; None where they are learnt.
     """
@@ -77,6 +87,7 @@ class GaussianPlan:
     n_classes: int
     n_components: int | None
     reduces: bool
+    learns_ranges: bool
     norm: float | None
     spread: float | None
 
@@ -87,9 +98,13 @@ class GaussianPlan:
         """Return what the bounds that are learnt cost."""
         if not self.budget.is_private:
             return ()
+        events = []
+        if self.learns_ranges:
+            ends = Selections(2 * self.budget.n_columns, pure=False)
+            events.append(ends(range_rule(self.budget)[0]))
         rules = ((self.norm, row_rule), (self.spread, spread_rule))
-        return tuple(_CHOICE.release(rule(self.budget)[0]) for bound, rule in rules
-                     if bound is None)
+        return (*events, *(_CHOICE.release(rule(self.budget)[0]) for bound, rule in rules
+                           if bound is None))
 
     def _sums(self):
         """Return the declaration of the mean, of the second moment if any, and of the classes."""
@@ -100,13 +115,19 @@ class GaussianPlan:
         moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
         return SharedBudget((mean, *[moment] * self.reduces, 1.0 - mean - moment))
 
-    def run(self, rows, low, high, noise_multiplier, releases):
+    def run(self, rows, names, low, high, noise_multiplier, releases):
         """Return the `GaussianFit` of rows, and the bounds that were released.
 
-        `low` and `high` are public ranges of the columns, or None.
+        `low` and `high` are public ranges of the columns called `names`, or None.
         """
         width, prices = rows.n_features, list(self._sums().prices(noise_multiplier))
         bounds = []
+        if self.learns_ranges:
+            low, high = self._ranges(rows, releases)
+        if self.learns_ranges and self.budget.is_private:
+            bounds += [Enforced(f"bounds of {name}", ends, "released", "entries outside are "
+                                "clipped, and the column enters with them as its range")
+                       for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)]
 
         def bounded(mapped, given, rule, name, how):
             if given is not None:
@@ -137,7 +158,26 @@ class GaussianPlan:
         return GaussianFit(row_map, basis, rest, shares, means, covariances, radius), bounds
 
 
+    def _ranges(self, rows, releases):
+        """Return the released ends of the ranges of all columns, (n_features,) each."""
+        rule = range_rule(self.budget) if self.budget.is_private else None
+        low, high = np.array([learnt_bounds(rows, place, rule, releases, _REACH)
+                              for place in range(rows.n_features)]).T
+        # Apart also where all numbers of a column are beyond.
+        return np.clip(low, -_LARGEST, 0.5 * _LARGEST), np.clip(high, -0.5 * _LARGEST, _LARGEST)
+
+
 _CHOICE = Selections(1, pure=False)
+
+
+def range_rule(budget):
+    """Return noise multiplier and tail of the ends of ranges; a ValueError with too few rows.
+
+    As n or epsilon grows, no entries are left beyond.
+    """
+    least, most = RANGE_TAILS
+    return bounds_rule(budget, budget.n_columns, "feature_range",
+                       (least / max(1.0, budget.signal / AMPLE_SIGNAL), most))
 
 
 def row_rule(budget):

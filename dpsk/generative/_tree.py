@@ -9,8 +9,9 @@ from dpsk._docs import documented
 from dpsk._parameters import check_integer, optional
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
+from dpsk.generative._bounds import bounds_rule
 from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
-from dpsk.generative._tree_plan import TablePlan, bounds_rule, usual_bins
+from dpsk.generative._tree_plan import TablePlan, usual_bins
 
 __all__ = ["DPTreeSampler"]
 
@@ -134,7 +135,8 @@ class DPTreeSampler(ColumnSampler):
         n_learnt = sum(column.is_unknown for column in columns)
         if not (n_learnt and budget.is_private):
             return columns
-        if can_learn("columns", "auto", PLAIN_BOUNDS, lambda: bounds_rule(budget, n_learnt)):
+        if can_learn("columns", "auto", PLAIN_BOUNDS,
+                     lambda: bounds_rule(budget, n_learnt, "columns")):
             return columns
         return [column.bounded(PLAIN_BOUNDS) for column in columns]
 

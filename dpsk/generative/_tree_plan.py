@@ -7,22 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._data.columns import bin_edges
-from dpsk._defaults.budgets import (
-    CLEARANCE,
-    EDGE_SHARES,
-    FOREST_SHARE,
-    TABLE_SHARES,
-    TARGET_TAILS,
-    mu_of_share,
-)
+from dpsk._defaults.budgets import FOREST_SHARE, TABLE_SHARES, mu_of_share
 from dpsk._models.bins import BinnedRows
-from dpsk._oracle.quantiles import noisy_quantile, real_grid
 from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import Framed, Selections, SharedBudget, WithoutNoise
 from dpsk._problem import Budget
-from dpsk._stages.bounds import widened
+from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._margins import (
     conditional,
     grown_forest,
@@ -33,7 +25,7 @@ from dpsk.generative._margins import (
 )
 from dpsk.generative._moments import class_shares
 
-__all__ = ["TableFit", "TablePlan", "bounds_rule", "usual_bins"]
+__all__ = ["TableFit", "TablePlan", "usual_bins"]
 
 #: The least and the largest number of bins by default, and the root of the signal over one.
 _BINS, _SIGNAL_BINS = (2, 32), 2.5
@@ -85,7 +77,7 @@ class TablePlan:
             return ()
         events = []
         if self.n_learnt:
-            rule = bounds_rule(self.budget, self.n_learnt)
+            rule = bounds_rule(self.budget, self.n_learnt, "columns")
             events.append(Selections(2 * self.n_learnt, pure=False)(rule[0]))
         if self.budget.n_columns > 1:
             declared, noise_multiplier = self._pairs_rule()
@@ -147,14 +139,9 @@ class TablePlan:
 
     def _learnt(self, rows, place, releases):
         """Return two released bounds of a column; its ends without a budget."""
-        numbers = rows.take(slice(0, len(rows))).X[:, place]
-        if not self.budget.is_private:
-            return float(numbers.min()), max(float(numbers.max()), float(numbers.min()) + 1e-5)
-        noise_multiplier, tail = bounds_rule(self.budget, self.n_learnt)
-        low, high = (noisy_quantile([numbers], len(rows), q, real_grid(), _CHOICE,
-                                    noise_multiplier, releases, upward=q > 0.5)
-                     for q in (tail, 1.0 - tail))
-        return widened(low, high, tail)
+        rule = bounds_rule(self.budget, self.n_learnt, "columns") if (
+            self.budget.is_private) else None
+        return learnt_bounds(rows, place, rule, releases)
 
     def _totals(self, singles, sizes):
         """Return the number of rows in every class, from all tables of one column."""
@@ -181,27 +168,6 @@ class TablePlan:
         choices = PairChoices(rows, sizes, self.n_classes, pairs, independent, least,
                               *self._pairs_rule(), releases)
         return grown_forest(len(sizes), pairs, choices.best)
-
-
-_CHOICE = Selections(1, pure=False)
-
-
-def bounds_rule(budget, n_learnt):
-    """Return the noise multiplier of each of the quantiles of some columns, and their tail.
-
-    All of them together cost a share of the budget. A ValueError where rows are too few.
-    """
-    least, most = TARGET_TAILS
-    for each, together in EDGE_SHARES:
-        share = min(each, together / (2 * n_learnt))
-        width = bounded_range_epsilon(mu_of_share(budget, share))
-        tail = max(least, 2.0 * CLEARANCE / (budget.n_samples * width), 2.0 / budget.n_samples)
-        if tail <= most:
-            return 4.0 / width, tail
-    raise ValueError(
-        f"columns: n={budget.n_samples} rows at epsilon={budget.epsilon:g} are too few to learn "
-        f"the bounds of {n_learnt} columns from, which takes {tail / most:.3g} times as many; "
-        "declare bounds in columns=, or raise epsilon.")
 
 
 def usual_bins(budget):

@@ -1,24 +1,31 @@
 """Whole fits of samplers: the log likelihood ratio of all their sums, as a fit releases them.
 
 Row 0 alone differs between two tables, in class and in all columns. Answers are normal about what
-either table has exactly, given the answers before, so that the ratio of the two is known.
+either table has exactly, given the answers before, so that the ratio of the two is known; a point
+of a grid is chosen with chances that are exponential in its score.
 """
 
 import numpy as np
 import pytest
 from audit_settings import EPSILON, LEVEL, N, gaussian_mu
+from scipy.special import logsumexp
 from test_fits import DELTA, normal_threshold
 
 from dpsk import DPGaussianSampler, DPTreeSampler
+from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._stages.centering import shrunk
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
-from dpsk.generative import _margins
+from dpsk.generative import _bounds, _gaussian, _gaussian_plan, _margins
 from tests.contracts.tapes import taped
 
 MU, RUNS = gaussian_mu(EPSILON, DELTA), 2500
 LABELS = np.arange(N) % 2
 RADIUS, CONSTANT = 1.0, 0.5
-UPPER = np.triu_indices(3)
+#: Of mu^2, for each of four quantiles, and the share of rows beyond them.
+QUANTILE_SHARE, TAIL = 0.02, 0.3
+WIDTH = bounded_range_epsilon(np.sqrt(QUANTILE_SHARE) * MU)
+#: What quantiles are chosen from; row 0 of the ranged fit is beyond.
+GRID = np.arange(-60.0, 61.0) / 30.0
 
 
 def table(sign, values):
@@ -29,26 +36,40 @@ def table(sign, values):
 
 
 def released(make, sign, values):
-    """Return the answers of one fit and the mu of each."""
+    """Return the answers of one fit, the mu of each, and the ranges of its columns if any."""
     with taped() as tape:
-        make().fit(*table(sign, values))
-    return tape.answers, [event.mu for (event,) in tape.events]
+        sampler = make().fit(*table(sign, values))
+    return (tape.answers, [event.mu for (event,) in tape.events],
+            getattr(sampler, "feature_range_", None))
 
 
 def gaussian():
     return DPGaussianSampler(EPSILON, delta=DELTA, data_norm=RADIUS, classes=[0, 1])
 
 
-def gaussian_ratio(answers, mus):
+def ranged():
+    # As few rows as these learn ranges by a rule of the test only.
+    return DPGaussianSampler(EPSILON, delta=DELTA, classes=[0, 1])
+
+
+def gaussian_ratio(answers, mus, ranges, values):
     """Return by how much likelier answers are with row 0 as it is for sign +1."""
-    (mean, matrices), ratio = answers, 0.0
-    center = shrunk(mean, 2.0 * RADIUS / mus[0] / N, RADIUS)
-    stds = 2.0 * RADIUS / mus[0] / N, np.sqrt(2.0) * (RADIUS**2 + CONSTANT**2) / mus[1]
+    *points, mean, matrices = answers
+    radius = RADIUS if ranges is None else np.sqrt(2.0)
+    center = shrunk(mean, 2.0 * radius / mus[-2] / N, radius)
+    stds = 2.0 * radius / mus[-2] / N, np.sqrt(2.0) * (radius**2 + CONSTANT**2) / mus[-1]
+    ratio = 0.0
     for sign in (1.0, -1.0):
-        X, y = table(sign, GAUSSIAN)
+        X, y = table(sign, values)
+        for place, point in enumerate(points):
+            chances = quantile_chances(X[:, place // 2], 1.0 - TAIL if place % 2 else TAIL)
+            ratio += sign * chances[point]
+        if ranges is not None:
+            low, high = ranges
+            X = (np.clip(X, low, high) - 0.5 * (low + high)) / (0.5 * (high - low))
         ratio -= sign * np.sum((mean - X.mean(axis=0))**2) / (2 * stds[0]**2)
         rows = X - center
-        rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1) / RADIUS)[:, None]
+        rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1) / radius)[:, None]
         rows = np.column_stack([rows, np.full(N, CONSTANT)])
         for label in (0, 1):
             apart = matrices[label] - rows[y == label].T @ rows[y == label]
@@ -57,16 +78,25 @@ def gaussian_ratio(answers, mus):
     return ratio
 
 
+def quantile_chances(numbers, q):
+    """Return the logarithm of the chance of every point of the grid to be the quantile."""
+    # All numbers are on the grid, or beyond.
+    points, rank = np.clip(numbers, GRID[0], GRID[-1])[:, None], round(q * N)
+    below, up_to = np.sum(points < GRID, axis=0), np.sum(points <= GRID, axis=0)
+    scores = -0.5 * WIDTH * np.maximum(0, np.maximum(below - rank, rank - up_to))
+    return scores - logsumexp(scores)
+
+
 def tree():
     # Bins of one column and of the other, and no choice but to join them or not.
     return DPTreeSampler(EPSILON, delta=DELTA, classes=[0, 1],
                          columns={0: (-1.0, 0.0, 1.0), 1: (-1.0, 0.0, 1.0)})
 
 
-def tree_ratio(answers, mus):
+def tree_ratio(answers, mus, ranges, values):
     ratio, pair = 0.0, answers[2] if len(answers) > 2 else None
     for sign in (1.0, -1.0):
-        X, y = table(sign, TREE)
+        X, y = table(sign, values)
         cells = [(y, (X[:, j] >= 0).astype(int)) for j in (0, 1)]
         singles = np.concatenate([_counts(cell) for cell in cells])
         ratio -= sign * np.sum((answers[0] - singles)**2) * mus[0]**2 / (2 * 4.0)
@@ -88,8 +118,17 @@ def every_pair_is_worth_a_table(monkeypatch):
     monkeypatch.setattr(_margins, "_WORTH", -1e9)
 
 
-GAUSSIAN, TREE = [RADIUS, 0.0], [0.5, 0.5]
-FITS = {"gaussian": (gaussian, GAUSSIAN, gaussian_ratio), "tree": (tree, TREE, tree_ratio)}
+@pytest.fixture(autouse=True)
+def ranges_are_learnt_from_few_rows(monkeypatch):
+    """Let a fit release the ends of ranges that it may, of a short grid."""
+    monkeypatch.setattr(_bounds, "real_grid", lambda: GRID)
+    for home in (_gaussian, _gaussian_plan):
+        monkeypatch.setattr(home, "range_rule", lambda budget: (4.0 / WIDTH, TAIL))
+
+
+FITS = {"gaussian": (gaussian, [RADIUS, 0.0], gaussian_ratio),
+        "ranged": (ranged, [100.0, 100.0], gaussian_ratio),
+        "tree": (tree, [0.5, 0.5], tree_ratio)}
 every_sampler = pytest.mark.parametrize("name", FITS)
 
 
@@ -99,7 +138,7 @@ def measured(name):
     best = MU * normal_threshold(0.9 * MU, RUNS, DELTA, MU, -np.inf)
     found = []
     for sign in (1.0, -1.0):
-        hits = sum(ratio(*released(make, sign, values)) > best for _ in range(RUNS))
+        hits = sum(ratio(*released(make, sign, values), values) > best for _ in range(RUNS))
         found += [int(hits), RUNS]
     return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
             mu_lower_bound(*found, level=LEVEL))
@@ -108,7 +147,7 @@ def measured(name):
 @every_sampler
 def test_the_sums_of_a_fit_cost_no_more_than_its_budget(name):
     make, values, _ = FITS[name]
-    _, mus = released(make, 1.0, values)
+    _, mus, _ = released(make, 1.0, values)
     assert np.linalg.norm(mus) == pytest.approx(MU, rel=1e-6)
 
 

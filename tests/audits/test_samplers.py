@@ -4,7 +4,8 @@ Of two neighboring tables each sum has the mean of its noise-free answer, so tha
 likelihood ratio is normal with known mean. Row 0 is replaced by one of another class that changes
 every table, or is as long as can be: the releases attain their claims, all but exactly. A choice
 between two pairs, of which one is expected as it is in one table and one as in the other, is
-randomized response; its levels, plans and bounds are those of the audit of vertices.
+randomized response, and so are the two ends of a learnt range, each with one number alone between
+two wide gaps; levels, plans and bounds are those of the audit of vertices.
 """
 
 from dataclasses import replace
@@ -27,9 +28,13 @@ from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk.generative import _bounds
 
 RADIUS, CONSTANT = 2.0, 1.0
 LABELS = np.arange(N) % 3
+#: A grid for the ends of a range, and numbers on it with how many rows have them.
+GRID, TAIL = np.arange(-60.0, 61.0), 0.3
+NUMBERS, COUNTS = [-60.0, -30.0, 0.0, 30.0, 60.0], [300, 1, 399, 1, 299]
 SIZES = (2, 3, 4)
 COLUMNS = [(0,), (1,), (2,), (0, 1), (1, 2)]
 UPPER = np.triu_indices(3)
@@ -77,6 +82,28 @@ def choices(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
                         np.full(2, -1e9), declared, noise, opened)
     places = [found.best(np.ones(2, bool)) for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(places) == 0, -1.0, 1.0), (runs, steps)), 4.0 / noise
+
+
+def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
+    """Return on which side of the lone numbers the ends of ranges lie, as `choices`."""
+    declared = Selections(steps, pure=delta == 0)
+    noise = calibrate(declared, epsilon, delta)
+    opened = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    counts = np.array(COUNTS)
+    if rows is not TABLE:
+        # One row moves from the low end to the high one.
+        counts[[0, -1]] += [-1, 1]
+    column = Rows(np.repeat(NUMBERS, counts)[:, None], np.zeros(sum(COUNTS), int))
+    found = [_bounds.learnt_bounds(column, 0, (noise, TAIL), opened)
+             for _ in range(runs * steps // 2)]
+    return np.where(np.array(found) < NUMBERS[1::2], 1.0, -1.0).reshape(runs, steps), 4.0 / noise
+
+
+@pytest.fixture
+def plain_ends(monkeypatch):
+    """Let ends be the points that were chosen, of a short grid."""
+    monkeypatch.setattr(_bounds, "real_grid", lambda: GRID)
+    monkeypatch.setattr(_bounds, "widened", lambda low, high, tail: (low, high))
 
 
 def _pair_table(sign):
@@ -138,3 +165,16 @@ def test_choices_with_noise_cut_to_a_third_exceed_the_claim(plan, noise_times):
     epsilon, mu = measured_choices(plan, choices)
     assert epsilon > SHARP[plan]
     assert mu > CLAIMS[plan] or CLAIMS[plan] == np.inf
+
+
+@pytest.mark.audit
+def test_ends_of_ranges_stay_under_the_claim(plain_ends):
+    epsilon, mu = measured_choices("gaussian", ends)
+    assert epsilon <= EPSILON
+    assert mu <= CLAIMS["gaussian"]
+
+
+@pytest.mark.audit
+def test_ends_with_noise_cut_to_a_third_exceed_the_claim(plain_ends, noise_times):
+    noise_times(1 / 3)
+    assert measured_choices("gaussian", ends)[1] > CLAIMS["gaussian"]

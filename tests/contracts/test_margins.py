@@ -14,7 +14,8 @@ from dpsk._oracle.class_moments import ClassMoments
 from dpsk._privacy.events import tally
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
-from dpsk.generative._gaussian_plan import GaussianPlan, spread_rule
+from dpsk.generative._bounds import bounds_rule
+from dpsk.generative._gaussian_plan import GaussianPlan, range_rule, spread_rule
 from dpsk.generative._margins import (
     conditional,
     grown_forest,
@@ -23,7 +24,7 @@ from dpsk.generative._margins import (
     pooled,
 )
 from dpsk.generative._moments import class_models, class_shares, principal, roots
-from dpsk.generative._tree_plan import bounds_rule, usual_bins
+from dpsk.generative._tree_plan import usual_bins
 
 
 def test_the_nearest_counts_are_no_farther_than_any_others():
@@ -212,12 +213,14 @@ def test_rules_follow_the_signal():
     assert spread_rule(Budget(10**5, 50, 1.0, 1e-5))[1] > spread_rule(large)[1] > 0
     for budget, share in ((Budget(100, 10, 1.0, 1e-5), 0.3), (large, 0.03)):
         for reduces in (False, True):
-            plan = GaussianPlan(budget, 3, None, reduces, 1.0, 1.0)
+            plan = GaussianPlan(budget, 3, None, reduces, False, 1.0, 1.0)
             events = [event for event, _ in tally(plan(0.5)).items()]
             assert len(events) == 2 + reduces
             assert sum(event.mu**2 for event in events) == pytest.approx(4.0)
             assert events[0].mu == pytest.approx(2.0 * math.sqrt(share))
     with pytest.raises(ValueError, match="columns: n=1000"):
-        bounds_rule(small, 10)
-    multiplier, tail = bounds_rule(large, 10)
-    assert bounds_rule(large, 40)[0] > multiplier and tail == 0.015
+        bounds_rule(small, 10, "columns")
+    multiplier, tail = bounds_rule(large, 10, "columns")
+    assert bounds_rule(large, 40, "columns")[0] > multiplier and tail == 0.015
+    # None stay beyond the ranges of a normal law as n or epsilon grows.
+    assert range_rule(large)[0] == multiplier and range_rule(large)[1] < 1e-3

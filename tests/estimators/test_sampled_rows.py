@@ -113,14 +113,53 @@ def test_rows_that_are_drawn_are_within_declared_ranges():
     assert np.all((drawn >= ranges[0]) & (drawn <= ranges[1]))
 
 
-@pytest.mark.parametrize("n_components, feature_range", [(None, None), (3, None), (None, (-9, 9))])
+@pytest.mark.parametrize("epsilon", [3.0, np.inf])
+def test_columns_in_any_unit_come_back_in_it(epsilon):
+    """Tolerances are ten deviations beyond the largest error of twelve runs."""
+    X, y = rows(20_000, n_features=6, n_classes=2)
+    scale = np.logspace(-3, 3, 6)
+    X *= scale
+    learnt, plain = (fitted(DPGaussianSampler, X, y, epsilon=epsilon, feature_range=given)
+                     for given in ("auto", None))
+    drawn, labels = learnt.sample(20_000, random_state=0)
+    for label in (0, 1):
+        own, real = drawn[labels == label], X[y == label]
+        np.testing.assert_allclose(own.mean(axis=0) / scale, real.mean(axis=0) / scale, atol=0.1)
+        np.testing.assert_allclose(own.std(axis=0) / scale, 1.0, atol=0.15)
+    assert np.all((drawn >= learnt.feature_range_[0]) & (drawn <= learnt.feature_range_[1]))
+    if epsilon < np.inf:
+        assert plain.sample(2000, random_state=0)[0][:, 0].std() > 10 * scale[0]
+
+
+@pytest.mark.parametrize("usual, other", [(0.0, 1.0), (1.0, 0.0), (2.0, 1.0), (-1.0, -2.0)])
+def test_ranges_reach_beyond_the_number_that_most_entries_are(usual, other):
+    X = np.full((4000, 2), usual)
+    X[::2000] = other
+    low, high = fitted(DPGaussianSampler, X, epsilon=8.0).feature_range_
+    assert np.all((low <= other) & (other <= high) & (high - low < 3.0))
+
+
+@pytest.mark.parametrize("epsilon", [30.0, np.inf])
+@pytest.mark.parametrize("value", [0.0, 1.0, -3e5, 1e25, 1e35, -1e200])
+def test_columns_of_one_number_come_back(value, epsilon):
+    X = np.column_stack([np.full(500, value), np.random.default_rng(0).normal(size=500)])
+    drawn = fitted(DPGaussianSampler, X, epsilon=epsilon).sample(500, random_state=0)
+    assert np.isfinite(drawn).all()
+    # What the grid of a private fit, and single precision, can hold.
+    held = np.clip(value, -1e12, 1e12) if epsilon < np.inf else np.clip(value, -1e30, 1e30)
+    assert np.median(drawn[:, 0]) == pytest.approx(held, rel=0.6, abs=0.3)
+    assert drawn[:, 1].std() == pytest.approx(1.0, abs=0.4)
+
+
+@pytest.mark.parametrize("n_components, feature_range", [
+    (None, None), (3, None), (None, (-9, 9)), (None, "auto")])
 def test_without_noise_a_gaussian_sampler_has_the_moments_of_the_rows(n_components, feature_range):
     X, y = rows(400, n_features=5)
     X = X @ np.diag([1.0, 0.5, 2.0, 1.0, 0.1])
     sampler = fitted(DPGaussianSampler, X, y, epsilon=np.inf, n_components=n_components,
                      feature_range=feature_range)
     assert not sampler.privacy_.is_private
-    scale = 9.0 if feature_range else 1.0
+    scale = 1.0 if feature_range is None else 0.5 * np.diff(sampler.feature_range_, axis=0)
     V = sampler.components_
     np.testing.assert_allclose(sampler.center_, X.mean(axis=0), atol=1e-4)
     np.testing.assert_allclose(V @ V.T, np.eye(len(V)), atol=1e-4)

@@ -7,6 +7,7 @@ import warnings
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -34,7 +35,7 @@ _OWN = {
         "n_components": [0, -1, 1.5, "all", True],
         "data_norm": [0, -1.0, math.nan, math.inf, "max", True],
         "feature_range": [1.0, (1, 0), (0, 0), (0, math.nan), (0, math.inf), "01", (0, 1, 2),
-                          ([0, 0], [1, 1, 1]), ([[0]], [[1]]), (0, 1e-101)]},
+                          ([0, 0], [1, 1, 1]), ([[0]], [[1]]), (0, 1e-101), "learnt"]},
     DPTreeSampler: {
         "n_bins": [0, -1, 1.5, "many", True],
         "columns": [["age"], {0: 3}, {0: (1,)}, {0: (1, 0)}, {0: (0, math.nan)}, {0: []},
@@ -171,6 +172,60 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
     assert cls(classes=[0, 1, 2]).fit(X, y).privacy_.public[-1].endswith("(declared)")
 
 
+def test_learnt_ranges_cost_their_share_and_are_on_the_certificate():
+    ledgers = []
+
+    class Kept(Ledger):
+        def __init__(self, plan):
+            super().__init__(plan)
+            ledgers.append(self)
+
+    X, y = rows(4000, n_features=2)
+    frame = pd.DataFrame(X * [1e-2, 1e4], columns=["short", "long"])
+    with mock.patch.object(_fit, "Ledger", Kept):
+        sampler = DPGaussianSampler(2.0).fit(frame, y)
+    certificate = sampler.privacy_
+    assert tally(ledgers[0].spent) == tally(certificate.event)
+    assert 0.999 * certificate.delta <= certificate.delta_at(2.0) <= certificate.delta
+    # Four quantiles of a fiftieth each, and one of centered norms.
+    counts = sorted(tally(certificate.event).values())
+    assert counts == [1, 1, 5] and "feature_range_" in certificate.released
+    low, high = sampler.feature_range_
+    stated = {bound.name: bound for bound in certificate.enforced}
+    for name, *ends in zip(frame.columns, low, high, strict=True):
+        assert stated[f"bounds of {name}"].value == ends
+        assert stated[f"bounds of {name}"].origin == "released"
+    assert stated["row_norm"].value == math.sqrt(2.0)
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+@pytest.mark.parametrize("params, width", [
+    ({"feature_range": None}, 3), ({"data_norm": 2.0}, 3), ({}, 65)])
+def test_ranges_are_learnt_by_a_public_rule_only(params, width):
+    X, y = rows(4000, n_features=width)
+    sampler = DPGaussianSampler(30.0).fit(X[:, :3], y)
+    assert sampler.feature_range_.shape == (2, 3)
+    with warnings.catch_warnings():
+        # As they are asked to be: there is nothing to say.
+        warnings.simplefilter("error")
+        sampler.set_params(**params).fit(X, y)
+    assert sampler.feature_range_ is None
+    assert not any("range" in bound.name for bound in sampler.privacy_.enforced)
+
+
+def test_ranges_that_are_not_learnt_are_said_so():
+    X, y = rows(300)
+    with pytest.warns(PrivacyWarning, match=(
+            "feature_range='auto': n=300 rows .* declare them in feature_range.* Until then "
+            "feature_range=None holds, and columns enter as they are")):
+        sampler = DPGaussianSampler(1.0, random_state=NoiseSeed(0)).fit(X, y)
+    plain = DPGaussianSampler(1.0, feature_range=None, random_state=NoiseSeed(0)).fit(X, y)
+    assert sampler.feature_range_ is None
+    assert sampler.privacy_.event == plain.privacy_.event
+    declared = DPGaussianSampler(1.0, feature_range=(-5, 5)).fit(X, y)
+    assert declared.feature_range_.tolist() == [[-5.0] * 3, [5.0] * 3]
+
+
 @every_sampler
 def test_a_seed_repeats_a_fit_and_an_int_does_not(cls):
     def trained(**params):
@@ -182,13 +237,17 @@ def test_a_seed_repeats_a_fit_and_an_int_does_not(cls):
     assert fitted(cls).privacy_.reproducible
 
 
-@every_sampler
-def test_all_that_a_fit_shows_follows_from_its_releases(cls, capfd):
-    """What releases answered for one table, handed back in a fit to another."""
+@pytest.mark.parametrize("cls, epsilon", [
+    *((cls, 4.0) for cls in SAMPLERS.values()), (DPGaussianSampler, 60.0)])
+def test_all_that_a_fit_shows_follows_from_its_releases(cls, epsilon, capfd):
+    """What releases answered for one table, handed back in a fit to another.
+
+    Enough of a budget for ranges of a normal sampler, and too little.
+    """
     X, y = rows(200)
     others = [rows(200, seed=1), (1e4 * X, y), (np.zeros_like(X), np.minimum(y, 1)),
               (X, np.roll(y, 1))]
-    params = {"classes": [0, 1, 2], "random_state": 0, "verbose": 1, "epsilon": 4.0}
+    params = {"classes": [0, 1, 2], "random_state": 0, "verbose": 1, "epsilon": epsilon}
     if cls is DPTreeSampler:
         params["columns"] = {0: (-3, 5), 1: (-3, 5)}
 
@@ -202,6 +261,8 @@ def test_all_that_a_fit_shows_follows_from_its_releases(cls, capfd):
                 "certificate": sampler.privacy_.to_json(), "public": tape.public}, tape
 
     faces, tape = shown(X, y)
+    if cls is DPGaussianSampler:
+        assert any("feature_range" in text for text in faces["warned"]) == (epsilon < 60)
     assert tape.answers and faces["said"].out
     for other in others:
         found, _ = shown(*other, tape.answers)

@@ -1,0 +1,53 @@
+"""Bounds of single columns, learnt from two quantiles each."""
+
+from dpsk._defaults.budgets import CLEARANCE, EDGE_SHARES, TARGET_TAILS, mu_of_share
+from dpsk._oracle.quantiles import noisy_quantile, real_grid
+from dpsk._privacy.closed_forms import bounded_range_epsilon
+from dpsk._privacy.plans import Selections
+from dpsk._stages.bounds import widened
+
+__all__ = ["bounds_rule", "learnt_bounds"]
+
+_CHOICE = Selections(1, pure=False)
+#: The least width of the bounds of a column without a budget, and that over its numbers.
+_LEAST, _LEAST_SHARE = 1e-5, 1e-6
+#: Two points of the grid are next to each other up to this distance and this share of them.
+_NEAR, _NEAR_SHARE = 5e-6, 0.005
+
+
+def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
+    """Return the noise multiplier of each of the quantiles of some columns, and their tail.
+
+    All of them together cost a share of the budget. A ValueError where rows are too few; it says
+    to declare the parameter `name`.
+    """
+    least, most = tails
+    for each, together in EDGE_SHARES:
+        share = min(each, together / (2 * n_learnt))
+        width = bounded_range_epsilon(mu_of_share(budget, share))
+        tail = max(least, 2.0 * CLEARANCE / (budget.n_samples * width), 2.0 / budget.n_samples)
+        if tail <= most:
+            return 4.0 / width, tail
+    raise ValueError(
+        f"{name}: n={budget.n_samples} rows at epsilon={budget.epsilon:g} are too few to learn "
+        f"the bounds of {n_learnt} columns from, which takes {tail / most:.3g} times as many; "
+        f"declare them in {name}, or raise epsilon.")
+
+
+def learnt_bounds(rows, place, rule, releases, reach=0.0):
+    """Return two released bounds of the column at `place`; its ends where `rule` is None.
+
+    `rule` is what `bounds_rule` returned. Where both quantiles are the same number, which then
+    says nothing of the others, bounds lie at least `reach` from it.
+    """
+    numbers = rows.take(slice(0, len(rows))).X[:, place]
+    if rule is None:
+        low, high = float(numbers.min()), float(numbers.max())
+        return low, max(high, low + max(_LEAST, _LEAST_SHARE * abs(low)))
+    noise_multiplier, tail = rule
+    low, high = (noisy_quantile([numbers], len(rows), q, real_grid(), _CHOICE, noise_multiplier,
+                                releases, upward=q > 0.5) for q in (tail, 1.0 - tail))
+    least, most = widened(low, high, tail)
+    if high - low <= _NEAR + _NEAR_SHARE * abs(low):
+        least, most = min(least, low - reach), max(most, high + reach)
+    return least, most
