@@ -123,10 +123,14 @@ def ours(epsilon, seed, data):
 
 
 class PrintedHead(auc_networks.Printed):
-    """The published algorithms with a linear score."""
+    """The published algorithms with a linear score of rows that are `scale` times as long."""
+
+    scale = 1.0
 
     def __init__(self, epsilon, seed, data):
-        super().__init__(epsilon, seed, data)
+        X, X_test, y, y_test = data
+        X, X_test = (np.float32(self.scale) * part for part in (X, X_test))
+        super().__init__(epsilon, seed, (X, X_test, y, y_test))
         self.model = auc_networks.PlainMLP(self.X.shape[1], (), None)
         self.start = np.zeros(self.model.dimension + 2)
 
@@ -169,8 +173,11 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--printed-seeds", type=int, default=2,
                         help="the first of them, for what is as printed, which takes long")
+    parser.add_argument("--printed-scale", type=float, default=PrintedHead.scale,
+                        help="what rows are multiplied with for what is as printed")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
+    PrintedHead.scale = options.printed_scale
     if options.features is None:
         table = features()
     else:
