@@ -6,13 +6,15 @@ See docs/results/generative.md for what each number was found on.
 import numpy as np
 
 __all__ = ["AVERAGING", "CRITIC_STEPS", "GENERATOR_RATE", "LEARNING_RATE", "MOMENTUM",
-           "adversarial_rounds"]
+           "START_SHARE", "adversarial_rounds"]
 
 #: Of the critic, of the generator.
 LEARNING_RATE, GENERATOR_RATE = 2e-3, 5e-4
 MOMENTUM = 0.5
 CRITIC_STEPS = 2
 AVERAGING = 0.99
+#: Of mu^2: what the laws that a generator starts from may cost.
+START_SHARE = 0.5
 #: Rounds over the budget. More of them at more noise each left worse rows.
 _ROUNDS, _FEWEST, _MOST = 85.0, 50, 1000
 

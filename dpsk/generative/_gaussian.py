@@ -14,13 +14,16 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk.generative._base import Sampler
-from dpsk.generative._gaussian_plan import GaussianPlan, row_rule, spread_rule
+from dpsk.generative._gaussian_plan import (
+    FEW_COLUMNS,
+    GaussianPlan,
+    row_rule,
+    spread_rule,
+)
 from dpsk.generative._moments import roots
 
 __all__ = ["DPGaussianSampler"]
 
-#: Up to so many columns all of them are the subspace.
-_FEW_COLUMNS = 64
 #: The bound on rows that stands where none is declared or learnt.
 _PLAIN_NORM = 1.0
 #: Rows drawn at a time.
@@ -137,7 +140,7 @@ class DPGaussianSampler(Sampler):
         epsilon, delta = self._budget(len(X))
         budget = Budget(len(X), width, epsilon, delta)
         norm, spread = self._bounds(budget)
-        reduces = width > _FEW_COLUMNS if self.n_components is None else self.n_components < width
+        reduces = width > FEW_COLUMNS if self.n_components is None else self.n_components < width
         plan = GaussianPlan(budget, n_classes, self.n_components, reduces, norm, spread)
         rows = Rows(X, codes)
         fitted, privacy = self._release(

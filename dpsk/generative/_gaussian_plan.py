@@ -25,8 +25,10 @@ from dpsk._stages.bounds import quantile_rule
 from dpsk._stages.centering import shrunk
 from dpsk.generative._moments import class_models, principal
 
-__all__ = ["GaussianFit", "GaussianPlan", "row_rule", "spread_rule"]
+__all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "row_rule", "spread_rule"]
 
+#: Up to so many columns all of them are the subspace.
+FEW_COLUMNS = 64
 #: Rows of a part whose norms are taken at once.
 _PART = 1 << 14
 

@@ -12,12 +12,13 @@ from dpsk._models.column_code import ColumnCode
 from dpsk._models.generator import Generator
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.saddle.critic import CriticScore
-from dpsk._parameters import check_integer, check_layers, number, optional
+from dpsk._parameters import check_integer, check_layers, choice, number, optional
 from dpsk._problem import Problem
 from dpsk._solvers import ADVERSARIAL_SOLVERS
 from dpsk._stages import Counting
 from dpsk.exceptions import PrivacyWarning
 from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
+from dpsk.generative._starting import Starting, starting_pays
 
 __all__ = ["DPWGAN"]
 
@@ -130,11 +131,12 @@ class DPWGAN(ColumnSampler):
         "generator_hidden_layer_sizes": check_layers,
         "feature_range": optional(lambda name, value: _ends(name, value)),
         "alpha": number("a number >= 0", low=0),
+        "init": choice("auto", "moments", "random"),
     }
 
     def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(256,),
                  generator_hidden_layer_sizes=(256,), n_noise=64, columns=None,
-                 feature_range=None, alpha=0.1, solver="auto", max_iter=None,
+                 feature_range=None, alpha=0.1, init="auto", solver="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
@@ -153,13 +155,12 @@ class DPWGAN(ColumnSampler):
             epsilon=epsilon, delta=delta)
         self._planned = Generator(self.n_noise, self._sizes("generator_hidden_layer_sizes"),
                                   code.width, n_classes, code.groups)
-        counting = Counting(codes, n_classes, CriticScore, "class_prior_", np.array)
         rows = np.empty((len(X), code.width), np.float32)
         code.dense(X, rows)
         theta, generator = self._solve(
             problem, "sgda" if self.solver == "auto" else self.solver, rows,
             codes.astype(np.min_scalar_type(-n_classes)),
-            stages=[counting] if n_classes > 1 else [], enforced=enforced_bounds(columns),
+            stages=self._stages(code.width, codes, n_classes), enforced=enforced_bounds(columns),
             public=["the noise that rows are generated from, and both networks' start",
                     *self._column_facts(columns, n_classes)],
             released=["coefs_", "intercepts_", "generator_"])
@@ -168,6 +169,13 @@ class DPWGAN(ColumnSampler):
                 "generator_": generator.astype(np.float32), "_columns": columns, "_code": code,
                 "_generator": self._planned, "_dtype": X.dtype,
                 "class_prior_": self.class_prior_ if n_classes > 1 else np.ones(1)}
+
+    def _stages(self, width, codes, n_classes):
+        """Return what is released before the critic sees rows: laws or counts, if anything."""
+        if self.init == "moments" or (self.init == "auto" and starting_pays(width)):
+            return [Starting(n_classes)]
+        return [Counting(codes, n_classes, CriticScore, "class_prior_", np.array)] * (
+            n_classes > 1)
 
     def _build_solver(self, name):
         return replace(super()._build_solver(name), generator=self._planned)

@@ -14,6 +14,7 @@ from dpsk._defaults.adversarial import (
     adversarial_rounds,
 )
 from dpsk._defaults.networks import network_batch_size
+from dpsk._models.class_laws import ClassLaws, following
 from dpsk._models.generator import Generator
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import CriticOracle
@@ -26,7 +27,7 @@ from dpsk._solvers.steps import Adaptive, falling_step
 __all__ = ["AdversarialDescentAscent", "GeneratedBatch"]
 
 #: What the estimator and the fit set; no options of users.
-_OWN = ("generator", "key", "shares")
+_OWN = ("generator", "key", "shares", "laws")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class AdversarialDescentAscent(Solver):
         Of the public draws; drawn before the fit.
     shares : tuple of float
         Of the classes among generated rows.
+    laws : ClassLaws or None
+        Released; what the generator starts from, rather than from normal weights alone.
 
     References
     ----------
@@ -81,6 +84,7 @@ class AdversarialDescentAscent(Solver):
     generator: Generator | None = None
     key: int = 0
     shares: tuple | None = None
+    laws: ClassLaws | None = None
 
     oracle: ClassVar[type] = CriticOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
@@ -106,7 +110,7 @@ class AdversarialDescentAscent(Solver):
             batch_size=network_batch_size(problem, self.batch_size),
             generator_learning_rate=rate or GENERATOR_RATE,
             clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
-            shares=problem.loss.shares)
+            shares=problem.loss.shares, laws=problem.loss.laws)
 
     def drawn(self, problem, draw_index):
         return replace(self, key=draw_index(1 << 62))
@@ -118,6 +122,8 @@ class AdversarialDescentAscent(Solver):
     def minimize(self, oracle, penalty, theta):
         draws = oracle.public_draws(self.key)
         made = self.generator.initial(draws.normals)
+        if self.laws is not None:
+            made = following(self.generator, made, self.laws, draws.normals)
         batch = GeneratedBatch(self.generator, draws, self.shares, self.batch_size)
         turn, back = Adaptive(self.momentum), Adaptive(self.momentum)
         mean, pull = np.zeros(len(made)), self._puller(oracle)
