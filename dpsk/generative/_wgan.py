@@ -172,13 +172,18 @@ class DPWGAN(ColumnSampler):
 
     def _stages(self, width, codes, n_classes):
         """Return what is released before the critic sees rows: laws or counts, if anything."""
-        if self.init == "moments" or (self.init == "auto" and starting_pays(width)):
+        if self._follows(width):
             return [Starting(n_classes)]
         return [Counting(codes, n_classes, CriticScore, "class_prior_", np.array)] * (
             n_classes > 1)
 
+    def _follows(self, width):
+        """Return whether the generator starts from released laws, by how many columns it makes."""
+        return self.init == "moments" or (self.init == "auto" and starting_pays(width))
+
     def _build_solver(self, name):
-        return replace(super()._build_solver(name), generator=self._planned)
+        return replace(super()._build_solver(name), generator=self._planned,
+                       near=self._follows(self._planned.n_features))
 
     def _sizes(self, name):
         return check_layers(name, getattr(self, name))

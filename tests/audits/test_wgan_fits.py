@@ -9,15 +9,17 @@ batches is audited with the network fits, which have the same release.
 
 import numpy as np
 import pytest
-from audit_settings import EPSILON, LEVEL, N, gaussian_mu
-from test_fits import DELTA, normal_threshold
+from audit_settings import LEVEL, N, gaussian_mu
+from test_fits import DELTA
 
 from dpsk import DPWGAN
 from dpsk._oracle import network_sums
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.contracts.tapes import taped
 
-MU, RUNS = gaussian_mu(EPSILON, DELTA), 1200
+#: A budget at which a third of the noise shows in few runs.
+EPSILON = 4.0
+MU, RUNS = gaussian_mu(EPSILON, DELTA), 600
 LABELS = np.arange(N) % 2
 #: Of what a fit costs, what these two tables show: row 0 turns the sums of laws around as far as
 #: they go, and a critic's gradient, whose units are not negative, by a right angle.
@@ -66,12 +68,9 @@ def _divisors(tape):
 
 def measured(init):
     """Return lower bounds on epsilon and mu."""
-    shift = SHOWN[init] * MU
-    # The threshold is for a ratio over its deviation, and about 0.
-    best = shift * normal_threshold(shift, RUNS, DELTA, MU, -np.inf)
     found = []
     for sign in (1.0, -1.0):
-        hits = sum(log_ratio(init, sign)[0] > best for _ in range(RUNS))
+        hits = sum(log_ratio(init, sign)[0] > 0.0 for _ in range(RUNS))
         found += [int(hits), RUNS]
     return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
             mu_lower_bound(*found, level=LEVEL))
@@ -96,7 +95,8 @@ def test_without_a_clip_they_are_farther_apart(init, monkeypatch):
 @pytest.mark.audit
 @every_start
 def test_a_fit_stays_under_its_claim(init):
-    """False-alarm rate at most 2e-7 a fit."""
+    """False-alarm rate at most 2e-7 a fit. At two thirds of the claim a third of the noise shows
+    twice the claim: it passes unseen with a probability below 1e-8."""
     epsilon, mu = measured(init)
     assert epsilon <= EPSILON and mu <= MU
 

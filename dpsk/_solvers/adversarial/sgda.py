@@ -8,10 +8,10 @@ import numpy as np
 from dpsk._defaults.adversarial import (
     AVERAGING,
     CRITIC_STEPS,
-    GENERATOR_RATE,
     LEARNING_RATE,
     MOMENTUM,
     adversarial_rounds,
+    generator_rate,
 )
 from dpsk._defaults.networks import network_batch_size
 from dpsk._models.class_laws import ClassLaws, following
@@ -27,7 +27,7 @@ from dpsk._solvers.steps import Adaptive, falling_step
 __all__ = ["AdversarialDescentAscent", "GeneratedBatch"]
 
 #: What the estimator and the fit set; no options of users.
-_OWN = ("generator", "key", "shares", "laws")
+_OWN = ("generator", "near", "key", "shares", "laws")
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,15 @@ class AdversarialDescentAscent(Solver):
     batch_size : int or None
         None: a 15th of the rows, within [256, 8192].
     generator_learning_rate : float or None
-        None: 5e-4.
+        None: 5e-4, and with `near` 1e-5.
     critic_steps : int
     momentum : float in [0, 1)
         Of both.
     averaging : float in [0, 1)
         What the mean of the generators keeps in a round.
     generator : Generator
+    near : bool
+        Whether it starts from laws of rows, which are released before the critic's gradients.
     key : int
         Of the public draws; drawn before the fit.
     shares : tuple of float
@@ -82,6 +84,7 @@ class AdversarialDescentAscent(Solver):
     momentum: float = MOMENTUM
     averaging: float = AVERAGING
     generator: Generator | None = None
+    near: bool = False
     key: int = 0
     shares: tuple | None = None
     laws: ClassLaws | None = None
@@ -105,10 +108,10 @@ class AdversarialDescentAscent(Solver):
             check_real("solver_options: generator_learning_rate", rate, low=1e-10, high=1e10,
                        remedy="None, or a number in [1e-10, 1e10]")
         return replace(
-            self, max_iter=self.max_iter or adversarial_rounds(problem),
+            self, max_iter=self.max_iter or adversarial_rounds(problem, self.near),
             learning_rate=self.learning_rate or LEARNING_RATE,
             batch_size=network_batch_size(problem, self.batch_size),
-            generator_learning_rate=rate or GENERATOR_RATE,
+            generator_learning_rate=rate or generator_rate(self.near),
             clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
             shares=problem.loss.shares, laws=problem.loss.laws)
 
