@@ -35,10 +35,11 @@ class DPWGAN(ColumnSampler):
     .. math:: \min_G \max_D \; \frac1n \sum_i D_{y_i}(x_i) - E_{z, c}\, D_c(G_c(z))
               - \frac{\alpha}{2} \|D\|^2
 
-    with an output of the critic and a head of the generator for every class. Only the critic sees
-    rows of the table, so only its gradient is clipped and noised; what the generator learns it
-    learns from the critic. `DPGaussianSampler` and `DPTreeSampler` make rows that train better
-    models at equal budget on every table tried, in seconds: see ``docs/results/generative.md``.
+    with an output of the critic and a head of the generator for every class. The generator starts
+    from normal laws of the classes, which are released first, as by `DPGaussianSampler`: its heads
+    are fitted to rows that those laws make. Then only the critic sees rows of the table, so only
+    its gradient is clipped and noised; what the generator learns it learns from the critic. On
+    images that has not made its rows better than the start: see ``docs/results/generative.md``.
 
     Parameters
     ----------
@@ -57,11 +58,14 @@ class DPWGAN(ColumnSampler):
         clipped. None: (-1, 1), with a `dpsk.exceptions.PrivacyWarning` where it is asked for.
     alpha : float, default=0.1
         Strength of the l2 penalty on the weights of the critic.
+    init : {"auto", "moments", "random"}, default="auto"
+        What the generator starts from: normal laws of the classes, for half of the budget (of
+        ``mu^2``), or normal weights alone. "auto": the first up to 2000 columns of the network.
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" is "sgda".
     max_iter : int or None, default=None
-        Rounds of two steps of the critic and one of the generator. None: ``85 mu`` within
-        [50, 1000].
+        Rounds of two steps of the critic and one of the generator. None: ``10 mu`` within
+        [10, 100], from normal weights ``85 mu`` within [50, 1000].
     learning_rate : float or None, default=None
         Of the critic's steps by Adam. None: 2e-3.
     batch_size : int or None, default=None
@@ -99,9 +103,11 @@ class DPWGAN(ColumnSampler):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
     included, the fitted attributes are (epsilon, delta)-indistinguishable, and so is all that is
-    ever drawn. Released: noisy sums of the critic's clipped gradients over Poisson batches, and
-    noisy counts of the classes. The generator's steps are post-processing and free. The number of
-    rows and columns, names, dtypes, categories, labels of classes and all parameters are public.
+    ever drawn. Released: the mean and the second moment of rows and those of the classes, with a
+    bound on rows less the mean where rows suffice to learn one (from normal weights noisy counts
+    of the classes in their place), and noisy sums of the critic's clipped gradients over Poisson
+    batches. The generator's start and steps are post-processing and free. The number of rows and
+    columns, names, dtypes, categories, labels of classes and all parameters are public.
 
     References
     ----------
