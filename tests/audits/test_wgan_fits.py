@@ -3,8 +3,8 @@
 Row 0 alone differs between two tables, in class and in all columns. A fit to one table is
 replayed on the other with the answers of the first, so that both ask at the same points: what
 they have there exactly is known, and answers are normal about either. The public draws of both
-follow from one seed. Batches are all rows, where the ratio has a closed form; that of Poisson
-batches is audited with the network fits, which have the same release.
+follow from one seed. Batches are all rows, where the ratio has a closed form; those that are
+drawn are audited with "sgd", which has the same releases.
 """
 
 import numpy as np
