@@ -34,7 +34,7 @@ PRINTED = {"hidden_layer_sizes": (512, 256), "generator_hidden_layer_sizes": (25
            "solver_options": {"critic_steps": 1}}
 CLIP = 0.3
 #: Rows of either kind that an estimate is made of.
-ROWS = 1000
+ROWS = 256
 SOLVERS = {"sgda": sgda.AdversarialDescentAscent,
            "privatediff": privatediff.AdversarialPrivateDiff}
 #: Rounds that take the gradients of as many batches, four of them for the critic in either.

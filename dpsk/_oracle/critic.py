@@ -45,7 +45,9 @@ class CriticOracle(GradientOracle):
         loss = self._sums.loss
         against = NetworkSums(self.critic, replace(loss, sign=-loss.sign),
                               Rows(rows, classes), self._sums.clip_norm)
-        return against.gradient(theta) / len(rows)
+        found = against.gradient(theta)
+        found /= len(rows)
+        return found
 
     def pull(self, theta, rows, classes):
         """Return the gradient in generated rows of minus their mean score, like the rows."""

@@ -186,7 +186,8 @@ def test_without_noise_a_generator_learns_from_its_critic_where_classes_are(solv
     X, y = rows(2000, n_classes=2)
     X[y == 1] += 3.0
     sampler = fitted(DPWGAN, X, y, epsilon=np.inf, feature_range=(-5, 9), solver=solver,
-                     init="random", max_iter=150, hidden_layer_sizes=32, generator_hidden_layer_sizes=32)
+                     init="random", max_iter=150, hidden_layer_sizes=32,
+                     generator_hidden_layer_sizes=32)
     # By chance it would be half of them.
     drawn, labels = sampler.sample(1000, random_state=0)
     nearest = np.argmin([np.square(drawn - X[y == label].mean(axis=0)).sum(axis=1)
