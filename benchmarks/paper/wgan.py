@@ -43,10 +43,12 @@ EQUAL_WORK = {"sgda": 44, "privatediff": 40}
 
 class Watch:
     """Wasserstein estimates before every step of a generator: mean scores of test rows, less
-    those of generated ones."""
+    those of generated ones. And how far apart the mean rows of both are, with entries in [-1, 1].
+    """
 
     def __init__(self, X, seed):
         self._X, self._rng, self.found = 2.0 * X[:ROWS] - 1.0, np.random.default_rng(seed), []
+        self.apart = []
 
     def __call__(self, batch, made, oracle, theta):
         made_rows = batch._generator.forward(
@@ -55,6 +57,7 @@ class Watch:
         real, other = (oracle.critic.forward(theta, rows).raw.mean()
                        for rows in (self._X, made_rows))
         self.found.append(float(real - other))
+        self.apart.append(float(np.linalg.norm(self._X.mean(axis=0) - made_rows.mean(axis=0))))
 
 
 def watched(cls, watch, noise):
@@ -104,7 +107,8 @@ def curves(X, X_test, rounds):
                 tail = np.array(watch.found[-rounds // 4:])
                 print(f"| {epsilon:g} | {name} | {'as printed' if printed else 'sound'} "
                       f"| {watch.found[rounds // 4]:.3f} | {tail.mean():.3f} | {tail.std():.3f} | "
-                      f"{np.abs(np.diff(watch.found)).mean():.3f} |", flush=True)
+                      f"{np.abs(np.diff(watch.found)).mean():.3f} | {watch.apart[0]:.1f} "
+                      f"| {watch.apart[-1]:.1f} |", flush=True)
     return found
 
 
