@@ -38,7 +38,7 @@ ROWS = 256
 SOLVERS = {"sgda": sgda.AdversarialDescentAscent,
            "privatediff": privatediff.AdversarialPrivateDiff}
 #: Rounds that take the gradients of as many batches, four of them for the critic in either.
-EQUAL_WORK = {"sgda": 44, "privatediff": 40}
+EQUAL_WORK = {"sgda": 110, "privatediff": 100}
 
 
 class Watch:
