@@ -31,7 +31,7 @@ EPSILONS, DELTA = (8.0, 16.0, 32.0), 1e-5
 #: Table 4 and section 9.2.2; steps are not printed.
 PRINTED = {"hidden_layer_sizes": (512, 256), "generator_hidden_layer_sizes": (256, 512, 1024),
            "n_noise": 128, "batch_size": 256, "clip_norm": 0.3, "init": "random",
-           "solver_options": {"critic_steps": 1}}
+           "solver_options": {"critic_steps": 1, "generator_learning_rate": 1e-4}}
 CLIP = 0.3
 #: Rows of either kind that an estimate is made of.
 ROWS = 256
