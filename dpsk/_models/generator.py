@@ -12,6 +12,8 @@ __all__ = ["Generator"]
 _LEAST_SQUARE = 1e-6
 #: Of the weights of the heads at the start, over those that keep the size of rows.
 _FIRST_SCALE = 0.5
+#: Outputs of entries beyond would be long, and slopes there no more than a 25th.
+_OUTERMOST = 0.98
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,17 @@ class Generator:
 
     def forward(self, theta, noise, classes):
         """Return a `Generation` of rows from noise, (n, n_noise), for the classes at indices."""
-        layers, heads, biases, head_biases = self.parts(theta)
+        units, masks, sizes = self.units(theta, noise)
+        _, heads, _, head_biases = self.parts(theta)
+        out = np.empty((len(noise), self.n_features), theta.dtype)
+        for label in range(self.n_classes):
+            own = classes == label
+            out[own] = units[-1][own] @ heads[label] + head_biases[label]
+        return Generation(self, theta, classes, units, masks, sizes, self._ranged(out))
+
+    def units(self, theta, noise):
+        """Return the inputs of all layers and of the heads, and what the way back needs: lists."""
+        layers, _, biases, _ = self.parts(theta)
         units, masks, sizes = [noise.astype(theta.dtype, copy=False)], [], []
         for weights, bias in zip(layers, biases, strict=True):
             hidden = units[-1] @ weights
@@ -84,11 +96,15 @@ class Generator:
             hidden /= size
             units.append(hidden)
             sizes.append(size)
-        out = np.empty((len(noise), self.n_features), theta.dtype)
-        for label in range(self.n_classes):
-            own = classes == label
-            out[own] = units[-1][own] @ heads[label] + head_biases[label]
-        return Generation(self, theta, classes, units, masks, sizes, self._ranged(out))
+        return units, masks, sizes
+
+    def outputs(self, rows):
+        """Return outputs that become given rows, or rows near them, within their ranges."""
+        out = np.arctanh(np.clip(rows, -_OUTERMOST, _OUTERMOST))
+        for start, stop in self.groups:
+            out[:, start:stop] = np.log(np.clip(0.5 * (rows[:, start:stop] + 1.0),
+                                                0.5 * (1.0 - _OUTERMOST), 1.0))
+        return out
 
     def _ranged(self, out):
         """Return outputs as entries of rows, in (-1, 1)."""

@@ -1,5 +1,7 @@
 """Noisy gradients of a critic's scores, and what generated rows say, which costs nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpsk._data.source import Rows
@@ -41,9 +43,11 @@ class CriticOracle(GradientOracle):
     def opposed(self, theta, rows, classes):
         """Return the mean of clipped gradients of the scores of generated rows, float64."""
         loss = self._sums.loss
-        against = NetworkSums(self.critic, type(loss)(loss.shares, -loss.sign),
+        against = NetworkSums(self.critic, replace(loss, sign=-loss.sign),
                               Rows(rows, classes), self._sums.clip_norm)
-        return against.gradient(theta) / len(rows)
+        found = against.gradient(theta)
+        found /= len(rows)
+        return found
 
     def pull(self, theta, rows, classes):
         """Return the gradient in generated rows of minus their mean score, like the rows."""

@@ -14,13 +14,17 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk.generative._base import Sampler
-from dpsk.generative._gaussian_plan import GaussianPlan, range_rule, row_rule, spread_rule
+from dpsk.generative._gaussian_plan import (
+    FEW_COLUMNS,
+    GaussianPlan,
+    range_rule,
+    row_rule,
+    spread_rule,
+)
 from dpsk.generative._moments import roots
 
 __all__ = ["DPGaussianSampler"]
 
-#: Up to so many columns all of them are the subspace.
-_FEW_COLUMNS = 64
 #: The bound on rows that stands where none is declared or learnt.
 _PLAIN_NORM = 1.0
 #: Rows drawn at a time.
@@ -143,7 +147,7 @@ class DPGaussianSampler(Sampler):
         budget = Budget(len(X), width, epsilon, delta)
         learns_ranges = self._learns_ranges(budget)
         norm, spread = self._bounds(budget, learns_ranges or low is not None)
-        reduces = width > _FEW_COLUMNS if self.n_components is None else self.n_components < width
+        reduces = width > FEW_COLUMNS if self.n_components is None else self.n_components < width
         plan = GaussianPlan(budget, n_classes, self.n_components, reduces, learns_ranges, norm,
                             spread)
         names = getattr(self, "feature_names_in_", range(width))
@@ -170,7 +174,7 @@ class DPGaussianSampler(Sampler):
     def _learns_ranges(self, budget):
         """Return whether ranges are learnt, from public facts."""
         if self.feature_range is None or self._declares_ranges() or (
-                budget.n_columns > _FEW_COLUMNS or self.data_norm not in ("auto", None)):
+                budget.n_columns > FEW_COLUMNS or self.data_norm not in ("auto", None)):
             return False
         return not budget.is_private or can_learn(
             "feature_range", "auto", None, lambda: range_rule(budget),

@@ -28,8 +28,11 @@ from dpsk._stages.centering import shrunk
 from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._moments import class_models, principal
 
-__all__ = ["GaussianFit", "GaussianPlan", "range_rule", "row_rule", "spread_rule"]
+__all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "range_rule", "row_rule",
+           "spread_rule"]
 
+#: Up to so many columns all of them are the subspace.
+FEW_COLUMNS = 64
 #: Rows of a part whose norms are taken at once.
 _PART = 1 << 14
 #: Beyond it squares of rows overflow in single precision, as `RangedRows` knows.

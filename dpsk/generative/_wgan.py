@@ -12,12 +12,13 @@ from dpsk._models.column_code import ColumnCode
 from dpsk._models.generator import Generator
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.saddle.critic import CriticScore
-from dpsk._parameters import check_integer, check_layers, number, optional
+from dpsk._parameters import check_integer, check_layers, choice, number, optional
 from dpsk._problem import Problem
 from dpsk._solvers import ADVERSARIAL_SOLVERS
 from dpsk._stages import Counting
 from dpsk.exceptions import PrivacyWarning
 from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
+from dpsk.generative._starting import Starting, starting_pays
 
 __all__ = ["DPWGAN"]
 
@@ -34,10 +35,11 @@ class DPWGAN(ColumnSampler):
     .. math:: \min_G \max_D \; \frac1n \sum_i D_{y_i}(x_i) - E_{z, c}\, D_c(G_c(z))
               - \frac{\alpha}{2} \|D\|^2
 
-    with an output of the critic and a head of the generator for every class. Only the critic sees
-    rows of the table, so only its gradient is clipped and noised; what the generator learns it
-    learns from the critic. `DPGaussianSampler` and `DPTreeSampler` make rows that train better
-    models at equal budget on every table tried, in seconds: see ``docs/results/generative.md``.
+    with an output of the critic and a head of the generator for every class. The generator starts
+    from normal laws of the classes, which are released first, as by `DPGaussianSampler`: its heads
+    are fitted to rows that those laws make. Then only the critic sees rows of the table, so only
+    its gradient is clipped and noised; what the generator learns it learns from the critic. On
+    digits that is little beside what the start gives: see ``docs/results/generative.md``.
 
     Parameters
     ----------
@@ -56,11 +58,14 @@ class DPWGAN(ColumnSampler):
         clipped. None: (-1, 1), with a `dpsk.exceptions.PrivacyWarning` where it is asked for.
     alpha : float, default=0.1
         Strength of the l2 penalty on the weights of the critic.
+    init : {"auto", "moments", "random"}, default="auto"
+        What the generator starts from: normal laws of the classes, for half of the budget (of
+        ``mu^2``), or normal weights alone. "auto": the first up to 2000 columns of the network.
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" is "sgda".
     max_iter : int or None, default=None
-        Rounds of two steps of the critic and one of the generator. None: ``85 mu`` within
-        [50, 1000].
+        Rounds of two steps of the critic and one of the generator. None: ``10 mu`` within
+        [10, 100], from normal weights ``85 mu`` within [50, 1000].
     learning_rate : float or None, default=None
         Of the critic's steps by Adam. None: 2e-3.
     batch_size : int or None, default=None
@@ -98,9 +103,11 @@ class DPWGAN(ColumnSampler):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
     included, the fitted attributes are (epsilon, delta)-indistinguishable, and so is all that is
-    ever drawn. Released: noisy sums of the critic's clipped gradients over Poisson batches, and
-    noisy counts of the classes. The generator's steps are post-processing and free. The number of
-    rows and columns, names, dtypes, categories, labels of classes and all parameters are public.
+    ever drawn. Released: the mean and the second moment of rows and those of the classes, with a
+    bound on rows less the mean where rows suffice to learn one (from normal weights noisy counts
+    of the classes in their place), and noisy sums of the critic's clipped gradients over Poisson
+    batches. The generator's start and steps are post-processing and free. The number of rows and
+    columns, names, dtypes, categories, labels of classes and all parameters are public.
 
     References
     ----------
@@ -130,11 +137,12 @@ class DPWGAN(ColumnSampler):
         "generator_hidden_layer_sizes": check_layers,
         "feature_range": optional(lambda name, value: _ends(name, value)),
         "alpha": number("a number >= 0", low=0),
+        "init": choice("auto", "moments", "random"),
     }
 
     def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(256,),
                  generator_hidden_layer_sizes=(256,), n_noise=64, columns=None,
-                 feature_range=None, alpha=0.1, solver="auto", max_iter=None,
+                 feature_range=None, alpha=0.1, init="auto", solver="auto", max_iter=None,
                  learning_rate=None, batch_size=None, clip_norm=None, classes=None,
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
@@ -153,13 +161,12 @@ class DPWGAN(ColumnSampler):
             epsilon=epsilon, delta=delta)
         self._planned = Generator(self.n_noise, self._sizes("generator_hidden_layer_sizes"),
                                   code.width, n_classes, code.groups)
-        counting = Counting(codes, n_classes, CriticScore, "class_prior_", np.array)
         rows = np.empty((len(X), code.width), np.float32)
         code.dense(X, rows)
         theta, generator = self._solve(
             problem, "sgda" if self.solver == "auto" else self.solver, rows,
             codes.astype(np.min_scalar_type(-n_classes)),
-            stages=[counting] if n_classes > 1 else [], enforced=enforced_bounds(columns),
+            stages=self._stages(code.width, codes, n_classes), enforced=enforced_bounds(columns),
             public=["the noise that rows are generated from, and both networks' start",
                     *self._column_facts(columns, n_classes)],
             released=["coefs_", "intercepts_", "generator_"])
@@ -169,8 +176,20 @@ class DPWGAN(ColumnSampler):
                 "_generator": self._planned, "_dtype": X.dtype,
                 "class_prior_": self.class_prior_ if n_classes > 1 else np.ones(1)}
 
+    def _stages(self, width, codes, n_classes):
+        """Return what is released before the critic sees rows: laws or counts, if anything."""
+        if self._follows(width):
+            return [Starting(n_classes)]
+        return [Counting(codes, n_classes, CriticScore, "class_prior_", np.array)] * (
+            n_classes > 1)
+
+    def _follows(self, width):
+        """Return whether the generator starts from released laws, by how many columns it makes."""
+        return self.init == "moments" or (self.init == "auto" and starting_pays(width))
+
     def _build_solver(self, name):
-        return replace(super()._build_solver(name), generator=self._planned)
+        return replace(super()._build_solver(name), generator=self._planned,
+                       near=self._follows(self._planned.n_features))
 
     def _sizes(self, name):
         return check_layers(name, getattr(self, name))

@@ -41,7 +41,7 @@ def test_classes_are_drawn_in_proportion_or_as_asked_for(cls):
     both, asked = sampler.sample(4000, y=order, random_state=0)
     assert list(asked) == list(order)
     if cls is DPWGAN:
-        # Five rounds teach it nothing of where rows are.
+        # Its rows are clipped to (-1, 1) where no bounds are declared.
         return
     for part, name in ((one, "b"), (both[::2], "c"), (both[1::2], "a")):
         np.testing.assert_allclose(part.mean(axis=0), X[labels == name].mean(axis=0), atol=0.2)
@@ -222,16 +222,35 @@ def test_as_epsilon_grows_a_fit_tends_to_the_one_without_noise(cls):
 
 
 @pytest.mark.parametrize("solver", ["sgda", "privatediff"])
-def test_without_noise_a_generator_learns_where_its_classes_are(solver):
+def test_without_noise_a_generator_learns_from_its_critic_where_classes_are(solver):
     X, y = rows(2000, n_classes=2)
     X[y == 1] += 3.0
     sampler = fitted(DPWGAN, X, y, epsilon=np.inf, feature_range=(-5, 9), solver=solver,
-                     max_iter=150, hidden_layer_sizes=32, generator_hidden_layer_sizes=32)
+                     init="random", max_iter=150, hidden_layer_sizes=32,
+                     generator_hidden_layer_sizes=32)
     # By chance it would be half of them.
     drawn, labels = sampler.sample(1000, random_state=0)
     nearest = np.argmin([np.square(drawn - X[y == label].mean(axis=0)).sum(axis=1)
                          for label in (0, 1)], axis=0)
     assert np.mean(nearest == labels) > 0.85
+
+
+def test_a_generator_starts_from_the_laws_of_its_classes():
+    X, y = rows(3000, n_classes=2)
+    X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
+    X[y == 1] += 3.0
+    sampler = fitted(DPWGAN, X, y, epsilon=10.0, feature_range=(-6, 10), n_noise=3, max_iter=1,
+                     generator_hidden_layer_sizes=64)
+    drawn, labels = sampler.sample(4000, random_state=0)
+    for label in (0, 1):
+        own, other = X[y == label], drawn[labels == label]
+        np.testing.assert_allclose(other.mean(axis=0), own.mean(axis=0), atol=0.25)
+        # Units over their mean square lose some of the length of three normals.
+        assert 0.5 < np.trace(np.cov(other.T)) / np.trace(np.cov(own.T)) < 1.1
+        np.testing.assert_allclose(np.corrcoef(other.T), np.corrcoef(own.T), atol=0.2)
+    with_start, without = (fitted(DPWGAN, X, y, init=init).privacy_.event
+                           for init in ("moments", "random"))
+    assert with_start != without
 
 
 def test_a_generator_draws_frames_of_numbers_and_categories():

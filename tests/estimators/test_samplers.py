@@ -47,6 +47,7 @@ _OWN = {
         "feature_range": [1.0, (1, 0), (0, math.nan), (0, 1, 2), (0, 5e-324)],
         "columns": [["age"], {0: 3}],
         "alpha": [-1.0, math.nan, "strong"],
+        "init": ["means", None, 1],
         "solver": ["adam", None],
         "max_iter": [0, 1.5], "batch_size": [0, 1.5], "clip_norm": [0, -1.0],
         "learning_rate": [0, -1.0]},

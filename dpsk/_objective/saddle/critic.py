@@ -21,6 +21,8 @@ class CriticScore:
         Of the classes, public or released; one of 1 where there are none.
     sign : float
         What the score is multiplied by: -1 for rows of the table, 1 for generated ones.
+    laws : ClassLaws or None
+        What was released of the rows' laws, which the generator starts from.
 
     References
     ----------
@@ -29,6 +31,7 @@ class CriticScore:
 
     shares: tuple = (1.0,)
     sign: float = -1.0
+    laws: object = None
 
     minimax: ClassVar[bool] = True
     vector_output: ClassVar[bool] = False

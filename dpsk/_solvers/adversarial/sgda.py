@@ -8,12 +8,13 @@ import numpy as np
 from dpsk._defaults.adversarial import (
     AVERAGING,
     CRITIC_STEPS,
-    GENERATOR_RATE,
     LEARNING_RATE,
     MOMENTUM,
     adversarial_rounds,
+    generator_rate,
 )
 from dpsk._defaults.networks import network_batch_size
+from dpsk._models.class_laws import ClassLaws, following
 from dpsk._models.generator import Generator
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import CriticOracle
@@ -26,7 +27,7 @@ from dpsk._solvers.steps import Adaptive, falling_step
 __all__ = ["AdversarialDescentAscent", "GeneratedBatch"]
 
 #: What the estimator and the fit set; no options of users.
-_OWN = ("generator", "key", "shares")
+_OWN = ("generator", "near", "key", "shares", "laws")
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,21 @@ class AdversarialDescentAscent(Solver):
     batch_size : int or None
         None: a 15th of the rows, within [256, 8192].
     generator_learning_rate : float or None
-        None: 5e-4.
+        None: 5e-4, and with `near` 1e-5.
     critic_steps : int
     momentum : float in [0, 1)
         Of both.
     averaging : float in [0, 1)
         What the mean of the generators keeps in a round.
     generator : Generator
+    near : bool
+        Whether it starts from laws of rows, which are released before the critic's gradients.
     key : int
         Of the public draws; drawn before the fit.
     shares : tuple of float
         Of the classes among generated rows.
+    laws : ClassLaws or None
+        Released; what the generator starts from, rather than from normal weights alone.
 
     References
     ----------
@@ -79,8 +84,10 @@ class AdversarialDescentAscent(Solver):
     momentum: float = MOMENTUM
     averaging: float = AVERAGING
     generator: Generator | None = None
+    near: bool = False
     key: int = 0
     shares: tuple | None = None
+    laws: ClassLaws | None = None
 
     oracle: ClassVar[type] = CriticOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
@@ -101,12 +108,12 @@ class AdversarialDescentAscent(Solver):
             check_real("solver_options: generator_learning_rate", rate, low=1e-10, high=1e10,
                        remedy="None, or a number in [1e-10, 1e10]")
         return replace(
-            self, max_iter=self.max_iter or adversarial_rounds(problem),
+            self, max_iter=self.max_iter or adversarial_rounds(problem, self.near),
             learning_rate=self.learning_rate or LEARNING_RATE,
             batch_size=network_batch_size(problem, self.batch_size),
-            generator_learning_rate=rate or GENERATOR_RATE,
+            generator_learning_rate=rate or generator_rate(self.near),
             clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
-            shares=problem.loss.shares)
+            shares=problem.loss.shares, laws=problem.loss.laws)
 
     def drawn(self, problem, draw_index):
         return replace(self, key=draw_index(1 << 62))
@@ -118,6 +125,8 @@ class AdversarialDescentAscent(Solver):
     def minimize(self, oracle, penalty, theta):
         draws = oracle.public_draws(self.key)
         made = self.generator.initial(draws.normals)
+        if self.laws is not None:
+            made = following(self.generator, made, self.laws, draws.normals)
         batch = GeneratedBatch(self.generator, draws, self.shares, self.batch_size)
         turn, back = Adaptive(self.momentum), Adaptive(self.momentum)
         mean, pull = np.zeros(len(made)), self._puller(oracle)

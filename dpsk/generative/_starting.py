@@ -1,0 +1,79 @@
+"""What a generator starts from: normal laws of the classes, released before it is trained."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpsk._defaults.adversarial import START_SHARE
+from dpsk._defaults.budgets import MOST_COLUMNS, mu_of_share
+from dpsk._models.class_laws import ClassLaws
+from dpsk._objective.saddle.critic import CriticScore
+from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Budget
+from dpsk._stages.base import Stage
+from dpsk._stages.counting import shares
+from dpsk.generative._gaussian_plan import FEW_COLUMNS, GaussianPlan, spread_rule
+from dpsk.generative._moments import roots
+
+__all__ = ["Starting", "starting_pays"]
+
+
+class Starting(Stage):
+    """Release what a Gaussian sampler does, of rows in [-1, 1], and hand the laws to the loss.
+
+    The shares of the classes are among it. Rows are not mapped for what follows.
+    """
+
+    without_noise = True
+
+    def __init__(self, n_classes):
+        self._n_classes, self._bounds = n_classes, []
+        if n_classes > 1:
+            self.attribute = "class_prior_"
+
+    def event(self, problem):
+        """Return what the release costs."""
+        return self._plan(problem)(self._multiplier(problem))
+
+    def stated(self, problem):
+        plan = self._plan(problem)
+        return [Enforced("row_norm", plan.norm, "derived", "l2 norm of one row as it enters the "
+                         "noisy mean"),
+                *self._bounds,
+                *[Enforced("data_norm", plan.spread, "derived", "l2 norm of one row less the "
+                           "released mean; longer ones are scaled down")] * bool(plan.spread)]
+
+    def release(self, problem, rows, releases):
+        """Return the problem whose loss has the classes' shares and laws, and the rows."""
+        plan = self._plan(problem)
+        found, self._bounds = plan.run(rows, (), None, None, self._multiplier(problem), releases)
+        given = shares(found.shares * problem.n_samples, problem.n_samples)
+        self.value = np.array(given)
+        laws = ClassLaws(found.row_map.center, found.basis, found.means, roots(found.covariances))
+        return replace(problem, loss=CriticScore(given, laws=laws)), rows
+
+    def _plan(self, problem):
+        """Return the declaration; the bound on centered rows is learnt where rows suffice."""
+        width = problem.model.n_features
+        budget = Budget(problem.n_samples, width, problem.epsilon, problem.delta)
+        longest = float(np.sqrt(width))
+        return GaussianPlan(budget, self._n_classes, None, width > FEW_COLUMNS, False,
+                            longest, None if _learns(budget) else longest)
+
+    def _multiplier(self, problem):
+        return 1.0 / mu_of_share(problem, START_SHARE) if problem.is_private else 0.0
+
+
+def starting_pays(width):
+    """Return whether second moments of so many network columns are worth their time."""
+    return width <= MOST_COLUMNS
+
+
+def _learns(budget):
+    if not budget.is_private:
+        return True
+    try:
+        spread_rule(budget)
+    except ValueError:
+        return False
+    return True
