@@ -92,6 +92,9 @@ _RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, g
                          least_gain=0.5, steps=7.0, most_steps=90, accelerates=False)
 #: By the name of the loss.
 MEASURED = {
+    # Longer rows are where weights and pairs make gradients long.
+    "AUCSquare": LossDefaults(clip_share=1.0, longest=1.0),
+    "GroupRisk": LossDefaults(clip_share=1.0, longest=1.4),
     "Huber": _RESIDUAL,
     "Logistic": _LOGISTIC,
     # Of many outputs each learns from few rows; the best of them stays so at any length.
@@ -107,7 +110,7 @@ _SADDLE = LossDefaults(clip_share=1.0)
 LINEAR_SADDLE = {
     "AUCSquare": SaddleDefaults(clip_norm=2.0, dual_clip_norm=2.0, dual_step=1.0, max_iter=40,
                                 gain=32.0),
-    "GroupRisk": SaddleDefaults(clip_norm=0.7, dual_clip_norm=10.0, dual_step=0.06,
+    "GroupRisk": SaddleDefaults(clip_norm=0.7, dual_clip_norm=10.0, dual_step=0.1,
                                 dual_share=0.05, max_iter=100, gain=25.0),
     # Where episodes end a difference is as large as the value before it.
     "ProjectedBellman": SaddleDefaults(clip_norm=0.5, dual_clip_norm=4.0, dual_step=1.0,
