@@ -20,9 +20,9 @@ _REMEMBERED = 0.3
 _WHITENED = 7.0
 #: The same of Newton's method.
 _NEWTON = 3.0
-#: Hessians are worth their noise from ``n mu`` on this times ``p^1.5``, and their time up to so
-#: many columns.
-_HESSIAN_SIGNAL, _MOST_HESSIAN = 400.0, 400
+#: A fit without narrow clips is no worse at decisions from this signal on, and Hessians are worth
+#: their noise from ``n mu`` on this times ``p^1.5``, and their time up to so many columns.
+_PLENTY, _HESSIAN_SIGNAL, _MOST_HESSIAN = 1500.0, 60.0, 400
 #: Its clip over the slope where the signal is not ample.
 _NARROW = 0.3
 #: A usual row over the longest.
@@ -97,7 +97,7 @@ def newton_risk(problem):
         return math.inf
     if not whitening_pays(problem) or columns > _MOST_HESSIAN:
         return math.inf
-    if problem.n_samples * problem.mu < _HESSIAN_SIGNAL * columns**1.5:
+    if problem.signal < max(_PLENTY, _HESSIAN_SIGNAL * math.sqrt(columns)):
         return math.inf
     curvature = loss.smoothness * problem.usual_weight / problem.model.dimension
     slope = _slope(problem) * min(1.0, math.sqrt(2.0) / problem.model.radius)
