@@ -92,7 +92,7 @@ def newton(delta, step=1e-3):
                   precondition=False)
     return Setting(params, step * CLIP / N, lambda t, z, dimension: norm.sf((t - 1) / (2 * z)),
                    lambda z: 2 * step * z * CLIP / N, is_gaussian=True, runs=4_000,
-                   families=("huber",))
+                   families=("logistic",))
 
 
 def sgd(delta, steps=8, batch_size=5, step=1e-3, solver="sgd", families=("huber",),
