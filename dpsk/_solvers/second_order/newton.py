@@ -33,6 +33,10 @@ __all__ = ["NewtonDescent"]
 
 #: What a gradient may cost over the one before it, in mu^2: the last ones decide.
 _GROWTH = 2.0
+#: What the last may cost over the first: what costs next to nothing says nothing.
+_MOST_GROWTH = 2.0**10
+#: Neither gradients nor Hessians get less of mu^2.
+_LEAST_SHARE = 1e-3
 #: The floor under eigenvalues of a Hessian over the edge of those of its noise.
 _FLOOR = 0.5
 
@@ -48,9 +52,10 @@ class NewtonDescent(Solver):
     much, and to `curvature_clip` over its squared norm. No step is longer than `longest_step`.
 
     Privacy: T gradients and T - 1 Hessians, every one a ``Gaussian(mu_t)``, whose squares add up
-    exactly. Gradients cost twice as much from step to step, Hessians are alike. Replacing a row
-    moves a sum of Hessians by ``sqrt(2) curvature_clip`` at most in the Frobenius norm, as both
-    of its terms have rank one and no negative eigenvalue.
+    exactly. Gradients cost twice as much from step to step, less where there are more than 11 of
+    them, Hessians are alike. Replacing a row moves a sum of Hessians by
+    ``sqrt(2) curvature_clip`` at most in the Frobenius norm, as both of its terms have rank one
+    and no negative eigenvalue.
 
     Parameters
     ----------
@@ -63,7 +68,7 @@ class NewtonDescent(Solver):
     curvature_clip : float or None
         Bound on ``w ||x||^2``. None: four times what a usual row may have.
     hessian_share : float or None
-        Of mu^2, for all Hessians. None: a fifth.
+        Of mu^2, for all Hessians, from 0.001 to 0.999. None: a fifth.
     longest_step : float or None
         None: what changes the scores of usual rows by 2.
 
@@ -93,8 +98,9 @@ class NewtonDescent(Solver):
                 check_real(f"solver_options: {name}", value, low=0, open_low=True,
                            remedy="None, or a finite number > 0")
         share = hessian_share() if self.hessian_share is None else check_real(
-            "solver_options: hessian_share", self.hessian_share, low=0, high=1, open_low=True,
-            open_high=True, remedy="None, or a number in (0, 1)")
+            "solver_options: hessian_share", self.hessian_share, low=_LEAST_SHARE,
+            high=1.0 - _LEAST_SHARE,
+            remedy=f"None, or a number from {_LEAST_SHARE} to {1.0 - _LEAST_SHARE}")
         return replace(
             self, max_iter=self.max_iter or newton_steps(problem), hessian_share=float(share),
             learning_rate=self.learning_rate or first_step(problem),
@@ -108,7 +114,8 @@ class NewtonDescent(Solver):
 
     def plan(self, problem):
         further = self.max_iter - 1
-        gradients = _GROWTH ** np.arange(self.max_iter)
+        growth = min(_GROWTH, _MOST_GROWTH ** (1.0 / max(further, 1)))
+        gradients = growth ** np.arange(self.max_iter)
         gradients *= (1.0 - (self.hessian_share if further else 0.0)) / gradients.sum()
         shares = [gradients[0]]
         for gradient in gradients[1:]:
