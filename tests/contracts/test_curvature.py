@@ -199,8 +199,16 @@ def test_newton_needs_few_passes_for_what_descent_needs_many():
     assert gaps["newton"] < 0.05 and passes["gd"] > 10 * passes["newton"]
 
 
+@pytest.mark.parametrize("params", [{"alpha": 1e300}, {"alpha": 1e-3, "learning_rate": 1e300}])
+def test_penalties_far_beyond_the_curvature_are_no_error(params):
+    X, y, _ = _table("logistic")
+    model = DPLogisticRegression(solver="newton", precondition="unit_norm", **params)
+    assert np.isfinite(model.fit(X, y).coef_).all()
+
+
 @pytest.mark.parametrize("options", [{"hessian_share": 1e-4}, {"hessian_share": 1.0},
-                                     {"curvature_clip": 0.0}, {"longest_step": -1.0}])
+                                     {"curvature_clip": 0.0}, {"curvature_clip": 1e-300},
+                                     {"longest_step": -1.0}])
 def test_bad_options_are_named(options):
     (name,) = options
     with pytest.raises(ValueError, match=name):

@@ -39,6 +39,8 @@ _MOST_GROWTH = 2.0**10
 _LEAST_SHARE = 1e-3
 #: The floor under eigenvalues of a Hessian over the edge of those of its noise.
 _FLOOR = 0.5
+#: Smaller eigenvalues of a system, over its largest entry, are lost in rounding.
+_ROUNDING = 2.0**-42
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,12 @@ class NewtonDescent(Solver):
     takes_unit = True
 
     def configured(self, problem):
-        for name in ("curvature_clip", "longest_step"):
-            value = getattr(self, name)
-            if value is not None:
-                check_real(f"solver_options: {name}", value, low=0, open_low=True,
-                           remedy="None, or a finite number > 0")
+        if self.curvature_clip is not None:
+            check_real("solver_options: curvature_clip", self.curvature_clip, low=1e-10,
+                       high=1e100, remedy="None, or a number in [1e-10, 1e100]")
+        if self.longest_step is not None:
+            check_real("solver_options: longest_step", self.longest_step, low=0, open_low=True,
+                       remedy="None, or a finite number > 0")
         share = hessian_share() if self.hessian_share is None else check_real(
             "solver_options: hessian_share", self.hessian_share, low=_LEAST_SHARE,
             high=1.0 - _LEAST_SHARE,
@@ -134,7 +137,7 @@ class NewtonDescent(Solver):
             if t:
                 hessian = _raised(oracle.hessian(theta), _FLOOR * oracle.hessian_edge)
             gradient = oracle.gradient(theta) + penalty.slope(theta)
-            step = np.linalg.solve(hessian + ridge, gradient)
+            step = np.linalg.solve(_regular(hessian + ridge), gradient)
             length = float(np.linalg.norm(step))
             theta = theta - min(1.0, self.longest_step / max(length, 1e-300)) * step
         return Result(theta, self.max_iter)
@@ -144,3 +147,8 @@ def _raised(matrix, floor):
     """Return a symmetric matrix with its eigenvalues raised to a floor."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.maximum(values, floor)) @ vectors.T
+
+
+def _regular(matrix):
+    """Return a matrix without negative eigenvalues as one that rounding leaves regular."""
+    return matrix + _ROUNDING * np.abs(matrix).max() * np.eye(len(matrix))
