@@ -64,6 +64,15 @@ def test_no_row_adds_more_than_its_bound(kind, name):
 
 
 @every_kind
+def test_long_rows_keep_the_bound_where_squares_of_their_scales_have_few_bits(kind):
+    for exponent in np.linspace(152.0, 158.0, 60):
+        X = np.array([[10.0**exponent, 0.0, 0.0, 0.0]])
+        sums = _sums(kind, make_loss("logistic"), X, np.ones(1), clip_norm=10.0)
+        found = np.linalg.norm(sums.curvature(np.zeros(_P + 1), 1e-14))
+        assert found <= sums.curvature_bound(1e-14)[0]
+
+
+@every_kind
 @pytest.mark.parametrize("name", [name for name in SCALAR if not make_loss(name).piecewise])
 def test_without_clips_it_is_the_hessian(kind, name):
     X, y, weights = _table(name)
