@@ -77,8 +77,9 @@ class CurvatureOracle(Oracle):
         mu, sums, clip = self._price(), self._sums, self._curvature_clip
         largest, terms = sums.curvature_bound(clip)
         bound = math.sqrt(2.0) * largest
-        self._hessian_std = bound / mu / sums.n_samples
         part = Part(1.0 / mu, bound, "symmetric_normal", terms=terms, size=theta.size**2)
+        # Where rounding is priced the noise is larger.
+        self._hessian_std = math.prod(part.scales) / sums.n_samples
         return self._releases(gaussian(mu), lambda inside: _symmetric(sums.curvature(theta, clip)),
                               part, divisor=sums.n_samples)
 

@@ -153,6 +153,16 @@ def test_a_hessian_is_symmetric():
     np.testing.assert_array_equal(hessian, hessian.T)
 
 
+def test_the_edge_is_that_of_the_noise_with_what_rounding_adds():
+    """A map that lengthens some rows far more than others makes rounding a part of the noise."""
+    matrix = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0] * [1.0, 1e-6]
+    model = WhitenedModel.of(LinearModel(2, None, False, 1.0), matrix)
+    oracle = _oracle((1.0,), 1.0, model, Rows(np.eye(2)[[0] * 2000], np.ones(2000)))
+    oracle.hessian(np.zeros(2))
+    bound = oracle._sums.curvature_bound(0.05)[0]
+    assert oracle.hessian_edge > 1.5 * np.sqrt(2.0) * bound / 2000 * 2.0
+
+
 def test_no_answer_comes_beyond_the_plan():
     X, y, _ = _table("logistic")
     oracle = _oracle((0.5, 0.5), 1.0, LinearModel(_P, None, True, 1.0), Rows(X, y))
