@@ -17,6 +17,9 @@ from dpsk._privacy.sensitivity import REPLACE_ONE
 
 __all__ = ["CurvatureOracle"]
 
+#: Noise of so many units is still far finer than one of them, in double precision.
+_MOST_UNITS = 2.0**45
+
 
 class CurvatureOracle(Oracle):
     """Answer with gradients and Hessians of a scalar prediction, at the prices of a plan in turn.
@@ -59,18 +62,39 @@ class CurvatureOracle(Oracle):
 
     def gradient(self, theta):
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""
-        mu, sums = next(self._prices), self._sums
-        part = Part(REPLACE_ONE / mu, sums.clip_norm, unit=sums.resolution,
+        mu, sums = self._price(), self._sums
+        unit, std = sums.resolution, REPLACE_ONE / mu * sums.clip_norm
+        if unit is not None and not std <= _MOST_UNITS * unit:
+            # Doubles do not fill the grid of the least noise that far out.
+            unit = None
+        part = Part(REPLACE_ONE / mu, sums.clip_norm, unit=unit,
                     terms=sums.rounding_terms(sums.n_samples), size=theta.size)
         return self._releases(gaussian(mu), lambda inside: sums.gradient(theta), part,
                               divisor=sums.n_samples)
 
     def hessian(self, theta):
         """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""
-        mu, sums, clip = next(self._prices), self._sums, self._curvature_clip
+        mu, sums, clip = self._price(), self._sums, self._curvature_clip
         largest, terms = sums.curvature_bound(clip)
         bound = math.sqrt(2.0) * largest
-        self._hessian_std = bound / mu / sums.n_samples
         part = Part(1.0 / mu, bound, "symmetric_normal", terms=terms, size=theta.size**2)
-        return self._releases(gaussian(mu), lambda inside: sums.curvature(theta, clip), part,
-                              divisor=sums.n_samples)
+        # Where rounding is priced the noise is larger.
+        self._hessian_std = math.prod(part.scales) / sums.n_samples
+        return self._releases(gaussian(mu), lambda inside: _symmetric(sums.curvature(theta, clip)),
+                              part, divisor=sums.n_samples)
+
+    def _price(self):
+        """Return what the next answer costs; a RuntimeError where none is left."""
+        mu = next(self._prices, None)
+        if mu is None:
+            raise RuntimeError("Every answer of the declared plan is used up; a solver may only "
+                               "ask for what its plan() declares.")
+        return mu
+
+
+def _symmetric(matrix):
+    """Return the mean of a matrix and its transpose.
+
+    Rounding in a product leaves a difference between the two, which symmetric noise does not hide.
+    """
+    return 0.5 * (matrix + matrix.T)

@@ -15,6 +15,8 @@ __all__ = ["RowSums"]
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
 _UNIT = 2.0**-53
+#: Smaller numbers have fewer bits.
+_LEAST = float(np.finfo(np.float64).tiny)
 
 
 class RowSums:
@@ -163,13 +165,18 @@ class RowSums:
         total = np.zeros((len(theta), len(theta)))
         theta = self._point(theta)
         for part in map(self._take, self._blocks(None)):
-            self.model.outer_sum(self._curvatures(theta, part, bound), part[0], part[2], total)
+            curvatures, scale = self._curvatures(theta, part, bound), part[2]
+            squares = (scale if scale.ndim == 1 else scale[:, 0])**2
+            # Products of too few bits would not keep the bound.
+            curvatures[np.minimum(squares, curvatures * squares) < _LEAST] = 0.0
+            self.model.outer_sum(curvatures, part[0], scale, total)
         return total
 
     def curvature_bound(self, bound):
         """Return how large rounding makes a row's term of `curvature`, and the `terms` of a part.
         """
-        return bound, self.n_samples
+        # Two sums are off by as much as ever, beside a distance of sqrt(2) bounds and not 2.
+        return bound, math.ceil(2.0**0.25 * self.n_samples)
 
     def _curvatures(self, theta, part, bound):
         """Return the weights of outer products of the rows in `part`; none is negative."""

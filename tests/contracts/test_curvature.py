@@ -12,8 +12,14 @@ from dpsk._data.source import Rows
 from dpsk._defaults.auto import auto_solver
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import LOSSES
+from dpsk._oracle import Context, CurvatureOracle, Releases
 from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
+from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import SharedBudget
+from dpsk._solvers.second_order.newton import NewtonDescent
 from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_problem, make_targets
 
@@ -55,6 +61,15 @@ def test_no_row_adds_more_than_its_bound(kind, name):
                 values = np.linalg.eigvalsh(sums.curvature(theta, bound))
                 assert values[-1] <= allowed and values[0] >= -1e-12 * bound
                 assert np.sum(values > 1e-9 * bound) <= 1
+
+
+@every_kind
+def test_long_rows_keep_the_bound_where_squares_of_their_scales_have_few_bits(kind):
+    for exponent in np.linspace(152.0, 158.0, 60):
+        X = np.array([[10.0**exponent, 0.0, 0.0, 0.0]])
+        sums = _sums(kind, make_loss("logistic"), X, np.ones(1), clip_norm=10.0)
+        found = np.linalg.norm(sums.curvature(np.zeros(_P + 1), 1e-14))
+        assert found <= sums.curvature_bound(1e-14)[0]
 
 
 @every_kind
@@ -119,6 +134,75 @@ def test_replaced_rows_move_a_sum_by_no_more_than_is_priced(kind):
     assert max(moved) <= np.sqrt(2.0) * largest
 
 
+def _oracle(shares, mu, model, rows):
+    """Return an oracle of logistic losses at prices of `shares` of mu^2."""
+    declared = SharedBudget(shares)
+    problem = replace(make_problem("logistic"), n_samples=len(rows), model=model)
+    return CurvatureOracle.open(Context(
+        problem, rows, declared, (0.3, 0.05), 1.0 / mu,
+        Releases(EntropyStream(), Ledger(declared(1.0 / mu)))))
+
+
+def test_a_hessian_is_symmetric():
+    """Symmetric noise would show what rounding leaves between both triangles of a sum."""
+    size = 30
+    matrix = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))[0]
+    model = WhitenedModel.of(LinearModel(size, None, False, 1.0), matrix)
+    rows = Rows(np.random.default_rng(1).normal(size=(2000, size)), np.ones(2000))
+    hessian = _oracle((1.0,), 1e5, model, rows).hessian(np.zeros(size))
+    np.testing.assert_array_equal(hessian, hessian.T)
+
+
+def test_the_edge_is_that_of_the_noise_with_what_rounding_adds():
+    """A map that lengthens some rows far more than others makes rounding a part of the noise."""
+    matrix = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0] * [1.0, 1e-6]
+    model = WhitenedModel.of(LinearModel(2, None, False, 1.0), matrix)
+    oracle = _oracle((1.0,), 1.0, model, Rows(np.eye(2)[[0] * 2000], np.ones(2000)))
+    oracle.hessian(np.zeros(2))
+    bound = oracle._sums.curvature_bound(0.05)[0]
+    assert oracle.hessian_edge > 1.5 * np.sqrt(2.0) * bound / 2000 * 2.0
+
+
+def test_no_answer_comes_beyond_the_plan():
+    X, y, _ = _table("logistic")
+    oracle = _oracle((0.5, 0.5), 1.0, LinearModel(_P, None, True, 1.0), Rows(X, y))
+    oracle.hessian(np.zeros(_P + 1))
+    oracle.gradient(np.zeros(_P + 1))
+    for answer in (oracle.hessian, oracle.gradient):
+        with pytest.raises(RuntimeError, match="plan"):
+            answer(np.zeros(_P + 1))
+
+
+@pytest.mark.parametrize("least", [1e-12, 0.5])
+def test_noise_fills_its_grid_whatever_the_shares(least, monkeypatch):
+    """Doubles of more units are too far apart to hide which of them was added."""
+    scales, noise = [], Part.noise
+    monkeypatch.setattr(Part, "noise", lambda part, stream, shape: (
+        scales.append(part.scales[1]), noise(part, stream, shape))[1])
+    X, y, _ = _table("logistic")
+    oracle = _oracle((least, 1.0 - least), 1.0, LinearModel(_P, None, True, 1.0), Rows(X, y))
+    oracle.gradient(np.zeros(_P + 1))
+    oracle.gradient(np.zeros(_P + 1))
+    assert max(scales) <= 2.0**46
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 8, 60, 3000])
+def test_shares_of_many_steps_are_none_too_small(max_iter):
+    problem = make_problem("logistic")
+    shares = NewtonDescent(max_iter=max_iter).configured(problem).plan(problem).shares
+    gradients = [shares[0], *shares[2::2]]
+    assert len(shares) == 2 * max_iter - 1
+    assert np.sum(shares) == pytest.approx(1.0, rel=1e-12)
+    assert gradients == sorted(gradients) and gradients[-1] <= 1025.0 * gradients[0]
+
+
+def test_rounding_of_float_sums_is_priced_beside_their_distance():
+    """Two sums are each off by n u times n bounds; what moves is sqrt(2) bounds."""
+    X, y, _ = _table("logistic")
+    bound, terms = _sums("float", make_loss("logistic"), X, y).curvature_bound(0.2)
+    assert np.sqrt(2.0) * bound * terms**2 >= 2.0 * 0.2 * _N**2
+
+
 def test_newton_needs_few_passes_for_what_descent_needs_many():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 5)) * [1.0, 3.0, 0.5, 1.0, 2.0]
@@ -134,8 +218,16 @@ def test_newton_needs_few_passes_for_what_descent_needs_many():
     assert gaps["newton"] < 0.05 and passes["gd"] > 10 * passes["newton"]
 
 
-@pytest.mark.parametrize("options", [{"hessian_share": 0.0}, {"hessian_share": 1.0},
-                                     {"curvature_clip": 0.0}, {"longest_step": -1.0}])
+@pytest.mark.parametrize("params", [{"alpha": 1e300}, {"alpha": 1e-3, "learning_rate": 1e300}])
+def test_penalties_far_beyond_the_curvature_are_no_error(params):
+    X, y, _ = _table("logistic")
+    model = DPLogisticRegression(solver="newton", precondition="unit_norm", **params)
+    assert np.isfinite(model.fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize("options", [{"hessian_share": 1e-4}, {"hessian_share": 1.0},
+                                     {"curvature_clip": 0.0}, {"curvature_clip": 1e-300},
+                                     {"longest_step": -1.0}])
 def test_bad_options_are_named(options):
     (name,) = options
     with pytest.raises(ValueError, match=name):

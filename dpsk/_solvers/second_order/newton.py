@@ -33,8 +33,14 @@ __all__ = ["NewtonDescent"]
 
 #: What a gradient may cost over the one before it, in mu^2: the last ones decide.
 _GROWTH = 2.0
+#: What the last may cost over the first: what costs next to nothing says nothing.
+_MOST_GROWTH = 2.0**10
+#: Neither gradients nor Hessians get less of mu^2.
+_LEAST_SHARE = 1e-3
 #: The floor under eigenvalues of a Hessian over the edge of those of its noise.
 _FLOOR = 0.5
+#: Smaller eigenvalues of a system, over its largest entry, are lost in rounding.
+_ROUNDING = 2.0**-42
 
 
 @dataclass(frozen=True)
@@ -48,9 +54,10 @@ class NewtonDescent(Solver):
     much, and to `curvature_clip` over its squared norm. No step is longer than `longest_step`.
 
     Privacy: T gradients and T - 1 Hessians, every one a ``Gaussian(mu_t)``, whose squares add up
-    exactly. Gradients cost twice as much from step to step, Hessians are alike. Replacing a row
-    moves a sum of Hessians by ``sqrt(2) curvature_clip`` at most in the Frobenius norm, as both
-    of its terms have rank one and no negative eigenvalue.
+    exactly. Gradients cost twice as much from step to step, less where there are more than 11 of
+    them, Hessians are alike. Replacing a row moves a sum of Hessians by
+    ``sqrt(2) curvature_clip`` at most in the Frobenius norm, as both of its terms have rank one
+    and no negative eigenvalue.
 
     Parameters
     ----------
@@ -63,7 +70,7 @@ class NewtonDescent(Solver):
     curvature_clip : float or None
         Bound on ``w ||x||^2``. None: four times what a usual row may have.
     hessian_share : float or None
-        Of mu^2, for all Hessians. None: a fifth.
+        Of mu^2, for all Hessians, from 0.001 to 0.999. None: a fifth.
     longest_step : float or None
         None: what changes the scores of usual rows by 2.
 
@@ -87,14 +94,16 @@ class NewtonDescent(Solver):
     takes_unit = True
 
     def configured(self, problem):
-        for name in ("curvature_clip", "longest_step"):
-            value = getattr(self, name)
-            if value is not None:
-                check_real(f"solver_options: {name}", value, low=0, open_low=True,
-                           remedy="None, or a finite number > 0")
+        if self.curvature_clip is not None:
+            check_real("solver_options: curvature_clip", self.curvature_clip, low=1e-10,
+                       high=1e100, remedy="None, or a number in [1e-10, 1e100]")
+        if self.longest_step is not None:
+            check_real("solver_options: longest_step", self.longest_step, low=0, open_low=True,
+                       remedy="None, or a finite number > 0")
         share = hessian_share() if self.hessian_share is None else check_real(
-            "solver_options: hessian_share", self.hessian_share, low=0, high=1, open_low=True,
-            open_high=True, remedy="None, or a number in (0, 1)")
+            "solver_options: hessian_share", self.hessian_share, low=_LEAST_SHARE,
+            high=1.0 - _LEAST_SHARE,
+            remedy=f"None, or a number from {_LEAST_SHARE} to {1.0 - _LEAST_SHARE}")
         return replace(
             self, max_iter=self.max_iter or newton_steps(problem), hessian_share=float(share),
             learning_rate=self.learning_rate or first_step(problem),
@@ -108,7 +117,8 @@ class NewtonDescent(Solver):
 
     def plan(self, problem):
         further = self.max_iter - 1
-        gradients = _GROWTH ** np.arange(self.max_iter)
+        growth = min(_GROWTH, _MOST_GROWTH ** (1.0 / max(further, 1)))
+        gradients = growth ** np.arange(self.max_iter)
         gradients *= (1.0 - (self.hessian_share if further else 0.0)) / gradients.sum()
         shares = [gradients[0]]
         for gradient in gradients[1:]:
@@ -127,7 +137,7 @@ class NewtonDescent(Solver):
             if t:
                 hessian = _raised(oracle.hessian(theta), _FLOOR * oracle.hessian_edge)
             gradient = oracle.gradient(theta) + penalty.slope(theta)
-            step = np.linalg.solve(hessian + ridge, gradient)
+            step = np.linalg.solve(_regular(hessian + ridge), gradient)
             length = float(np.linalg.norm(step))
             theta = theta - min(1.0, self.longest_step / max(length, 1e-300)) * step
         return Result(theta, self.max_iter)
@@ -137,3 +147,8 @@ def _raised(matrix, floor):
     """Return a symmetric matrix with its eigenvalues raised to a floor."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.maximum(values, floor)) @ vectors.T
+
+
+def _regular(matrix):
+    """Return a matrix without negative eigenvalues as one that rounding leaves regular."""
+    return matrix + _ROUNDING * np.abs(matrix).max() * np.eye(len(matrix))
