@@ -112,6 +112,7 @@ def test_auto_inside_other_sets_and_at_pure_epsilon():
     assert model.privacy_.solver == "frank_wolfe" and model.privacy_.epsilon_at(0.0) <= 1.0
 
 
+@pytest.mark.audit
 def test_the_lasso_finds_the_signal_among_many_features():
     rng = np.random.default_rng(3)
     X = rng.choice([-1.0, 1.0], size=(20_000, 400)) / 20

@@ -18,7 +18,8 @@ def _quadrants(n=6000):
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("activation", [
+    pytest.param("tanh", marks=pytest.mark.audit), "relu"])
 def test_a_network_learns_quadrants_which_no_linear_score_tells_apart(activation):
     X, y = _quadrants()
     network = DPMLPClassifier(8.0, hidden_layer_sizes=16, activation=activation).fit(X, y)
@@ -35,7 +36,8 @@ def test_a_network_learns_digits():
     assert score > 0.7
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+@pytest.mark.parametrize("loss", [
+    "squared_error", pytest.param("huber", marks=pytest.mark.audit)])
 def test_a_network_learns_a_product_on_the_scale_of_the_targets(loss):
     X, _ = _quadrants()
     y = 300 + 100 * X[:, 0] * X[:, 1]
@@ -45,7 +47,9 @@ def test_a_network_learns_a_product_on_the_scale_of_the_targets(loss):
     assert score > 0.6 and (model.offset_, model.scale_) == (300.0, 100.0)
 
 
-@pytest.mark.parametrize("options", [{"adaptive": True}, {"momentum": 0.0, "decay": False}])
+@pytest.mark.parametrize("options", [
+    {"adaptive": True},
+    pytest.param({"momentum": 0.0, "decay": False}, marks=pytest.mark.audit)])
 def test_other_updates_learn_too(options):
     X, y = _quadrants()
     model = DPMLPClassifier(8.0, hidden_layer_sizes=16, solver_options=options).fit(X, y)
