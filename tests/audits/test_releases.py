@@ -255,8 +255,7 @@ def test_releases_stay_under_the_claim(name, released):
 
 
 # The moment by itself is slow to audit; it is part of the whole.
-@pytest.mark.parametrize("name", ["whole", *(
-    pytest.param(name, marks=pytest.mark.audit) for name in ("slopes", "joint"))])
+@every("whole")
 def test_noise_cut_to_a_third_exceeds_the_claim(name, released, noise_times):
     noise_times(1 / 3)
     epsilon, mu = measured(CASES[name], released)
