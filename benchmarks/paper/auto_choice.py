@@ -66,7 +66,8 @@ def covertype_cells():
             def excess(solver, seed, alpha=alpha, epsilon=epsilon):
                 model = DPLogisticRegression(
                     epsilon, delta=covertype_svrg.DELTA, alpha=alpha, fit_intercept=False,
-                    solver=solver, random_state=NoiseSeed(seed)).fit(rows.X, rows.y)
+                    data_norm=1.0, solver=solver, random_state=NoiseSeed(seed),
+                ).fit(rows.X, rows.y)
                 # Scores of whitened rows are no linear function of the rows.
                 z = model.decision_function(rows.X)
                 value = np.mean(np.logaddexp(0.0, z) - rows.y * z)

@@ -148,7 +148,7 @@ def traced(n_samples, batch_size):
 def fit(table, alpha, epsilon, **params):
     """Return the trace of one fit; a first fit outside of it has filled the caches."""
     model = DPLogisticRegression(epsilon, delta=DELTA, alpha=alpha, fit_intercept=False,
-                                 precondition=False, **params)
+                                 data_norm=1.0, precondition=False, **params)
     with traced(len(table.y), batch_size=512) as trace:
         model.fit(table.X, table.y)
     trace.add(model.coef_.ravel())

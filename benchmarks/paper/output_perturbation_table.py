@@ -149,8 +149,9 @@ class Case:
     def estimator(self, epsilon, seed, **params):
         cls = {"huber": DPHuberRegressor, "logistic": DPLogisticRegression,
                "shifted": DPShiftedRegression}[self.kind]
-        own = {"threshold": 0.1} if self.kind == "huber" else {}
-        return cls(epsilon, delta=DELTA, alpha=self.ridge, fit_intercept=False,
+        # The bounds of the papers, which hold; none has to be learnt.
+        own = {"threshold": 0.1, "target_bounds": (-1.0, 1.0)} if self.kind == "huber" else {}
+        return cls(epsilon, delta=DELTA, alpha=self.ridge, fit_intercept=False, data_norm=1.0,
                    random_state=NoiseSeed(seed), **own, **params)
 
 

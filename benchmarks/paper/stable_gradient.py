@@ -99,8 +99,8 @@ def theorem_runs(rng, X, y, shrink):
 def private(X, y, solver, epsilon, alpha, **params):
     options = {"accelerate": False, "iterate": "last"} if solver == "gd" else {"iterate": "last"}
     model = DPLogisticRegression(epsilon, alpha=alpha, solver=solver, fit_intercept=False,
-                                 precondition=False, clip_norm=np.inf, solver_options=options,
-                                 **params)
+                                 data_norm=1.0, precondition=False, clip_norm=np.inf,
+                                 solver_options=options, **params)
     return model.fit(X, y.astype(int)).coef_.ravel()
 
 
