@@ -9,10 +9,12 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._problem import full_clip_norm
 
-__all__ = ["curvature_clip", "first_step", "hessian_share", "longest_step", "newton_clip_norm",
+__all__ = ["HESSIAN_SHARE", "curvature_clip", "first_step", "longest_step", "newton_clip_norm",
            "newton_steps"]
 
-_STEPS, _HESSIAN_SHARE = (6, 8), 0.2
+#: Of mu^2, for all Hessians.
+HESSIAN_SHARE = 0.2
+_STEPS = 6, 8
 #: The signal from which on there are more steps, one each time that it doubles.
 _PLENTY = 500.0
 #: The bound on a row's curvature over what that of a usual row may be.
@@ -25,11 +27,6 @@ def newton_steps(problem):
     """Return the number of gradients: more where what is left of the way shows beside noise."""
     fewest, most = _STEPS
     return int(np.clip(fewest + round(math.log2(problem.signal / _PLENTY)), fewest, most))
-
-
-def hessian_share():
-    """Return the share of mu^2 for all Hessians."""
-    return _HESSIAN_SHARE
 
 
 def first_step(problem):

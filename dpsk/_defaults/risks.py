@@ -58,6 +58,17 @@ def _slope(problem):
     return problem.lipschitz if np.isfinite(problem.lipschitz) else problem.model.radius
 
 
+def _usual_slope(problem):
+    """Return the same at rows of a usual length, whatever the bound on them."""
+    return _slope(problem) * min(1.0, math.sqrt(2.0) / problem.model.radius)
+
+
+def _whitened_noise(problem):
+    """Return what one release at the minimizer costs on whitened rows, in excess risk."""
+    curvature = problem.loss.smoothness * problem.usual_weight / problem.model.dimension
+    return (_usual_slope(problem) / signal(problem))**2 / curvature
+
+
 def _ordinary_curvature(problem):
     return _SPREAD * problem.smoothness / problem.model.dimension
 
@@ -70,15 +81,13 @@ def gd_risk(problem):
     if problem.delta == 0:
         return math.inf
     alpha, size = _ridge(problem), signal(problem)
-    slope = relative = _slope(problem)
-    if whitening_pays(problem):
-        relative *= min(1.0, math.sqrt(2.0) / problem.model.radius)
+    whitens = whitening_pays(problem)
+    relative = _usual_slope(problem) if whitens else _slope(problem)
     if alpha == 0:
         return 3.0 * relative / size
-    noise = min(3.0 * relative / size, 0.9 * (slope / size)**2 / alpha)
-    if whitening_pays(problem):
-        curvature = problem.loss.smoothness * problem.usual_weight / problem.model.dimension
-        noise = min(noise, _WHITENED * (relative / size)**2 / curvature)
+    noise = min(3.0 * relative / size, 0.9 * (_slope(problem) / size)**2 / alpha)
+    if whitens:
+        noise = min(noise, _WHITENED * _whitened_noise(problem))
     # Clipped gradients are shorter but the stationary point is another.
     bias = 0.03 * relative * min(1.0, 0.05 * problem.smoothness / (0.25 * alpha))
     return noise + _clipped(problem) * bias
@@ -99,9 +108,7 @@ def newton_risk(problem):
         return math.inf
     if problem.signal < max(_PLENTY, _HESSIAN_SIGNAL * math.sqrt(columns)):
         return math.inf
-    curvature = loss.smoothness * problem.usual_weight / problem.model.dimension
-    slope = _slope(problem) * min(1.0, math.sqrt(2.0) / problem.model.radius)
-    return _NEWTON * (slope / signal(problem))**2 / curvature
+    return _NEWTON * _whitened_noise(problem)
 
 
 def last_iterate_risk(problem):

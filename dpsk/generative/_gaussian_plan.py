@@ -160,7 +160,6 @@ class GaussianPlan:
         shares, means, covariances = class_models(released, values, value_noise, len(rows))
         return GaussianFit(row_map, basis, rest, shares, means, covariances, radius), bounds
 
-
     def _ranges(self, rows, releases):
         """Return the released ends of the ranges of all columns, (n_features,) each."""
         rule = range_rule(self.budget) if self.budget.is_private else None

@@ -2,11 +2,12 @@
 
 import numpy as np
 from audit_settings import EPSILON, LEVEL, gaussian_mu
+from scipy.stats import chi2
 from test_fits import DELTA, normal_threshold
 
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
-__all__ = ["MU", "bounds"]
+__all__ = ["MU", "bounds", "scale_is_accepted"]
 
 MU = gaussian_mu(EPSILON, DELTA)
 #: Calls on each table.
@@ -32,3 +33,12 @@ def bounds(release, std, answers, share=0.99):
         found += [int(np.sum(np.array(ratios) > best)), _RUNS]
     return (epsilon_lower_bound(*found, delta=DELTA, level=LEVEL),
             mu_lower_bound(*found, level=LEVEL))
+
+
+def scale_is_accepted(noise):
+    """Return whether noise over its declared scale passes a two-sided chi-square test.
+
+    At level 1e-8.
+    """
+    total, law = np.square(noise).sum(), chi2(noise.size)
+    return min(law.cdf(total), law.sf(total)) > 0.5e-8

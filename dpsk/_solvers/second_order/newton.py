@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._defaults.newton import (
+    HESSIAN_SHARE,
     curvature_clip,
     first_step,
-    hessian_share,
     longest_step,
     newton_clip_norm,
     newton_steps,
@@ -100,7 +100,7 @@ class NewtonDescent(Solver):
         if self.longest_step is not None:
             check_real("solver_options: longest_step", self.longest_step, low=0, open_low=True,
                        remedy="None, or a finite number > 0")
-        share = hessian_share() if self.hessian_share is None else check_real(
+        share = HESSIAN_SHARE if self.hessian_share is None else check_real(
             "solver_options: hessian_share", self.hessian_share, low=_LEAST_SHARE,
             high=1.0 - _LEAST_SHARE,
             remedy=f"None, or a number from {_LEAST_SHARE} to {1.0 - _LEAST_SHARE}")
