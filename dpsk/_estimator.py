@@ -117,8 +117,12 @@ class DPEstimator(BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _solve(self, problem, name, X, y, *, weights=None, holdout=None, stages=(), enforced,
-               public, released):
+    def _read_rows(self, X, y, sample_weight):
+        """Return validated training rows, with their targets as they came, as a RowSource."""
+        X, y = self._check_rows(X, y)
+        return Rows(X, y, self._check_weights(sample_weight, X))
+
+    def _solve(self, problem, name, rows, *, stages=(), enforced, public, released):
         """Run the private part of the fit; set `n_iter_`, `privacy_` and what stages show.
 
         Parameters
@@ -126,11 +130,8 @@ class DPEstimator(BaseEstimator):
         problem : Problem
         name : str
             Name of the solver.
-        X : ndarray or CSR matrix of shape (n, n_features)
-        y : ndarray of shape (n,)
-        weights : ndarray of shape (n,) or None
-        holdout : (X, y) or None
-            Public rows, if the solver wants some.
+        rows : RowSource
+            With public rows, if the solver wants some.
         stages : sequence of Stage
         enforced : list of Enforced
         public, released : list of str
@@ -142,11 +143,9 @@ class DPEstimator(BaseEstimator):
         """
         warn_of_weak_budget(problem)
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
-                             Rows(X, y, weights, problem.weight_bound,
-                                  holdout=None if holdout is None else Rows(*holdout)),
-                             stages, random_state=self.random_state,
-                             verbose=self.verbose, enforced=enforced, public=public,
-                             released=released)
+                             rows.with_weight_bound(problem.weight_bound), stages,
+                             random_state=self.random_state, verbose=self.verbose,
+                             enforced=enforced, public=public, released=released)
         self.n_iter_, self.privacy_ = fitted.n_iter, fitted.certificate
         for stage in stages:
             if stage.attribute is not None:

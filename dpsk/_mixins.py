@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from dpsk._data.errors import discreetly, quietly
-from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.errors import quietly
+from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.targets import check_target_bounds
 from dpsk._data.weights import class_weighted
 from dpsk._models.scores import best_class, log_probabilities, probabilities
@@ -33,17 +32,16 @@ class ScoreClassifier(ClassifierMixin):
         return tags
 
     def _labeled(self, X, y, sample_weight):
-        """Return validated rows, the classes, the index of every label, and how to fit them."""
-        X, y = self._check_rows(X, y)
-        weights = self._check_weights(sample_weight, X)
-        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        """Return rows with the index of every label as target, the classes, and how to fit them.
+        """
+        rows = self._read_rows(X, y, sample_weight)
+        classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         if len(classes) > 2 and not self._takes_several:
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; use DPLogisticRegression for more.")
-        weights, bound = class_weighted(weights, self.class_weight, classes, codes,
-                                        self._weight_dtype(X))
-        return X, classes, codes, {
-            "weights": weights, "weight_bound": bound, "free_weights": sample_weight is not None,
+        rows = class_weighted(rows, self.class_weight, classes, self._weight_dtype(rows))
+        return rows, classes, {
+            "free_weights": sample_weight is not None,
             "public": [labels_fact(classes, self.classes), *self._weight_facts(sample_weight)]}
 
     def decision_function(self, X):
@@ -125,11 +123,6 @@ class BoundedRegressor(RegressorMixin):
         """Return the two bounds as floats."""
         low, high = map(float, self.target_bounds)
         return low, high
-
-    def _clipped(self, what, y, bounds=None):
-        """Return targets within the bounds, in double precision."""
-        bounds = self._bounds() if bounds is None else bounds
-        return np.clip(discreetly(what, np.asarray, y, np.float64), *bounds)
 
     def _target_bound(self, bounds=None):
         """Return the bound on targets, for the certificate."""

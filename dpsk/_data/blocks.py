@@ -3,16 +3,21 @@
 import numpy as np
 from scipy import sparse
 
-__all__ = ["CSR_WIDTH", "csr_blocks", "csr_of", "csr_rows", "row_blocks"]
+__all__ = ["CSR_WIDTH", "block_length", "csr_blocks", "csr_of", "csr_rows", "row_blocks"]
 
 _ENTRIES = 1 << 17
 #: Sparse rows are counted with that many entries each, whatever they hold.
 CSR_WIDTH = 1 << 5
 
 
+def block_length(width):
+    """Return how many rows of so many doubles are about a megabyte."""
+    return max(1, _ENTRIES // width)
+
+
 def row_blocks(n_rows, width):
     """Yield slices that cover ``range(n_rows)``, each of about a megabyte of doubles."""
-    size = max(1, _ENTRIES // width)
+    size = block_length(width)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 

@@ -1,11 +1,13 @@
 """Class labels to indices, without quoting a label in an error."""
 
+from functools import partial
+
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from dpsk._data.errors import discreetly, without_warnings
 
-__all__ = ["encode_labels", "labels_fact"]
+__all__ = ["encode_labels", "encoded_rows", "labels_fact"]
 
 
 def encode_labels(y, classes, name, what="y", parameter="classes"):
@@ -16,13 +18,28 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
     holds no class labels or one class only; if `classes` are no labels, or `y` holds another.
     """
     if classes is None:
-        discreetly(what, without_warnings, check_classification_targets, y)
-        classes, codes = discreetly(what, np.unique, y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"{name} needs at least two classes, and {what} holds one class "
-                             f"only; declare the label set with {parameter}= if that is as "
-                             "intended.")
-        return classes, codes.reshape(-1)
+        classes = _several(_label_set(y, what), name, what, parameter)
+    else:
+        classes = _declared(classes, parameter)
+        _check_known(_all_known(y, classes, what), what, parameter)
+    return classes, _positions(classes, y)
+
+
+def encoded_rows(rows, classes, name, what="y", parameter="classes"):
+    """Return the sorted classes, and rows with the index of every label among them as target.
+
+    As `encode_labels` does, of a source.
+    """
+    if classes is None:
+        classes = _several(_joined(rows.each(_labels_here, what)), name, what, parameter)
+    else:
+        classes = _declared(classes, parameter)
+        _check_known(all(rows.each(_known_here, classes, what)), what, parameter)
+    return classes, rows.with_targets(partial(_positions, classes))
+
+
+def _declared(classes, parameter):
+    """Return the sorted label set that was declared; a ValueError if it is none."""
     declared = np.asarray(classes)
     # Not only once one of them occurs in a row.
     fractions = [label for label in np.ravel(declared).tolist()
@@ -36,11 +53,46 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
     if declared.ndim != 1 or len(classes) < 2:
         raise ValueError(f"{parameter}={declared.tolist()!r}: must be a sequence of at least two "
                          "distinct labels, such as [0, 1].")
-    codes = discreetly(what, _positions, y, classes)
-    if codes is None:
+    return classes
+
+
+def _several(classes, name, what, parameter):
+    """Return the label set that was found; a ValueError if there is one label only."""
+    if len(classes) < 2:
+        raise ValueError(f"{name} needs at least two classes, and {what} holds one class only; "
+                         f"declare the label set with {parameter}= if that is as intended.")
+    return classes
+
+
+def _check_known(known, what, parameter):
+    if not known:
         raise ValueError(f"{what} holds a label outside {parameter}=; declare every label that "
                          "may occur.")
-    return classes, codes
+
+
+def _label_set(y, what):
+    """Return the sorted labels that occur."""
+    discreetly(what, without_warnings, check_classification_targets, y)
+    return discreetly(what, np.unique, y)
+
+
+def _joined(sets):
+    """Return the sorted union of label sets."""
+    first, *others = sets
+    return np.unique(np.concatenate(sets)) if others else first
+
+
+def _labels_here(rows, what):
+    return _label_set(rows.take(slice(0, len(rows))).y, what)
+
+
+def _known_here(rows, classes, what):
+    return _all_known(rows.take(slice(0, len(rows))).y, classes, what)
+
+
+def _all_known(y, classes, what):
+    """Return whether the sorted `classes` hold all labels."""
+    return discreetly(what, lambda: bool(np.all(classes[_positions(classes, y)] == y)))
 
 
 def labels_fact(labels, declared, kind="class", source="y"):
@@ -52,7 +104,6 @@ def labels_fact(labels, declared, kind="class", source="y"):
     return f"the {len(labels)} {kind} labels ({origin})"
 
 
-def _positions(y, classes):
-    """Return the index of every label in the sorted `classes`, or None if one is missing."""
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return codes if np.all(classes[codes] == y) else None
+def _positions(classes, y):
+    """Return the index among the sorted `classes` of every label, which is one of them."""
+    return np.minimum(np.searchsorted(classes, y), len(classes) - 1)

@@ -1,4 +1,8 @@
-"""Where the rows of one fit come from, on their way to an oracle."""
+"""Where the rows of one fit come from, on their way to an oracle.
+
+A source is in one place, whose rows are read in parts by `take`, or in several (`PartedRows`),
+where functions go to the rows. What is asked by `each`, `added` and `hold` suits both.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -9,7 +13,8 @@ from scipy import sparse
 
 from dpsk._data.blocks import csr_rows, row_blocks
 
-__all__ = ["Block", "RowSource", "Rows"]
+__all__ = ["Block", "Held", "RowSource", "Rows", "added"]
+
 
 
 class Block(NamedTuple):
@@ -31,6 +36,9 @@ class RowSource(ABC):
     dtype : dtype
     is_sparse : bool
         Whether parts are CSR matrices.
+    is_parted : bool
+        Whether rows are in several places, so that `take` has none.
+    is_weighted : bool
     weight_bound : float
         Public; larger weights are lowered to it.
     holdout : RowSource or None
@@ -38,6 +46,7 @@ class RowSource(ABC):
     """
 
     holdout = None
+    is_parted = False
 
     def __len__(self):
         return self.n
@@ -54,6 +63,18 @@ class RowSource(ABC):
         else:
             for start in range(0, len(chosen), length):
                 yield chosen[start:start + length]
+
+    def each(self, function, *args):
+        """Return what ``function(rows, *args)`` makes of the rows of every place, a list."""
+        return [function(self, *args)]
+
+    def added(self, function, *args):
+        """Return the sum over places of ``function(rows, *args)``, an array or a tuple of them."""
+        return added(self.each(function, *args))
+
+    def hold(self, make, *args):
+        """Return what ``make(rows, *args)`` makes of the rows of every place, kept there."""
+        return Held(make(self, *args))
 
     @abstractmethod
     def take(self, part):
@@ -75,6 +96,14 @@ class RowSource(ABC):
         """
 
     @abstractmethod
+    def with_weights(self, weigh, bound):
+        """Return the rows with the weights ``weigh(targets, weights)``, and a bound on them."""
+
+    @abstractmethod
+    def with_weight_bound(self, bound):
+        """Return the rows with another bound on their weights."""
+
+    @abstractmethod
     def clipped_by(self, model):
         """Return the rows with entries within the model's bound on coordinates."""
 
@@ -87,6 +116,41 @@ class RowSource(ABC):
         row_map : object with width, dtype and dense(X, out)
             Of a block of features; `width` is the number of columns that come out.
         """
+
+
+class Held:
+    """What was made of rows in one place.
+
+    Parameters
+    ----------
+    made : object
+    """
+
+    def __init__(self, made):
+        self._made = made
+
+    def added(self, method, *args, rows=None):
+        """Return the sum over places of what a method returns.
+
+        `rows` are indices of rows to read, which the method takes last; None for all of them.
+        """
+        chosen = () if rows is None else (rows,)
+        return getattr(self._made, method)(*args, *chosen)
+
+    def rows(self, method, *args, width):
+        """Return a source of the rows of so many columns that a method returns."""
+        return getattr(self._made, method)(*args)
+
+
+def added(answers):
+    """Return the sum of arrays, or of tuples of them."""
+    total, *others = answers
+    for answer in others:
+        if isinstance(total, tuple):
+            total = tuple(map(np.add, total, answer))
+        else:
+            total = total + answer
+    return total
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,8 +181,22 @@ class Rows(RowSource):
     def __post_init__(self):
         # Looked at in every step.
         for name, value in (("n", self.X.shape[0]), ("n_features", self.X.shape[1]),
-                            ("dtype", self.X.dtype), ("is_sparse", sparse.issparse(self.X))):
+                            ("dtype", self.X.dtype), ("is_sparse", sparse.issparse(self.X)),
+                            ("is_weighted", self.weights is not None)):
             object.__setattr__(self, name, value)
+
+    @property
+    def n_entries(self):
+        """int : how many numbers are stored of features."""
+        return self.X.nnz if self.is_sparse else self.n * self.n_features
+
+    def split(self, count):
+        """Return the rows in so many sources of about as many rows, whose features are views."""
+        ends = [self.n * place // count for place in range(count + 1)]
+        return [replace(self, X=csr_rows(self.X, part) if self.is_sparse else self.X[part],
+                        y=self.y[part], owned=False, holdout=None,
+                        weights=None if self.weights is None else self.weights[part])
+                for part in map(slice, ends[:-1], ends[1:])]
 
     def take(self, part):
         if not isinstance(part, slice):
@@ -152,6 +230,12 @@ class Rows(RowSource):
     def with_targets(self, target_map):
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
         return replace(self, y=target_map(self.y), holdout=holdout)
+
+    def with_weights(self, weigh, bound):
+        return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
+
+    def with_weight_bound(self, bound):
+        return replace(self, weight_bound=bound)
 
     def clipped_by(self, model):
         X = model.bounded(self.X)

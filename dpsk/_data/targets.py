@@ -1,8 +1,15 @@
-"""Public bounds on regression targets."""
+"""Public bounds on regression targets, and what a loss takes of targets within them."""
 
+import numpy as np
+
+from dpsk._data.errors import discreetly
 from dpsk._parameters import check_real
 
-__all__ = ["check_target_bounds"]
+__all__ = ["centered", "check_target_bounds", "clipped_targets", "largest_of", "middle_of",
+           "numeric_targets", "scaled", "shares", "target_ends"]
+
+#: Targets that are looked at at once.
+_PART = 1 << 20
 
 #: Mapping to [-1, 1] divides by half the distance of the bounds.
 _LEAST_WIDTH = 1e-100
@@ -25,3 +32,49 @@ def check_target_bounds(bounds, default, lowest=-1e100):
                          f"(low, high) with {least}low < high, at least "
                          f"{_LEAST_WIDTH:g} apart, such as {default}.")
     return low, high
+
+
+def target_ends(rows):
+    """Return the least and the largest target of the rows of a source: sensitive."""
+    ends = [(float(y.min()), float(y.max()))
+            for y in (rows.take(part).y for part in rows.blocks(_PART))]
+    low, high = zip(*ends, strict=True)
+    return min(low), max(high)
+
+
+def clipped_targets(target_map, bounds, dtype, y):
+    """Return targets clipped to bounds, in double precision, and mapped."""
+    y = np.clip(numeric_targets(y), *bounds)
+    return target_map(y, *bounds).astype(dtype, copy=False)
+
+
+def numeric_targets(y):
+    """Return targets in double precision; a ValueError, which quotes none, if they are words."""
+    return discreetly("y", np.asarray, y, np.float64)
+
+
+def middle_of(low, high):
+    """Return what targets between bounds are mapped by: the middle, and half the width."""
+    return 0.5 * (low + high), 0.5 * (high - low)
+
+
+def largest_of(low, high):
+    """Return what targets are mapped by where nothing makes up for a shift: 0, the larger bound.
+    """
+    return 0.0, max(abs(low), abs(high))
+
+
+def centered(y, low, high):
+    """Return targets between bounds mapped to [-1, 1]."""
+    middle, half = middle_of(low, high)
+    return (y - middle) / half
+
+
+def scaled(y, low, high):
+    """Return targets over the larger bound."""
+    return y / largest_of(low, high)[1]
+
+
+def shares(y, low, high):
+    """Return targets over the upper bound."""
+    return y / high

@@ -1,5 +1,7 @@
 """Weights of rows and of classes, which are factors of the rows' losses."""
 
+from functools import partial
+
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
@@ -25,13 +27,20 @@ def check_weights(sample_weight, X, dtype):
     return weights
 
 
-def class_weighted(weights, class_weight, classes, codes, dtype):
-    """Return weights times the public class weights, and the largest of the latter."""
+def class_weighted(rows, class_weight, classes, dtype):
+    """Return rows, whose targets are indices of classes, weighted by the public class weights.
+
+    The bound on weights is the largest of those.
+    """
     if class_weight is None:
-        return weights, 1.0
+        return rows
     factors = class_factors(class_weight, classes)
+    return rows.with_weights(partial(_weighted, factors, dtype), float(factors.max()))
+
+
+def _weighted(factors, dtype, codes, weights):
     per_row = factors[codes].astype(dtype)
-    return (per_row if weights is None else per_row * weights), float(factors.max())
+    return per_row if weights is None else per_row * weights
 
 
 def class_factors(class_weight, classes):

@@ -11,8 +11,10 @@ from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
 from dpsk._models.coordinates import clipped_entries, row_maxima
 from dpsk._models.linear_pass import LinearPass
 
-__all__ = ["LinearModel", "absolute_sums", "row_norms"]
+__all__ = ["LinearModel", "absolute_sums", "block_norms", "longest", "row_norms"]
 
+#: Rows whose norms are taken at once.
+_PART = 1 << 16
 #: The product of a smaller factor and a clipped derivative could underflow.
 _LEAST_SCALE = float(np.sqrt(np.finfo(np.float64).tiny))
 
@@ -199,6 +201,20 @@ def row_norms(X):
         largest = float(np.abs(entries).max())
         norms[row] = largest * np.sqrt(np.square(entries / largest).sum())
     return norms
+
+
+def block_norms(block):
+    """Return the l2 norms of the rows of a `Block`."""
+    return row_norms(block.X)
+
+
+def longest(rows):
+    """Return the largest l2 norm of the rows of a source: sensitive."""
+    return max(rows.each(_longest_here))
+
+
+def _longest_here(rows):
+    return max(float(block_norms(rows.take(part)).max()) for part in rows.blocks(_PART))
 
 
 def absolute_sums(X, scale=None):

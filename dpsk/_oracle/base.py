@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._oracle.transition_sums import TransitionSums
@@ -52,7 +53,7 @@ class SumsOracle(Oracle):
     def open(cls, context):
         """Return an oracle over the rows of a `Context`."""
         problem = context.problem
-        sums = cls.sums_class(problem.model, problem.loss, context.rows, context.clip)
+        sums = sums_over(cls.sums_class, problem.model, problem.loss, context.rows, context.clip)
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
 
@@ -67,7 +68,7 @@ class SaddleAnswers(Oracle):
         """Return the rows of a `Context` in sums; its first two clips are those of the blocks."""
         problem = context.problem
         kind = TransitionSums if problem.loss.of_transitions else SaddleSums
-        return kind(problem.model, problem.loss, context.rows, *context.clip[:2])
+        return sums_over(kind, problem.model, problem.loss, context.rows, *context.clip[:2])
 
     @property
     def dual_set(self):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from dpsk._oracle.base import Oracle
+from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.events import NotPrivate
 
@@ -59,7 +60,7 @@ class ExactOracle(Oracle):
     def open(cls, context):
         """Return an oracle over the rows of a `Context`."""
         problem = context.problem
-        return cls(ExactSums(problem.model, problem.loss, context.rows, math.inf),
+        return cls(sums_over(ExactSums, problem.model, problem.loss, context.rows, math.inf),
                    context.releases)
 
     def __init__(self, sums, releases):

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from dpsk._data.parted import on_threads
 from dpsk._models import ScaleModel, WhitenedModel
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
 from dpsk._oracle.network_sums import NetworkSums
+from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.transition_sums import SemiGradientSums
@@ -90,13 +92,13 @@ class SemiGradientOracle(GradientOracle):
 def open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
     """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
     if not model.is_linear:
-        return NetworkSums(model, loss, rows, clip_norm)
+        return sums_over(NetworkSums, model, loss, rows, clip_norm)
     bits = None
     # Without noise there is nothing for a grid to hide under.
     if noise_multiplier and isinstance(declared.batches, FullBatch):
         if isinstance(model, WhitenedModel):
-            return WhitenedGridSums(model, loss, rows, clip_norm)
+            return sums_over(WhitenedGridSums, model, loss, on_threads(rows), clip_norm)
         bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
     if bits is None:
-        return RowSums(model, loss, rows, clip_norm)
-    return GridSums(model, loss, rows, clip_norm, bits)
+        return sums_over(RowSums, model, loss, rows, clip_norm)
+    return sums_over(GridSums, model, loss, on_threads(rows), clip_norm, bits)

@@ -37,9 +37,9 @@ class GridSums(RowSums):
     arithmetic = "grid"
     _buffer = None
 
-    def __init__(self, model, loss, rows, clip_norm, bits, order=2):
+    def __init__(self, model, loss, rows, clip_norm, bits, order=2, n_samples=None):
         self.resolution = self._units(model, clip_norm, bits)
-        super().__init__(model, loss, rows, clip_norm, order)
+        super().__init__(model, loss, rows, clip_norm, order, n_samples)
 
     def _units(self, model, clip_norm, bits):
         """Set the units of rows and of derivatives, and return that of their products."""
@@ -95,7 +95,7 @@ class GridSums(RowSums):
         add_products(X, roots * own, constants, total)
 
     def _enter(self):
-        self._late, norms = np.empty(self.n_samples), np.empty(self.n_samples)
+        self._late, norms = np.empty((2, len(self._rows)))
         for part in self._rows.blocks(self._block):
             rows, _ = self._enter_block(part, self.model)
             norms[part] = row_norms(rows) if self._order == 2 else absolute_sums(rows)
@@ -119,7 +119,7 @@ class GridSums(RowSums):
     def _cut(self, X, part):
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
         if self._buffer is None and not self._rows.is_sparse:
-            self._buffer = np.empty((min(self._block, self.n_samples), self._rows.n_features))
+            self._buffer = np.empty((min(self._block, len(self._rows)), self._rows.n_features))
         out = None if self._buffer is None else self._buffer[:X.shape[0]]
         return whole_units(X, self._usual, self._first[part.start], out)
 
@@ -149,14 +149,14 @@ class WhitenedGridSums(GridSums):
     # What is rounded is no multiple of a unit.
     resolution = None
 
-    def __init__(self, model, loss, rows, clip_norm):
+    def __init__(self, model, loss, rows, clip_norm, n_samples=None):
         self._constants = {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
         self._stretch = float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
         reach = clip_norm * self._stretch
-        bits = 51 - math.ceil(math.log2(len(rows) * reach))
+        bits = 51 - math.ceil(math.log2((n_samples or len(rows)) * reach))
         self._units(model.rows, reach, bits)
-        RowSums.__init__(self, model, loss, rows, clip_norm)
+        RowSums.__init__(self, model, loss, rows, clip_norm, n_samples=n_samples)
 
     def curvature(self, theta, bound):
         total = super().curvature(theta, bound)
@@ -195,7 +195,7 @@ class WhitenedGridSums(GridSums):
         return self.model.matrix.T @ total
 
     def _enter(self):
-        self._late, norms = np.empty(self.n_samples), np.empty(self.n_samples)
+        self._late, norms = np.empty((2, len(self._rows)))
         for part in self._rows.blocks(self._block):
             rows, shares = self._enter_block(part, self._plain)
             constants = self._beside(shares, self._late[part])

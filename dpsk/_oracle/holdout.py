@@ -19,6 +19,7 @@ import numpy as np
 
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.noise.grids import grid_bits
@@ -56,7 +57,9 @@ class ThresholdOracle(Oracle):
 
         def sums(part):
             args = problem.model, problem.loss, part, context.clip
-            return RowSums(*args, order) if bits is None else GridSums(*args, bits, order)
+            if bits is None:
+                return sums_over(RowSums, *args, order)
+            return sums_over(GridSums, *args, bits, order)
 
         parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
         if declared.public_holdout:

@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import block_length
+from dpsk._data.parted import on_threads
 from dpsk._models.clipping import shortened
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.base import Oracle
@@ -54,41 +55,50 @@ class LeastSquaresOracle(Oracle):
     def moments(self):
         """Return the noisy sums ``A`` (p, p), symmetric, and ``b`` (p,)."""
         row_unit, target_unit = self._units()
-        radius, size = self._model.radius, self._model.shape[0]
+        radius = self._model.radius
 
         def summed(inside):
-            matrix, vector = np.zeros((size, size)), np.zeros(size)
-            for part in row_blocks(len(self._rows), size):
-                # In whole units every sum of products is exact, so no rounding shows the rows.
-                rows, targets = self._entering(self._rows.take(part))
-                rows, targets = np.trunc(rows / row_unit), np.trunc(targets / target_unit)
-                matrix += rows.T @ rows
-                vector += rows.T @ targets
+            matrix, vector = on_threads(self._rows).added(_moments, self._model, row_unit,
+                                                          target_unit)
             return matrix * row_unit**2, vector * (row_unit * target_unit)
 
         matrix, vector = self._releases(
             self._event, summed,
             Part(self._spread, radius**2, "symmetric_normal", row_unit**2),
             Part(self._spread, radius, unit=row_unit * target_unit))
-        if self._model.fit_intercept and self._rows.weights is None:
+        if self._model.fit_intercept and not self._rows.is_weighted:
             # The count of rows is public.
             matrix[-1, -1] = len(self._rows)
         return matrix, vector
-
-    def _entering(self, block):
-        """Return rows and targets, weighted, then bounded."""
-        rows = entering_rows(self._model, block.X)
-        targets = np.clip(block.y.astype(np.float64), -1.0, 1.0)
-        if block.weights is not None:
-            roots = np.sqrt(block.weights)
-            targets = np.clip(targets * roots, -1.0, 1.0)
-            rows *= roots[:, None]
-            shortened(rows, self._model.radius)
-        # One that is no number would make a sum that is none, which no noise hides.
-        targets[np.isnan(targets)] = 0.0
-        return rows, targets
 
     def _units(self):
         """Return the powers of two on which rows and targets lie, from public numbers."""
         target_unit = 2.0 ** -(exact_bits(len(self._rows), self._spread) // 2)
         return target_unit * 2.0 ** math.ceil(math.log2(self._model.radius)), target_unit
+
+
+def _moments(rows, model, row_unit, target_unit):
+    """Return the sums of squares and of products with targets, in whole units."""
+    size = model.shape[0]
+    matrix, vector = np.zeros((size, size)), np.zeros(size)
+    for part in rows.blocks(block_length(size)):
+        # In whole units every sum of products is exact, so no rounding shows the rows.
+        block, targets = _entering(model, rows.take(part))
+        block, targets = np.trunc(block / row_unit), np.trunc(targets / target_unit)
+        matrix += block.T @ block
+        vector += block.T @ targets
+    return matrix, vector
+
+
+def _entering(model, block):
+    """Return rows and targets, weighted, then bounded."""
+    rows = entering_rows(model, block.X)
+    targets = np.clip(block.y.astype(np.float64), -1.0, 1.0)
+    if block.weights is not None:
+        roots = np.sqrt(block.weights)
+        targets = np.clip(targets * roots, -1.0, 1.0)
+        rows *= roots[:, None]
+        shortened(rows, model.radius)
+    # One that is no number would make a sum that is none, which no noise hides.
+    targets[np.isnan(targets)] = 0.0
+    return rows, targets

@@ -26,6 +26,8 @@ class NetworkSums:
     loss : Loss
     rows : RowSource
         Dense.
+    n_samples : int or None
+        The public number of rows of the whole sum, where `rows` are some of them.
     clip_norm : float
         Finite; a row whose gradient is not finite enters as zero.
     """
@@ -33,10 +35,10 @@ class NetworkSums:
     resolution = None
     arithmetic = "float"
 
-    def __init__(self, model, loss, rows, clip_norm):
+    def __init__(self, model, loss, rows, clip_norm, n_samples=None):
         self.model = model
         self.loss = loss
-        self.n_samples = len(rows)
+        self.n_samples = n_samples or len(rows)
         self._rows = rows
         self._clip_norm = clip_norm
 

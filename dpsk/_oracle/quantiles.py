@@ -20,6 +20,8 @@ from dpsk._oracle.release import Part
 
 __all__ = ["noisy_quantile", "positive_grid", "real_grid"]
 
+#: Rows whose numbers are taken at once.
+_PART = 1 << 16
 #: Least and largest point of the positive grid, as powers of two, and points to an octave.
 _LEAST, _MOST, _OCTAVE = -32, 40, 64
 #: Unit and end of the grid of both signs, and its points of one sign.
@@ -40,15 +42,14 @@ def real_grid():
     return np.concatenate([-side[::-1], [0.0], side])
 
 
-def noisy_quantile(parts, n_samples, q, grid, declared, noise_multiplier, releases, upward=True):
+def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases, upward=True):
     """Return a point of a public grid near the quantile of numbers, a float.
 
     Parameters
     ----------
-    parts : iterable of ndarray
-        The numbers, sensitive; read once, inside of the release.
-    n_samples : int
-        How many there are; public.
+    rows : RowSource
+    numbers : callable, Block -> ndarray
+        The number of every row, sensitive; asked for once, inside of the release.
     q : float
         In [0, 1].
     grid : ndarray
@@ -61,14 +62,10 @@ def noisy_quantile(parts, n_samples, q, grid, declared, noise_multiplier, releas
         Whether numbers between two points count as the one above, else as the one below. Beyond
         the ends they count as those.
     """
-    rank, last = round(q * n_samples), len(grid) - 1
+    rank = round(q * len(rows))
 
     def scores(inside):
-        counts = np.zeros(len(grid), np.int64)
-        for numbers in parts:
-            above = np.searchsorted(grid, numbers, "left" if upward else "right")
-            places = np.minimum(above, last) if upward else np.maximum(above - 1, 0)
-            counts += np.bincount(places, minlength=len(grid))
+        counts = rows.added(_counts, numbers, grid, upward)
         up_to = np.cumsum(counts)
         return -np.maximum(0, np.maximum(up_to - counts - rank, rank - up_to)).astype(np.float64)
 
@@ -76,3 +73,13 @@ def noisy_quantile(parts, n_samples, q, grid, declared, noise_multiplier, releas
     part = Part(noise_multiplier, 0.5, "gumbel", unit=1.0, rounded=False)
     chosen = releases(declared.release(noise_multiplier), scores, part, only=np.argmax)
     return float(grid[chosen])
+
+
+def _counts(rows, numbers, grid, upward):
+    """Return how many numbers each point of the grid stands for."""
+    last, counts = len(grid) - 1, np.zeros(len(grid), np.int64)
+    for part in rows.blocks(_PART):
+        above = np.searchsorted(grid, numbers(rows.take(part)), "left" if upward else "right")
+        places = np.minimum(above, last) if upward else np.maximum(above - 1, 0)
+        counts += np.bincount(places, minlength=len(grid))
+    return counts

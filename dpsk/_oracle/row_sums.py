@@ -36,6 +36,8 @@ class RowSums:
     order : {1, 2}
         Whether `clip_norm` bounds l1 or l2 norms. A gradient is the product of derivatives and
         row, so its norm is the product of theirs in either case.
+    n_samples : int or None
+        The public number of rows of the whole sum, where `rows` are some of them.
 
     Attributes
     ----------
@@ -46,10 +48,10 @@ class RowSums:
     resolution = None
     arithmetic = "float"
 
-    def __init__(self, model, loss, rows, clip_norm, order=2):
+    def __init__(self, model, loss, rows, clip_norm, order=2, n_samples=None):
         self.model = model
         self.loss = loss
-        self.n_samples = len(rows)
+        self.n_samples = n_samples or len(rows)
         self._clip_norm, self._order = clip_norm, order
         self._rows = rows.clipped_by(model)
         self._block = self._block_size()
@@ -133,7 +135,7 @@ class RowSums:
         Their features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
         """
         theta = self._point(theta)
-        raw = np.empty((self.n_samples, self.model.n_outputs or 1))
+        raw = np.empty((len(self._rows), self.model.n_outputs or 1))
         for block in self._blocks(None):
             X, _, scale, _, _ = self._take(block)
             raw[block] = self._predict(theta, X, scale).reshape(-1, raw.shape[1])
@@ -199,11 +201,11 @@ class RowSums:
             return max(1, _BLOCK_BYTES // (8 * rows.n_features))
         # Slices are copies, which pay only where blocks save as much elsewhere.
         copied = self.loss.vector_output or rows.dtype != np.float64
-        return max(_CSR_ROWS, rows.n_features) if copied else self.n_samples
+        return max(_CSR_ROWS, rows.n_features) if copied else len(rows)
 
     def _enter(self):
         """Return the scale of every row and the norm with which it then enters."""
-        scales, norms = [], np.empty(self.n_samples)
+        scales, norms = [], np.empty(len(self._rows))
         for part in self._rows.blocks(self._block):
             X = self._rows.take(part).X
             scale, norms[part] = self.model.row_scales(X)

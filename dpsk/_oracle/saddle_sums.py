@@ -16,12 +16,13 @@ class SaddleSums:
 
     The primal vector holds the model's coordinates, then the loss's extra ones; its gradient
     is clipped as one vector, and the dual one as another. Rows of a network are dense; those of a
-    linear model enter scaled into its ball.
+    linear model enter scaled into its ball. `n_samples` is the public number of rows of the whole
+    sum, where `rows` are some of them.
     """
 
-    def __init__(self, model, loss, rows, primal_clip, dual_clip):
+    def __init__(self, model, loss, rows, primal_clip, dual_clip, n_samples=None):
         self.model, self.loss = model, loss
-        self.n_samples = len(rows)
+        self.n_samples = n_samples or len(rows)
         self.primal_size = model.dimension + loss.n_extra
         self._rows = rows.clipped_by(model) if model.is_linear else rows
         self._length = self._block_length()

@@ -14,7 +14,8 @@ import math
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import block_length
+from dpsk._data.parted import on_threads
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.release import Part
 from dpsk._oracle.truncation import Shares, whole_units
@@ -26,6 +27,8 @@ __all__ = ["noisy_counts", "noisy_mean", "noisy_second_moment", "second_moment_n
 
 #: Noise on counts is rounded to multiples of this: their sum shows no finer bits.
 _COUNT_UNIT = 2.0**-20
+#: Rows that are counted at once.
+_PART = 1 << 20
 
 
 def noisy_mean(model, rows, mu, releases):
@@ -37,33 +40,24 @@ def noisy_mean(model, rows, mu, releases):
     n_samples, std = len(rows), REPLACE_ONE * model.data_norm / mu
     unit = 2.0 ** -exact_bits(n_samples * model.data_norm, std)
 
-    def total(inside):
-        sums = np.zeros(model.n_features)
-        for part in row_blocks(n_samples, model.n_features):
-            block = entering_rows(model, rows.take(part).X, 1.0 / unit)
-            # On this grid every sum is exact, so no rounding shows the rows.
-            sums += np.trunc(block, out=block).sum(axis=0)
-        return sums * unit
-
-    mean = releases(gaussian(mu), total, Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
+    mean = releases(gaussian(mu), lambda inside: unit * rows.added(_features_sum, model, unit),
+                    Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
                     divisor=n_samples)
     return mean, std / n_samples
 
 
-def noisy_counts(groups, n_groups, mu, releases):
+def noisy_counts(rows, n_groups, mu, releases):
     """Return the noisy number of rows in every group, float64, shape (n_groups,).
 
-    `groups` holds the sensitive group of every row; there are at least 2, and how many is public.
+    The last of a row's targets is its group. There are at least 2, and how many is public.
     """
     # The number of rows is public, so one of two counts says both.
     free = 1 if n_groups == 2 else n_groups
 
-    def counted(inside):
-        return np.bincount(groups, minlength=n_groups)[-free:].astype(np.float64)
-
     moved = 1.0 if n_groups == 2 else math.sqrt(2.0)
-    noisy = releases(gaussian(mu), counted, Part(1.0 / mu, moved, unit=_COUNT_UNIT))
-    return np.array([len(groups) - noisy[0], noisy[0]]) if free == 1 else noisy
+    noisy = releases(gaussian(mu), lambda inside: rows.added(_group_counts, n_groups)[-free:],
+                     Part(1.0 / mu, moved, unit=_COUNT_UNIT))
+    return np.array([len(rows) - noisy[0], noisy[0]]) if free == 1 else noisy
 
 
 def second_moment_noise(model, n_samples, mu):
@@ -79,20 +73,9 @@ def noisy_second_moment(model, rows, mu, releases):
     """
     n_samples, constant, bound = len(rows), _constant(model), _moment_bound(model)
     unit = 2.0 ** -(exact_bits(n_samples * bound / math.sqrt(2.0), bound / mu) // 2)
-    size, features = model.shape[0], model.n_features
 
     def total(inside):
-        sums = np.zeros((size, size))
-        for part in row_blocks(n_samples, size):
-            # On this grid every sum of products is exact, so no rounding shows the rows.
-            block, scale = _truncated(model, rows.take(part).X, unit)
-            sums[:features, :features] += _dense(block.T @ block)
-            if constant:
-                ones = np.trunc(model.constants(scale) * (constant / unit))
-                sums[:features, -1] += block.T @ ones
-                sums[-1, -1] += ones @ ones
-        sums[-1, :features] = sums[:features, -1] if constant else sums[-1, :features]
-        return sums * unit**2
+        return on_threads(rows).added(_squares_sum, model, unit, constant) * unit**2
 
     moment = releases(gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
     if constant:
@@ -102,6 +85,42 @@ def noisy_second_moment(model, rows, mu, releases):
             # The count of rows is public.
             moment[-1, -1] = n_samples
     return moment / n_samples
+
+
+def _features_sum(rows, model, unit):
+    """Return the sum of scaled rows, in whole units."""
+    sums = np.zeros(model.n_features)
+    for part in rows.blocks(block_length(model.n_features)):
+        block = entering_rows(model, rows.take(part).X, 1.0 / unit)
+        # On this grid every sum is exact, so no rounding shows the rows.
+        sums += np.trunc(block, out=block).sum(axis=0)
+    return sums
+
+
+def _group_counts(rows, n_groups):
+    """Return the number of rows in every group, float64."""
+    counts = np.zeros(n_groups)
+    for part in rows.blocks(_PART):
+        y = rows.take(part).y
+        counts += np.bincount(y if y.ndim == 1 else y[:, -1], minlength=n_groups)
+    return counts
+
+
+def _squares_sum(rows, model, unit, constant):
+    """Return the sum of outer products of scaled rows and the constant, in whole units."""
+    size, features = model.shape[0], model.n_features
+    sums = np.zeros((size, size))
+    for part in rows.blocks(block_length(size)):
+        # On this grid every sum of products is exact, so no rounding shows the rows.
+        block, scale = _truncated(model, rows.take(part).X, unit)
+        sums[:features, :features] += _dense(block.T @ block)
+        if constant:
+            ones = np.trunc(model.constants(scale) * (constant / unit))
+            sums[:features, -1] += block.T @ ones
+            sums[-1, -1] += ones @ ones
+    if constant:
+        sums[-1, :features] = sums[:features, -1]
+    return sums
 
 
 def _truncated(model, X, unit):

@@ -3,10 +3,13 @@
 import math
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
 
+from dpsk._data.parted import on_threads
+from dpsk._data.targets import clipped_targets
 from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
     CLEARANCE,
@@ -18,7 +21,7 @@ from dpsk._defaults.budgets import (
     TARGET_TAILS,
     mu_of_share,
 )
-from dpsk._models.linear import row_norms
+from dpsk._models.linear import block_norms
 from dpsk._oracle.quantiles import noisy_quantile, positive_grid, real_grid
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
@@ -28,9 +31,6 @@ from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
            "quantile_rule", "target_rule", "widened"]
-
-#: Rows of a part whose norms are taken at once.
-_PART = 1 << 16
 
 
 class NormBound(Stage):
@@ -60,8 +60,7 @@ class NormBound(Stage):
     def release(self, problem, rows, releases):
         """Return the problem of rows in that unit, and the rows."""
         noise_multiplier, tail = norm_rule(problem, self._model)
-        norms = (row_norms(rows.take(part).X) for part in rows.blocks(_PART))
-        self.value = noisy_quantile(norms, len(rows), 1.0 - tail, positive_grid(),
+        self.value = noisy_quantile(on_threads(rows), block_norms, 1.0 - tail, positive_grid(),
                                     _plan(problem, 1), noise_multiplier, releases)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
@@ -124,24 +123,21 @@ class TargetBounds(Stage):
     def release(self, problem, rows, releases):
         """Return the problem as it was, and the rows with clipped and mapped targets."""
         noise_multiplier, tail = target_rule(problem)
-        y = rows.take(slice(0, len(rows))).y
 
-        def quantile(numbers, q, grid, upward):
-            return noisy_quantile([numbers], len(rows), q, grid, _plan(problem, 1),
-                                  noise_multiplier, releases, upward)
+        def quantile(q, grid, upward):
+            return noisy_quantile(rows, partial(_targets_above, self._lowest or 0.0), q, grid,
+                                  _plan(problem, 1), noise_multiplier, releases, upward)
 
         if self._lowest is None:
-            low, high = (quantile(y, q, real_grid(), q > 0.5) for q in (tail, 1.0 - tail))
+            low, high = (quantile(q, real_grid(), q > 0.5) for q in (tail, 1.0 - tail))
             self.value = widened(low, high, tail)
         else:
-            reach = quantile(y - self._lowest, 1.0 - tail, positive_grid(), True)
+            reach = quantile(1.0 - tail, positive_grid(), True)
             # Tails that fall off like those of an exponential law.
             reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
             self.value = self._lowest, self._lowest + reach
-        return problem, rows.with_targets(self._mapped)
-
-    def _mapped(self, y):
-        return self._target_map(np.clip(y, *self.value), *self.value).astype(self._dtype)
+        return problem, rows.with_targets(partial(clipped_targets, self._target_map,
+                                                  self.value, self._dtype))
 
 
 def widened(low, high, tail):
@@ -223,6 +219,10 @@ def target_rule(problem):
     """
     least = TARGET_TAILS[0] / max(1.0, problem.signal / AMPLE_SIGNAL)
     return quantile_rule("target_bounds", problem, (least, TARGET_TAILS[1]))
+
+
+def _targets_above(lowest, block):
+    return block.y - lowest
 
 
 def _plan(problem, count):

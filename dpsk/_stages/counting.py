@@ -13,7 +13,7 @@ __all__ = ["Counting", "count_budget", "shares"]
 
 
 class Counting(Stage):
-    """Release noisy counts of `groups` of rows, and give the loss their shares.
+    """Release noisy counts of groups of rows, the last of their targets, and give the loss shares.
 
     `make_loss` goes from a tuple of shares, one a group, to the loss, and `shown` to the value of
     the fitted `attribute` that shows them.
@@ -21,8 +21,8 @@ class Counting(Stage):
 
     without_noise = True
 
-    def __init__(self, groups, n_groups, make_loss, attribute, shown):
-        self._groups, self._n_groups, self._make_loss = groups, n_groups, make_loss
+    def __init__(self, n_groups, make_loss, attribute, shown):
+        self._n_groups, self._make_loss = n_groups, make_loss
         self.attribute, self._shown = attribute, shown
 
     def event(self, problem):
@@ -31,7 +31,7 @@ class Counting(Stage):
 
     def release(self, problem, rows, releases):
         """Return the problem with the loss of the noisy shares, and the rows."""
-        counts = noisy_counts(self._groups, self._n_groups, count_budget(problem), releases)
+        counts = noisy_counts(rows, self._n_groups, count_budget(problem), releases)
         found = shares(counts, problem.n_samples)
         self.value = self._shown(found)
         return replace(problem, loss=self._make_loss(found)), rows

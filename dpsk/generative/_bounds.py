@@ -1,5 +1,7 @@
 """Bounds of single columns, learnt from two quantiles each."""
 
+from functools import partial
+
 from dpsk._defaults.budgets import CLEARANCE, EDGE_SHARES, TARGET_TAILS, mu_of_share
 from dpsk._oracle.quantiles import noisy_quantile, real_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
@@ -40,14 +42,19 @@ def learnt_bounds(rows, place, rule, releases, reach=0.0):
     `rule` is what `bounds_rule` returned. Where both quantiles are the same number, which then
     says nothing of the others, bounds lie at least `reach` from it.
     """
-    numbers = rows.take(slice(0, len(rows))).X[:, place]
     if rule is None:
+        numbers = rows.take(slice(0, len(rows))).X[:, place]
         low, high = float(numbers.min()), float(numbers.max())
         return low, max(high, low + max(_LEAST, _LEAST_SHARE * abs(low)))
     noise_multiplier, tail = rule
-    low, high = (noisy_quantile([numbers], len(rows), q, real_grid(), _CHOICE, noise_multiplier,
-                                releases, upward=q > 0.5) for q in (tail, 1.0 - tail))
+    low, high = (noisy_quantile(rows, partial(_column, place), q, real_grid(), _CHOICE,
+                                noise_multiplier, releases, upward=q > 0.5)
+                 for q in (tail, 1.0 - tail))
     least, most = widened(low, high, tail)
     if high - low <= _NEAR + _NEAR_SHARE * abs(low):
         least, most = min(least, low - reach), max(most, high + reach)
     return least, most
+
+
+def _column(place, block):
+    return block.X[:, place]

@@ -15,7 +15,7 @@ from dpsk._defaults.budgets import (
     SUBSPACE_SHARE,
 )
 from dpsk._models import LinearModel
-from dpsk._models.linear import row_norms
+from dpsk._models.linear import block_norms, longest
 from dpsk._models.ranges import RangedRows
 from dpsk._oracle.class_moments import noisy_class_moments
 from dpsk._oracle.quantiles import noisy_quantile, positive_grid
@@ -33,8 +33,6 @@ __all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "range_rule", "row_rule
 
 #: Up to so many columns all of them are the subspace.
 FEW_COLUMNS = 64
-#: Rows of a part whose norms are taken at once.
-_PART = 1 << 14
 #: Beyond it squares of rows overflow in single precision, as `RangedRows` knows.
 _LARGEST = 1e30
 #: How far ranges reach at least from a number that most entries of a column are: so far as one
@@ -200,12 +198,11 @@ def spread_rule(budget):
 
 def _learnt_norm(rows, budget, rule, releases):
     """Return a bound on the norms of rows, released; the largest of them without a budget."""
-    norms = (row_norms(rows.take(part).X) for part in rows.blocks(_PART))
     if not budget.is_private:
         # None is needed then, and none cuts rows.
-        return 1.001 * max(float(each.max()) for each in norms) or 1.0
+        return 1.001 * longest(rows) or 1.0
     noise_multiplier, tail = rule(budget)
-    return noisy_quantile(norms, len(rows), 1.0 - tail, positive_grid(), _CHOICE,
+    return noisy_quantile(rows, block_norms, 1.0 - tail, positive_grid(), _CHOICE,
                           noise_multiplier, releases)
 
 

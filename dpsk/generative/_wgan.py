@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._data.source import Rows
 from dpsk._docs import documented
 from dpsk._models import MLP
 from dpsk._models.column_code import ColumnCode
@@ -164,9 +165,9 @@ class DPWGAN(ColumnSampler):
         rows = np.empty((len(X), code.width), np.float32)
         code.dense(X, rows)
         theta, generator = self._solve(
-            problem, "sgda" if self.solver == "auto" else self.solver, rows,
-            codes.astype(np.min_scalar_type(-n_classes)),
-            stages=self._stages(code.width, codes, n_classes), enforced=enforced_bounds(columns),
+            problem, "sgda" if self.solver == "auto" else self.solver,
+            Rows(rows, codes.astype(np.min_scalar_type(-n_classes))),
+            stages=self._stages(code.width, n_classes), enforced=enforced_bounds(columns),
             public=["the noise that rows are generated from, and both networks' start",
                     *self._column_facts(columns, n_classes)],
             released=["coefs_", "intercepts_", "generator_"])
@@ -176,11 +177,11 @@ class DPWGAN(ColumnSampler):
                 "_generator": self._planned, "_dtype": X.dtype,
                 "class_prior_": self.class_prior_ if n_classes > 1 else np.ones(1)}
 
-    def _stages(self, width, codes, n_classes):
+    def _stages(self, width, n_classes):
         """Return what is released before the critic sees rows: laws or counts, if anything."""
         if self._follows(width):
             return [Starting(n_classes)]
-        return [Counting(codes, n_classes, CriticScore, "class_prior_", np.array)] * (
+        return [Counting(n_classes, CriticScore, "class_prior_", np.array)] * (
             n_classes > 1)
 
     def _follows(self, width):

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
 from dpsk._data.validation import (
     FLOATS,
     check_prediction_rows,
@@ -17,7 +18,7 @@ from dpsk._data.validation import (
 from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel
-from dpsk._models.linear import row_norms
+from dpsk._models.linear import longest
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
@@ -85,34 +86,34 @@ class LinearEstimator(DPEstimator):
         """Validate training rows and targets; no message carries a data value."""
         return check_rows(self, X, y, dtype=FLOATS, accept_sparse="csr", **self._target_checks)
 
-    def _check_public_rows(self, X, y, like):
-        """Validate public rows and targets as the training rows, in the dtype of `like`."""
-        return check_public_rows(self, X, y, dtype=like.dtype, accept_sparse="csr",
-                                 **self._target_checks)
+    def _read_public_rows(self, X, y, like):
+        """Return public rows, validated as the training rows, in the dtype of `like`, or None."""
+        checked = check_public_rows(self, X, y, dtype=like.dtype, accept_sparse="csr",
+                                    **self._target_checks)
+        return None if checked is None else Rows(*checked)
 
-    def _fit_linear(self, X, y, loss, n_outputs, **settings):
+    def _fit_linear(self, rows, loss, n_outputs, **settings):
         """Return the coefficients and the intercept of `_fit_with_rest`."""
-        return self._fit_with_rest(X, y, loss, n_outputs, **settings)[:2]
+        return self._fit_with_rest(rows, loss, n_outputs, **settings)[:2]
 
-    def _fit_with_rest(self, X, y, loss, n_outputs, *, weights=None, weight_bound=1.0,
-                       free_weights=False, holdout=None, target_stages=(), stages=(),
-                       enforced=(), public=(), released=()):
-        """Fit on validated rows and encoded targets; set `preconditioner_`.
+    def _fit_with_rest(self, rows, loss, n_outputs, *, free_weights=False, target_stages=(),
+                       stages=(), enforced=(), public=(), released=()):
+        """Fit on validated rows with encoded targets; set `preconditioner_`.
 
-        Weights may exceed `weight_bound` only with `free_weights`, and are lowered to it where
-        the guarantee of the solver rests on it.
+        Weights may exceed their bound only with `free_weights`, and are lowered to it where the
+        guarantee of the solver rests on it.
 
         Returns
         -------
-        coef : ndarray of shape (n_features,) or (n_features, n_outputs), dtype of X
-        intercept : scalar or ndarray of shape (n_outputs,), dtype of X
+        coef : ndarray of shape (n_features,) or (n_features, n_outputs), dtype of the rows
+        intercept : scalar or ndarray of shape (n_outputs,), dtype of the rows
         rest : ndarray of float64
             What a saddle loss adds: its extra numbers, then the dual ones.
         """
-        n_samples = len(y)
+        n_samples, weight_bound = len(rows), rows.weight_bound
         epsilon, delta = self._budget(n_samples)
-        rows = self._row_model(X, n_outputs)
-        facts = Problem(n_samples=n_samples, model=rows, loss=loss, penalty=self._penalty(0),
+        model = self._row_model(rows, n_outputs)
+        facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta, weight_bound=weight_bound)
         name = self.solver
         if name == "auto":
@@ -129,29 +130,29 @@ class LinearEstimator(DPEstimator):
             enforced = [*enforced, Enforced(
                 "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
                 else "derived", "greater weights, times those of classes, are lowered to it")]
-        stage = self._row_stage(X.dtype, facts, solver)
-        bound = [NormBound(rows, stage)] if learns else []
+        stage = self._row_stage(rows.dtype, facts, solver)
+        bound = [NormBound(model, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
         problem = replace(problem, penalty=self._penalty(int(free) + loss.n_extra))
         theta, rest = self._solve(
-            problem, name, X, y, weights=weights, holdout=holdout,
+            problem, name, rows,
             stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
                     *self._last_stages()],
-            enforced=[*self._row_bounds(rows.data_norm, learns,
+            enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
         self.preconditioner_ = None if stage is None else stage.value
         if learns and stage is not None:
-            self.preconditioner_ = bound[0].undo(rows, stage.value).astype(X.dtype)
+            self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
         if not learns:
-            self.data_norm_ = rows.data_norm
+            self.data_norm_ = model.data_norm
         self._row_map = None if stage is None else stage.row_map
-        theta = theta.astype(X.dtype)
+        theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
-            return theta, np.zeros(rows.shape[1:], dtype=X.dtype)[()], rest
+            return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
         return theta[:-1], theta[-1], rest
 
     def _last_stages(self):
@@ -217,7 +218,7 @@ class LinearEstimator(DPEstimator):
                              "which needs delta > 0; leave precondition='auto'.")
         return stage(problem.model, dtype, solver.takes_unit)
 
-    def _row_model(self, X, n_outputs):
+    def _row_model(self, rows, n_outputs):
         """Return how rows enter; a bound that is learnt, or falls back, is 1."""
         bound = None if self.data_norm_inf is None else float(self.data_norm_inf)
         norm = self.data_norm
@@ -225,9 +226,9 @@ class LinearEstimator(DPEstimator):
             # Without a budget no bound is needed, and none cuts rows.
             norm = _PLAIN_NORM
             if self.epsilon == np.inf:
-                norm = max(norm, 1.001 * float(row_norms(X).max()))
-        return LinearModel(X.shape[1], n_outputs, bool(self.fit_intercept), float(norm), bound,
-                           homogeneous=self._homogeneous)
+                norm = max(norm, 1.001 * longest(rows))
+        return LinearModel(rows.n_features, n_outputs, bool(self.fit_intercept), float(norm),
+                           bound, homogeneous=self._homogeneous)
 
     def _row_bounds(self, norm, learns, more_words):
         """Yield what is enforced on every row of features, beside a norm that is learnt."""

@@ -1,11 +1,13 @@
 """What the linear classifiers share."""
 
 from abc import abstractmethod
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from dpsk._data.errors import quietly
-from dpsk._data.labels import encode_labels
+from dpsk._data.labels import encoded_rows
 from dpsk._docs import documented
 from dpsk._objective.requirements import SCALAR_PREDICTION
 from dpsk.linear_model._scorer import LinearScorer
@@ -33,8 +35,9 @@ class LinearClassifier(LinearScorer):
     def _binary_loss(self):
         """Return the loss for two classes."""
 
+    @staticmethod
     @abstractmethod
-    def _binary_targets(self, codes):
+    def _binary_targets(codes):
         """Return the targets of that loss from 0 and 1."""
 
     @abstractmethod
@@ -57,27 +60,24 @@ class LinearClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labeled(X, y, sample_weight)
-        holdout = self._check_public_rows(public_X, public_y, X)
+        rows, classes, settings = self._labeled(X, y, sample_weight)
+        public = self._read_public_rows(public_X, public_y, rows)
+        if public is not None:
+            _, public = encoded_rows(public, classes, type(self).__name__, "public_y")
+        rows = replace(rows, holdout=public)
         if len(classes) == 2:
-            loss, n_outputs = self._binary_loss(), None
-            targets = self._binary_targets(codes)
+            loss, n_outputs, targets = self._binary_loss(), None, self._binary_targets
         else:
-            loss, n_outputs = self._several_loss(len(classes)), len(classes)
-            targets = codes
+            loss, n_outputs, targets = self._several_loss(len(classes)), len(classes), np.asarray
         # Beside sparse rows eight bytes a label would count.
-        targets = targets.astype(np.min_scalar_type(-len(classes)))
-        del codes
-        if holdout is not None:
-            holdout = holdout[0], self._public_targets(holdout[1], classes, X.dtype)
-        coef, intercept = self._fit_linear(X, targets, loss, n_outputs, holdout=holdout,
-                                           **settings)
+        rows = rows.with_targets(partial(_encoded, targets, np.min_scalar_type(-len(classes))))
+        coef, intercept = self._fit_linear(rows, loss, n_outputs, **settings)
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef.T)
         self.intercept_ = np.atleast_1d(intercept)
         return self
 
-    def _public_targets(self, y, classes, dtype):
-        """Return the loss's targets of public labels, which are of the training label set."""
-        _, codes = encode_labels(y, classes, type(self).__name__, "public_y")
-        return self._binary_targets(codes).astype(dtype) if len(classes) == 2 else codes
+
+def _encoded(targets, dtype, codes):
+    """Return what a loss takes for indices of classes."""
+    return targets(codes).astype(dtype)

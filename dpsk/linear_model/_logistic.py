@@ -82,7 +82,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     def _binary_loss(self):
         return Logistic()
 
-    def _binary_targets(self, codes):
+    @staticmethod
+    def _binary_targets(codes):
         return codes
 
     def _several_loss(self, n_classes):

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._data.errors import quietly
-from dpsk._data.targets import check_target_bounds
+from dpsk._data.targets import check_target_bounds, shares
 from dpsk._docs import documented
 from dpsk._objective.losses import CappedPoisson
 from dpsk._parameters import check_learnt
@@ -96,9 +96,8 @@ class DPPoissonRegressor(LinearRegressor):
     def _widest(self, low, high):
         return 0.0, high if high > 0 else 1.0
 
-    def _mapped(self, y, low, high):
-        return y / high
-
+    def _target_map(self):
+        return shares
     def _unmapped(self, coef, intercept, low, high):
         return coef, float(intercept) + float(np.log(high)) + self._fixed_offset((low, high))
 

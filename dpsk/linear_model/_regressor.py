@@ -1,12 +1,22 @@
 """What the linear regressors share."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from dpsk._data.errors import discreetly, quietly
+from dpsk._data.errors import quietly
+from dpsk._data.targets import (
+    centered,
+    clipped_targets,
+    largest_of,
+    middle_of,
+    numeric_targets,
+    scaled,
+    target_ends,
+)
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._models import LinearModel
@@ -72,18 +82,14 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         self : object
         """
         self._check_params()
-        X, y = self._check_rows(X, y)
-        weights = self._check_weights(sample_weight, X)
-        bounds = self._declared_bounds(X, y)
-        y = self._targets("y", y, bounds, X.dtype)
-        holdout = self._check_public_rows(public_X, public_y, X)
-        if holdout is not None:
-            holdout = holdout[0], self._targets("public_y", holdout[1], bounds, X.dtype)
+        rows = self._read_rows(X, y, sample_weight)
+        rows = replace(rows, holdout=self._read_public_rows(public_X, public_y, rows))
+        bounds = self._declared_bounds(rows)
         # What is learnt is released by a stage, which says so.
-        learning = [] if bounds else [TargetBounds(self._mapped, X.dtype, self._lowest)]
+        learning = [] if bounds else [TargetBounds(self._target_map(), rows.dtype, self._lowest)]
         coef, intercept = self._fit_linear(
-            X, y, self._bounded_loss(bounds), None, weights=weights, holdout=holdout,
-            free_weights=weights is not None, target_stages=learning,
+            self._bounded(rows, bounds), self._bounded_loss(bounds), None,
+            free_weights=rows.is_weighted, target_stages=learning,
             enforced=[self._target_bound(bounds)] if bounds else [],
             public=self._weight_facts(sample_weight))
         if bounds:
@@ -91,19 +97,20 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         self.coef_, self.intercept_ = self._unmapped(coef, intercept, *self.target_bounds_)
         return self
 
-    def _declared_bounds(self, X, y):
+    def _declared_bounds(self, rows):
         """Return the bounds on targets, as they were declared or as they fall back; or None.
 
         None where they are learnt, decided from public facts.
         """
         if self.target_bounds not in ("auto", None):
             return self._bounds()
-        epsilon, delta = self._budget(len(y))
+        epsilon, delta = self._budget(len(rows))
         if epsilon == np.inf:
             # Nothing is private then, and no bound cuts targets.
-            return self._widest(float(y.min()), float(y.max()))
-        facts = Problem(len(y), LinearModel(X.shape[1], None, bool(self.fit_intercept), 1.0),
-                        self._scalar_loss(), self._penalty(0), epsilon, delta)
+            low, high = zip(*rows.each(target_ends), strict=True)
+            return self._widest(min(low), max(high))
+        model = LinearModel(rows.n_features, None, bool(self.fit_intercept), 1.0)
+        facts = Problem(len(rows), model, self._scalar_loss(), self._penalty(0), epsilon, delta)
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
                            partial(self._check_learnable, facts))
         return None if learns else self._default_bounds
@@ -116,29 +123,19 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """Return bounds that hold all targets between two numbers."""
         return (low, high) if low < high else (low - 1.0, low + 1.0)
 
-    def _targets(self, what, y, bounds, dtype):
-        """Return targets clipped to the bounds and mapped, or as they are where those are None."""
+    def _bounded(self, rows, bounds):
+        """Return rows with targets within bounds and mapped, as they are where those are None."""
         if bounds is None:
-            return discreetly(what, np.asarray, y, np.float64)
-        return self._mapped(self._clipped(what, y, bounds), *bounds).astype(dtype, copy=False)
+            return rows.with_targets(numeric_targets)
+        return rows.with_targets(partial(clipped_targets, self._target_map(), bounds, rows.dtype))
 
-    def _mapped(self, y, low, high):
-        """Return targets mapped into [-1, 1]."""
-        middle, half = self._unit(low, high)
-        return (y - middle) / half
-
-    def _unit(self, low, high):
-        """Return what targets are mapped by: the middle of the bounds, and half their width.
-
-        Without an intercept nothing could make up for a shift: 0, and the larger bound.
-        """
-        if self.fit_intercept:
-            return 0.5 * (low + high), 0.5 * (high - low)
-        return 0.0, max(abs(low), abs(high))
+    def _target_map(self):
+        """Return what goes from targets within two bounds, and those, to what the loss takes."""
+        return centered if self.fit_intercept else scaled
 
     def _unmapped(self, coef, intercept, low, high):
         """Return coefficients and intercept on the scale of the targets."""
-        middle, half = self._unit(low, high)
+        middle, half = (middle_of if self.fit_intercept else largest_of)(low, high)
         return coef * coef.dtype.type(half), float(intercept) * half + middle
 
     @quietly

@@ -74,7 +74,8 @@ class DPLinearSVC(LinearClassifier):
     def _binary_loss(self):
         return _LOSSES[self.loss]()
 
-    def _binary_targets(self, codes):
+    @staticmethod
+    def _binary_targets(codes):
         return 2 * codes - 1
 
     def _several_loss(self, n_classes):

@@ -34,9 +34,9 @@ class NetworkEstimator(NetworkFit):
         """Validate training rows, in single precision, and targets."""
         return check_rows(self, X, y, dtype=np.float32, order="C", **self._target_checks)
 
-    def _fit_layers(self, X, y, loss, n_outputs, **settings):
-        """Fit on validated rows and encoded targets; set the weights and what tells of them."""
-        self._fit_network(X, y, loss, n_outputs, **settings)
+    def _fit_layers(self, rows, loss, n_outputs, **settings):
+        """Fit on validated rows with encoded targets; set the weights and what tells of them."""
+        self._fit_network(rows, loss, n_outputs, **settings)
         self.n_layers_, self.n_outputs_ = len(self.coefs_) + 1, n_outputs or 1
 
     def _weight_dtype(self, X):

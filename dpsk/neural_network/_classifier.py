@@ -1,5 +1,7 @@
 """Classification by a multilayer perceptron with differential privacy."""
 
+from operator import methodcaller
+
 import numpy as np
 
 from dpsk._data.errors import quietly
@@ -89,9 +91,10 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labeled(X, y, sample_weight)
+        rows, classes, settings = self._labeled(X, y, sample_weight)
         several = len(classes) > 2
-        self._fit_layers(X, codes.astype(np.min_scalar_type(-len(classes))),
+        self._fit_layers(rows.with_targets(methodcaller("astype",
+                                                        np.min_scalar_type(-len(classes)))),
                          Multinomial() if several else Logistic(),
                          len(classes) if several else None, **settings)
         self.classes_, self.out_activation_ = classes, "softmax" if several else "logistic"

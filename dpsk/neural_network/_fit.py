@@ -37,24 +37,24 @@ class NetworkFit(DPEstimator):
         """Return the model of so many features, hidden units and outputs."""
         return MLP(n_features, hidden, n_outputs, self.activation)
 
-    def _fit_network(self, X, y, loss, n_outputs=None, *, weights=None, weight_bound=1.0,
-                     free_weights=False, stages=(), enforced=(), public=(), released=()):
+    def _fit_network(self, rows, loss, n_outputs=None, *, free_weights=False, stages=(),
+                     enforced=(), public=(), released=()):
         """Set `coefs_`, `intercepts_` and `center_`; return what follows the layers in theta.
 
-        `X` is float32, as the network sees it. `free_weights` may exceed `weight_bound`; what is
+        Rows are float32, as the network sees them. `free_weights` may exceed their bound; what is
         enforced, public and released is beside what is so of any network.
         """
-        n_samples, n_features = X.shape
+        n_samples, n_features = len(rows), rows.n_features
         epsilon, delta = self._budget(n_samples)
         model = self._network(n_features, self._layer_sizes(), n_outputs)
         problem = Problem(n_samples=n_samples, model=model, loss=loss,
                           penalty=self._penalty(model.n_biases + loss.n_extra),
                           epsilon=epsilon, delta=delta,
-                          weight_bound=np.inf if free_weights else weight_bound)
+                          weight_bound=np.inf if free_weights else rows.weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         centering = Centering.wanted(self.precondition, problem, self._mean_norm())
         theta, rest = self._solve(
-            problem, name, X, y, weights=weights, stages=[*centering, *stages],
+            problem, name, rows, stages=[*centering, *stages],
             enforced=[*self._norm_bounds(), *enforced],
             public=["all parameters, and the network's random weights at the start",
                     "number of rows and of features, feature names, dtype and container",

@@ -1,10 +1,12 @@
 """Regression by a multilayer perceptron with differential privacy."""
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from dpsk._data.errors import quietly
+from dpsk._data.targets import centered, clipped_targets, middle_of
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Huber, Squared
@@ -96,13 +98,11 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         self : object
         """
         self._check_params()
-        X, y = self._check_rows(X, y)
-        weights = self._check_weights(sample_weight, X)
-        low, high = self._bounds()
-        offset, scale = 0.5 * (low + high), 0.5 * (high - low)
-        y = (self._clipped("y", y) - offset) / scale
-        self._fit_layers(X, y.astype(np.float32), self._loss(), None, weights=weights,
-                         free_weights=weights is not None, enforced=[self._target_bound()],
+        rows, bounds = self._read_rows(X, y, sample_weight), self._bounds()
+        rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32))
+        offset, scale = middle_of(*bounds)
+        self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,
+                         enforced=[self._target_bound()],
                          public=self._weight_facts(sample_weight))
         self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"
         return self

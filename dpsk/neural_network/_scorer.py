@@ -6,6 +6,7 @@ import numpy as np
 
 from dpsk._data.validation import FLOATS, check_prediction_rows
 from dpsk._models import LinearModel
+from dpsk._models.ball import RowsInBall
 from dpsk._objective.penalties import CONSTRAINTS
 from dpsk._privacy.certificate import Enforced
 from dpsk.linear_model._base import LinearEstimator
@@ -37,12 +38,12 @@ class NetworkScorer(NetworkFit, LinearEstimator):
             raise ValueError(f"data_norm_inf={self.data_norm_inf!r}: a bound for linear scores; "
                              "leave data_norm_inf=None, or use hidden_layer_sizes=().")
 
-    def _fit_network(self, X, codes, loss, **settings):
+    def _fit_network(self, rows, loss, **settings):
         """Set the layers and `center_`; return the rest of the solution."""
-        if not isinstance(X, np.ndarray):
+        if rows.is_sparse:
             raise ValueError("hidden_layer_sizes: a network takes dense rows and no sparse ones; "
                              "pass a dense X, or use hidden_layer_sizes=().")
-        rest = super()._fit_network(self._bounded(X), codes, loss, **settings)
+        rest = super()._fit_network(rows.mapped(self._ball(rows.n_features)), loss, **settings)
         self.preconditioner_ = self._row_map = None
         self.data_norm_ = self._mean_norm()
         return rest
@@ -57,13 +58,11 @@ class NetworkScorer(NetworkFit, LinearEstimator):
                        else "declared", "l2 norm of one row of features; longer rows are scaled "
                        "down, in training and in prediction" + more)
 
-    def _bounded(self, X):
-        """Return rows scaled down to the norm bound, in single precision."""
-        scale, _ = LinearModel(X.shape[1], None, False, self._mean_norm()).row_scales(X)
-        rows = np.multiply(X, scale[:, None], dtype=np.float64)
-        return rows.astype(np.float32, order="C")
+    def _ball(self, n_features):
+        """Return what scales rows down to the norm bound, in single precision."""
+        return RowsInBall(LinearModel(n_features, None, False, self._mean_norm()))
 
     def _predict_network(self, X):
         """Return raw predictions, shape (n,), dtype of X."""
         X = check_prediction_rows(self, X, dtype=FLOATS)
-        return self._raw_of_network(X, X.dtype, self._bounded)
+        return self._raw_of_network(X, X.dtype, self._ball(X.shape[1]).bounded)

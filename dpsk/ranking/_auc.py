@@ -1,5 +1,6 @@
 """Scores that rank rows of two classes, with differential privacy."""
 
+from operator import methodcaller
 from typing import ClassVar
 
 import numpy as np
@@ -160,17 +161,18 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labeled(X, y, sample_weight)
+        rows, classes, settings = self._labeled(X, y, sample_weight)
         loss, ratio = self._binary_loss(), self.positive_ratio
         if not loss.minimax:
-            loss = self._ranking_logistic(*X.shape)
-        counting = Counting(codes, 2, lambda shares: self._auc_loss(shares[1]), "positive_ratio_",
+            loss = self._ranking_logistic(len(rows), rows.n_features)
+        counting = Counting(2, lambda shares: self._auc_loss(shares[1]), "positive_ratio_",
                             lambda shares: float(shares[1]))
         counts = loss.minimax and ratio is None
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
         if self._layer_sizes():
             fit, other = self._fit_network, ("coef_", "intercept_")
-        rest = fit(X, codes.astype(np.int8), loss, stages=[counting] if counts else [], **settings,
+        rest = fit(rows.with_targets(methodcaller("astype", np.int8)), loss,
+                   stages=[counting] if counts else [], **settings,
                    released=["offset_"] if loss.minimax else [])
         # What an earlier fit released is not what this certificate is of.
         for name in other:
@@ -197,9 +199,9 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         raw = self._predict_network(X) if hasattr(self, "coefs_") else self._predict_raw(X)
         return raw - np.asarray(self.offset_, dtype=raw.dtype)
 
-    def _fit_linear_score(self, X, codes, loss, **settings):
+    def _fit_linear_score(self, rows, loss, **settings):
         """Set the coefficients and the intercept; return the rest of the solution."""
-        coef, intercept, rest = self._fit_with_rest(X, codes, loss, None, **settings)
+        coef, intercept, rest = self._fit_with_rest(rows, loss, None, **settings)
         self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
         return rest
 

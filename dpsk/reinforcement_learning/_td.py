@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
 from dpsk._data.validation import check_prediction_rows
 from dpsk._defaults.values import BANDWIDTH, feature_count
 from dpsk._docs import documented
@@ -225,8 +226,8 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         problem = self._problem(states, next_states, n_groups)
         bound = [StateNormBound(problem.model)] if self._learns_norm(problem) else []
         theta, _ = self._solve(
-            problem, self._solver_name(), np.hstack([states, next_states]),
-            np.column_stack(columns), stages=bound,
+            problem, self._solver_name(),
+            Rows(np.hstack([states, next_states]), np.column_stack(columns)), stages=bound,
             enforced=[*self._state_lines(problem.model, bound), Enforced(
                 "reward_bounds", [low, high], "declared", "rewards outside are clipped")],
             public=_public(n_groups),

@@ -132,13 +132,12 @@ class DPGroupDROClassifier(LinearScorer):
         self : object
         """
         self._check_params()
-        X, classes, codes, settings = self._labeled(X, y, sample_weight)
-        labels, members, fact = self._encode_groups(groups, classes, codes)
+        rows, classes, settings = self._labeled(X, y, sample_weight)
+        rows, labels, fact = self._grouped(rows, groups, classes)
         shares = public_shares(self.group_shares, labels)
-        counting = Counting(members, len(labels), self._group_loss, "group_shares_", np.array)
+        counting = Counting(len(labels), self._group_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
-            X, np.column_stack([codes, members]),
-            self._group_loss(shares or _even(len(labels))), None,
+            rows, self._group_loss(shares or _even(len(labels))), None,
             stages=[counting] if shares is None else [],
             **{**settings, "public": [*settings["public"], fact]},
             released=["group_weights_"])
@@ -155,10 +154,10 @@ class DPGroupDROClassifier(LinearScorer):
     def _auto_solver(self, problem):
         return "sgda"
 
-    def _encode_groups(self, groups, classes, codes):
-        """Return the groups, the index of every row's, and what is public of them."""
+    def _grouped(self, rows, groups, classes):
+        """Return rows with class and group as targets, the groups, and what is public of them."""
         if groups is None and self.group_labels is None:
-            return classes, codes, labels_fact(classes, self.classes, "group")
+            return rows.with_targets(_twice), classes, labels_fact(classes, self.classes, "group")
         if groups is None:
             declared = np.ravel(np.asarray(self.group_labels, dtype=object)).tolist()
             if not all(label in declared for label in classes.tolist()):
@@ -166,10 +165,15 @@ class DPGroupDROClassifier(LinearScorer):
                     f"group_labels={self.group_labels!r}: must be the classes where groups=None; "
                     "pass groups= to fit, in pipelines and searches after "
                     "set_fit_request(groups=True).")
-            groups = classes[codes]
-        labels, members = encode_groups(groups, self.group_labels, len(codes),
+            groups = classes[rows.y]
+        labels, members = encode_groups(groups, self.group_labels, len(rows),
                                         type(self).__name__)
-        return labels, members, labels_fact(labels, self.group_labels, "group", "groups")
+        fact = labels_fact(labels, self.group_labels, "group", "groups")
+        return rows.with_targets(lambda codes: np.column_stack([codes, members])), labels, fact
+
+
+def _twice(codes):
+    return np.column_stack([codes, codes])
 
 
 def _even(n_groups):

@@ -1,0 +1,184 @@
+"""Rows in several places, where functions go to the rows and answers are added."""
+
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from operator import methodcaller
+
+import numpy as np
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
+from dpsk._data.source import Rows, RowSource, added
+
+__all__ = ["PartedRows", "Places", "on_threads"]
+
+#: Entries from which on another thread saves more than it costs.
+_WORTH_A_THREAD = 1 << 19
+
+
+class Places(ABC):
+    """Runs functions beside what is kept in some places, of which there is one each."""
+
+    @abstractmethod
+    def keep(self, functions, kept):
+        """Return what stands for what each function makes of what is kept, and stays there."""
+
+    @abstractmethod
+    def fetch(self, functions, kept):
+        """Return what each function makes of what is kept, a list."""
+
+
+class Threads(Places):
+    """Places that are threads of this process."""
+
+    def __init__(self, count):
+        self._pool = ThreadPoolExecutor(count)
+
+    def keep(self, functions, kept):
+        return self.fetch(functions, kept)
+
+    def fetch(self, functions, kept):
+        return list(self._pool.map(_silent, functions, kept))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartedRows(RowSource):
+    """Rows of which each is in one of several places.
+
+    Parameters
+    ----------
+    places : Places
+    kept : list
+        What stands for the RowSource of every place.
+    sizes : tuple of int
+        The number of rows in every place.
+    n_features : int
+    dtype : dtype
+    is_sparse, is_weighted : bool
+    weight_bound : float
+    holdout : RowSource or None
+        Public rows, in this process.
+    """
+
+    places: Places
+    kept: list
+    sizes: tuple
+    n_features: int
+    dtype: object
+    is_sparse: bool = False
+    is_weighted: bool = False
+    weight_bound: float = 1.0
+    holdout: RowSource | None = None
+
+    is_parted = True
+
+    @property
+    def n(self):
+        """int : the number of rows in all places."""
+        return sum(self.sizes)
+
+    def each(self, function, *args):
+        return self.places.fetch(self._alike(function, *args), self.kept)
+
+    def hold(self, make, *args):
+        return PartedHeld(self, self.places.keep(self._alike(make, *args), self.kept))
+
+    def take(self, part):
+        raise NotImplementedError("Rows in several places are not read in one; ask for what a "
+                                  "function makes of them.")
+
+    def split(self, indices):
+        """Return the indices of rows of every place, counted from its first, a list of arrays."""
+        ends = np.fromiter(accumulate(self.sizes), np.intp)
+        order = np.sort(indices)
+        pieces = np.split(order, np.searchsorted(order, ends[:-1]))
+        return [piece - (end - size)
+                for piece, end, size in zip(pieces, ends, self.sizes, strict=True)]
+
+    def subset(self, indices):
+        parts = self.split(indices)
+        kept = self.places.keep([methodcaller("subset", part) for part in parts], self.kept)
+        return replace(self, kept=kept, sizes=tuple(map(len, parts)), holdout=None)
+
+    def with_features(self, X):
+        raise NotImplementedError("Rows in several places take no features from one.")
+
+    def with_targets(self, target_map):
+        holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
+        return replace(self, kept=self._changed("with_targets", target_map), holdout=holdout)
+
+    def with_weights(self, weigh, bound):
+        return replace(self, kept=self._changed("with_weights", weigh, bound), is_weighted=True,
+                       weight_bound=bound)
+
+    def with_weight_bound(self, bound):
+        return replace(self, kept=self._changed("with_weight_bound", bound), weight_bound=bound)
+
+    def clipped_by(self, model):
+        return replace(self, kept=self._changed("clipped_by", model))
+
+    def mapped(self, row_map):
+        return replace(self, kept=self._changed("mapped", row_map), n_features=row_map.width,
+                       dtype=np.dtype(row_map.dtype), is_sparse=False)
+
+    def _alike(self, function, *args):
+        return [partial(_of_rows, function, args)] * len(self.kept)
+
+    def _changed(self, method, *args):
+        return self.places.keep([methodcaller(method, *args)] * len(self.kept), self.kept)
+
+
+class PartedHeld:
+    """What was made of the rows of every place, and stays there; as `Held`.
+
+    Parameters
+    ----------
+    source : PartedRows
+    kept : list
+    """
+
+    def __init__(self, source, kept):
+        self._source, self._kept = source, kept
+
+    def added(self, method, *args, rows=None):
+        """Return the sum over places of what a method returns.
+
+        `rows` are indices of rows to read, which the method takes last; None for all of them.
+        """
+        if rows is None:
+            calls = [methodcaller(method, *args)] * len(self._kept)
+        else:
+            calls = [methodcaller(method, *args, part) for part in self._source.split(rows)]
+        return added(self._source.places.fetch(calls, self._kept))
+
+    def rows(self, method, *args, width):
+        """Return a source of the rows of so many columns that a method returns."""
+        kept = self._source.places.keep([methodcaller(method, *args)] * len(self._kept),
+                                        self._kept)
+        return replace(self._source, kept=kept, n_features=width, dtype=np.dtype(np.float64),
+                       is_sparse=False)
+
+
+def on_threads(rows):
+    """Return rows in memory on as many threads as pay, for sums that no order changes."""
+    if not isinstance(rows, Rows):
+        return rows
+    count = min(_openmp_effective_n_threads(), rows.n_entries // _WORTH_A_THREAD)
+    if count < 2:
+        return rows
+    parts = rows.split(count)
+    return PartedRows(Threads(count), parts, tuple(map(len, parts)), rows.n_features, rows.dtype,
+                      rows.is_sparse, rows.is_weighted, rows.weight_bound)
+
+
+def _of_rows(function, args, rows):
+    return function(rows, *args)
+
+
+def _silent(function, kept):
+    """Return ``function(kept)``; floating-point warnings, which depend on rows, are ignored."""
+    # The setting of the calling thread does not reach this one.
+    with np.errstate(all="ignore"):
+        return function(kept)

@@ -1,0 +1,35 @@
+"""Rows scaled down into a ball, one by one."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._models.linear import LinearModel
+
+__all__ = ["RowsInBall"]
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInBall:
+    """Map rows to those that a LinearModel scales down to its norm bound, in single precision."""
+
+    model: LinearModel
+
+    dtype: ClassVar[type] = np.float32
+
+    @property
+    def width(self):
+        """int : number of columns."""
+        return self.model.n_features
+
+    def dense(self, X, out):
+        """Write the mapped rows of a block to `out`."""
+        scale, _ = self.model.row_scales(X)
+        out[...] = np.multiply(X, scale[:, None], dtype=np.float64)
+
+    def bounded(self, X):
+        """Return the mapped rows of a block."""
+        out = np.empty(X.shape, self.dtype)
+        self.dense(X, out)
+        return out
