@@ -12,7 +12,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from dpsk._data.source import Rows, RowSource, added
 
-__all__ = ["PartedRows", "Places", "on_threads"]
+__all__ = ["PartedRows", "Places", "Threads", "on_threads"]
 
 #: Entries from which on another thread saves more than it costs.
 _WORTH_A_THREAD = 1 << 19

@@ -19,6 +19,7 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from tests.columns import column, first
 
 GRID, END = np.arange(-60.0, 61.0), 1e3
 
@@ -29,8 +30,8 @@ def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
     noise = calibrate(declared, epsilon, delta)
     releases = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     below = 5 if rows is X else 4
-    numbers = np.repeat([-END, 0.0, END], [below, 1, 9 - below])
-    points = [noisy_quantile([numbers], 10, 0.5, GRID, declared, noise, releases)
+    numbers = column(np.repeat([-END, 0.0, END], [below, 1, 9 - below]))
+    points = [noisy_quantile(numbers, first, 0.5, GRID, declared, noise, releases)
               for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(points) < 0, 1.0, -1.0), (runs, steps)), 4.0 / noise
 

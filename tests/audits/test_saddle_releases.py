@@ -23,6 +23,7 @@ from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import JointSums, NoisyKind, NoisyKinds
 from dpsk._problem import Problem
 from dpsk._stages import Counting, counting
+from tests.columns import members_of
 
 #: The noise multiplier of one release that costs all of it.
 Z = 2.0 / MU
@@ -74,8 +75,9 @@ def counts(sign, n_groups):
     members = np.resize(np.arange(n_groups), N)
     members[0] = n_groups - 1 if sign > 0 else 0
     found = []
-    stage = Counting(members, n_groups, found.append, "shares_", tuple)
-    stage.release(PUBLIC, None, Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
+    stage = Counting(n_groups, found.append, "shares_", tuple)
+    stage.release(PUBLIC, members_of(members),
+                  Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
     return np.array(found[0])
 
 
@@ -139,13 +141,13 @@ def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noi
 
 
 def test_counts_are_charged_once_and_no_more():
-    stage = Counting(np.zeros(N, int), 2, lambda shares: None, "shares_", tuple)
+    stage = Counting(2, lambda shares: None, "shares_", tuple)
     ledger = Ledger(stage.event(PUBLIC))
-    stage.release(PUBLIC, None, Releases(EntropyStream(), ledger))
+    stage.release(PUBLIC, members_of(np.zeros(N, int)), Releases(EntropyStream(), ledger))
     ((event, count),) = tally(ledger.spent).items()
     assert isinstance(event, Gaussian) and event.mu == pytest.approx(MU) and count == 1
     with pytest.raises(RuntimeError, match="declared plan"):
-        stage.release(PUBLIC, None, Releases(EntropyStream(), ledger))
+        stage.release(PUBLIC, members_of(np.zeros(N, int)), Releases(EntropyStream(), ledger))
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 7])
@@ -157,7 +159,8 @@ def test_any_row_moves_the_counts_by_the_sensitivity(n_groups, noise_times):
     for group in range(n_groups):
         members = np.resize(np.arange(n_groups), N)
         members[0] = group
-        stage = Counting(members, n_groups, found.append, "shares_", tuple)
-        stage.release(PUBLIC, None, Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
+        stage = Counting(n_groups, found.append, "shares_", tuple)
+        stage.release(PUBLIC, members_of(members),
+                      Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
     moves = [np.linalg.norm(N * (np.array(a) - np.array(b))[free]) for a in found for b in found]
     assert max(moves) == pytest.approx(largest)

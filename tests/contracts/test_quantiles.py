@@ -15,6 +15,7 @@ from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from tests.columns import column, first, in_places
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
@@ -31,7 +32,7 @@ def asked(numbers, q, grid=GRID, z=2.0, upward=True, count=1, pure=False):
     declared, numbers = Selections(count, pure), np.asarray(numbers, float)
     releases = Releases(EntropyStream(), Ledger(declared(z)))
     with taped() as tape:
-        points = [noisy_quantile([numbers], len(numbers), q, grid, declared, z, releases, upward)
+        points = [noisy_quantile(column(numbers), first, q, grid, declared, z, releases, upward)
                   for _ in range(count)]
     return np.array(points), tape.totals[0][0]
 
@@ -101,20 +102,19 @@ def test_the_event_is_one_of_the_range_of_the_loss():
     for pure, event in ((True, Pure(0.8)), (False, Gaussian(bounded_range_mu(0.8)))):
         declared = Selections(1, pure)
         ledger = Ledger(declared(z))
-        noisy_quantile([np.array(numbers)], 2, 0.5, GRID, declared, z,
+        noisy_quantile(column(numbers), first, 0.5, GRID, declared, z,
                        Releases(EntropyStream(), ledger))
         assert ledger.spent.events[0].event == event
 
 
 def test_what_is_not_declared_is_neither_read_nor_drawn():
-    def parts():
+    def numbers(block):
         raise AssertionError("read")
-        yield
 
     declared = Selections(1, False)
     releases = Releases(SilentStream(bytes(16)), Ledger(declared(3.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        noisy_quantile(parts(), 5, 0.5, GRID, declared, 4.0, releases)
+        noisy_quantile(column(np.zeros(5)), numbers, 0.5, GRID, declared, 4.0, releases)
 
 
 def frequencies_fit(points, chances):
@@ -177,16 +177,16 @@ def test_as_much_is_drawn_for_any_numbers():
     for numbers in tables:
         with taped() as tape:
             declared = Selections(1, False)
-            noisy_quantile([numbers], 50, 0.9, real_grid(), declared, 3.0,
+            noisy_quantile(column(numbers), first, 0.9, real_grid(), declared, 3.0,
                            Releases(EntropyStream(), Ledger(declared(3.0))))
         drawn.add(tape.noise[0].size)
     assert drawn == {len(real_grid())}
 
 
-def test_parts_count_as_one_table():
+def test_places_count_as_one_table():
     numbers = np.random.default_rng(1).normal(size=60)
     declared = Selections(1, False)
     with taped() as tape:
-        noisy_quantile(np.split(numbers, [7, 7, 40]), 60, 0.4, GRID, declared, 3.0,
+        noisy_quantile(in_places(column(numbers), 4), first, 0.4, GRID, declared, 3.0,
                        Releases(EntropyStream(), Ledger(declared(3.0))))
     np.testing.assert_array_equal(tape.totals[0][0], naive_scores(numbers, 0.4, GRID, True))
