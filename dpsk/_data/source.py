@@ -18,11 +18,15 @@ __all__ = ["Block", "Held", "RowSource", "Rows", "added"]
 
 
 class Block(NamedTuple):
-    """Some rows in memory: features, targets, and weights within their bound, or None."""
+    """Some rows in memory: features, targets, and weights within their bound, or None.
+
+    `norms` are the l2 norms of the rows, where they are known already.
+    """
 
     X: object
     y: np.ndarray
     weights: np.ndarray | None
+    norms: np.ndarray | None = None
 
 
 class RowSource(ABC):

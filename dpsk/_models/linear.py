@@ -77,13 +77,18 @@ class LinearModel:
             bound = min(bound, self.data_norm_inf)
         return max(bound, 1.0) if self.fit_intercept else bound
 
+    @property
+    def clips_entries(self):
+        """bool : whether entries are clipped beside norms."""
+        return self.data_norm_inf is not None and self.data_norm_inf < self.data_norm
+
     def bounded(self, X):
         """Return X with its entries clipped, or X itself where norms are all that is bounded.
 
         What comes back is to be scaled by its own `row_scales`, which change it no more than
         rounding does.
         """
-        if self.data_norm_inf is None or self.data_norm_inf >= self.data_norm:
+        if not self.clips_entries:
             return X
         factors = self.row_scales(X)[0] * self.unit
         return clipped_entries(X, factors, self.data_norm_inf * self.unit * HEADROOM)
@@ -205,7 +210,7 @@ def row_norms(X):
 
 def block_norms(block):
     """Return the l2 norms of the rows of a `Block`."""
-    return row_norms(block.X)
+    return row_norms(block.X) if block.norms is None else block.norms
 
 
 def longest(rows):

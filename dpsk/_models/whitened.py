@@ -42,6 +42,11 @@ class WhitenedModel(LinearModel):
         """float : rounding in the norm of a mapped row, over the norm of the row."""
         return len(self.matrix) * 2.0**-52 * float(np.linalg.norm(self.matrix))
 
+    @property
+    def clips_entries(self):
+        """bool : whether entries of rows as they are are clipped."""
+        return self.rows.clips_entries
+
     def bounded(self, X):
         return self.rows.bounded(X)
 

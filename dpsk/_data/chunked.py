@@ -1,0 +1,246 @@
+"""Rows in chunks, one after another: held in memory, or read again in every pass."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from dpsk._data.blocks import csr_rows, row_blocks
+from dpsk._data.source import Block, Rows, RowSource
+
+__all__ = ["Chunks", "ChunkedRows", "HeldChunks", "ReadChunks"]
+
+
+class Chunks(ABC):
+    """The features of rows in chunks; `get` is asked in order, and again in every pass.
+
+    Attributes
+    ----------
+    stays : bool
+        Whether chunks are in memory, so that what is made of them is as well.
+    """
+
+    stays = False
+
+    @abstractmethod
+    def get(self, place):
+        """Return the features of the chunk at a place, ndarray or CSR matrix."""
+
+    def mapped(self, row_map):
+        """Return chunks of dense rows that are mapped one by one."""
+        return MappedChunks(self, lambda X: _dense(row_map, X))
+
+    def clipped_by(self, model):
+        """Return chunks with entries within the model's bound on coordinates."""
+        return MappedChunks(self, model.bounded)
+
+
+class HeldChunks(Chunks):
+    """Chunks in memory.
+
+    Parameters
+    ----------
+    parts : list of ndarray or CSR matrix
+    """
+
+    stays = True
+
+    def __init__(self, parts):
+        self._parts = parts
+
+    def get(self, place):
+        return self._parts[place]
+
+    def mapped(self, row_map):
+        return HeldChunks([_dense(row_map, X) for X in self._parts])
+
+    def clipped_by(self, model):
+        return HeldChunks([model.bounded(X) for X in self._parts])
+
+
+class ReadChunks(Chunks):
+    """Chunks of which the latest is in memory, read in order.
+
+    Parameters
+    ----------
+    start : callable, () -> iterator of ndarray or CSR matrix
+        Begins a pass; yields the same chunks each time.
+    sizes : sequence of int
+        The numbers of rows.
+    n_features : int
+    dtype : dtype
+    """
+
+    def __init__(self, start, sizes, n_features, dtype):
+        self._start, self._sizes, self._n_features, self._dtype = start, sizes, n_features, dtype
+        self._at, self._pass, self._X = None, None, None
+
+    def get(self, place):
+        if self._at is None or place < self._at:
+            self._pass, self._at = self._start(), -1
+        while self._at < place:
+            # One chunk at a time.
+            self._X = None
+            self._X, self._at = self._next(self._at + 1), self._at + 1
+        return self._X
+
+    def _next(self, place):
+        try:
+            X = next(self._pass)
+            if not sparse.issparse(X):
+                X = np.asarray(X)
+            shape, X = X.shape, X.astype(self._dtype, copy=False)
+        except Exception as error:
+            kind = type(error).__name__
+        else:
+            if shape == (self._sizes[place], self._n_features):
+                return X
+            kind = f"a shape of {shape}"
+        self._at = None
+        raise RuntimeError(f"X could not be read again: block {place} gave {kind}; a source must "
+                           "give the same blocks in every pass. What was charged stays charged.")
+
+
+class MappedChunks(Chunks):
+    """Chunks of which each is mapped when it is asked for.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    function : callable, ndarray or CSR matrix -> likewise
+        Of each row by itself.
+    """
+
+    def __init__(self, chunks, function):
+        self._chunks, self._function = chunks, function
+        self._at, self._X = None, None
+
+    def get(self, place):
+        if place != self._at:
+            self._X = None
+            self._X, self._at = self._function(self._chunks.get(place)), place
+        return self._X
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChunkedRows(RowSource):
+    """Rows of one place in chunks.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    sizes : tuple of int
+        The number of rows in every chunk.
+    n_features : int
+    dtype : dtype
+    is_sparse : bool
+    y : ndarray of shape (n,)
+        Of all chunks, one after another, as all that follow.
+    weights : ndarray of shape (n,) or None
+    weight_bound : float
+    norms : ndarray of shape (n,) or None
+        The l2 norms of the rows, where they are known already.
+    offsets : tuple of int or None
+        Where the chunks are in the whole table; None: one after another.
+    holdout : RowSource or None
+    """
+
+    chunks: Chunks
+    sizes: tuple
+    n_features: int
+    dtype: object
+    is_sparse: bool
+    y: np.ndarray
+    weights: np.ndarray | None = None
+    weight_bound: float = 1.0
+    norms: np.ndarray | None = None
+    offsets: tuple | None = None
+    holdout: RowSource | None = field(default=None)
+
+    @property
+    def n(self):
+        """int : the number of rows."""
+        return len(self.y)
+
+    @property
+    def is_weighted(self):
+        """bool : whether rows have weights."""
+        return self.weights is not None
+
+    @cached_property
+    def ends(self):
+        """ndarray of int : where every chunk ends among these rows."""
+        return np.cumsum(self.sizes)
+
+    def blocks(self, length):
+        for end, size in zip(self.ends, self.sizes, strict=True):
+            for start in range(end - size, end, length):
+                yield slice(start, min(end, start + length))
+
+    def take(self, part):
+        if isinstance(part, slice):
+            place = int(np.searchsorted(self.ends, part.start, "right"))
+            first = self.ends[place] - self.sizes[place]
+            if part.stop <= self.ends[place]:
+                inside = slice(part.start - first, part.stop - first)
+                X = self.chunks.get(place)
+                X = csr_rows(X, inside) if self.is_sparse else X[inside]
+                return self._block(X, part)
+            part = np.arange(part.start, min(part.stop, self.n))
+        return self._block(self._gathered(part), part)
+
+    def subset(self, indices):
+        X, y, weights = self._gathered(indices), self.y[indices], self.weights
+        return Rows(X, y, None if weights is None else weights[indices], self.weight_bound)
+
+    def with_features(self, X):
+        return Rows(X, self.y, self.weights, self.weight_bound, owned=True)
+
+    def with_targets(self, target_map):
+        holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
+        return replace(self, y=target_map(self.y), holdout=holdout)
+
+    def with_weights(self, weigh, bound):
+        return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
+
+    def with_weight_bound(self, bound):
+        return replace(self, weight_bound=bound)
+
+    def clipped_by(self, model):
+        if not model.clips_entries:
+            return self
+        return replace(self, chunks=self.chunks.clipped_by(model), norms=None)
+
+    def mapped(self, row_map):
+        return replace(self, chunks=self.chunks.mapped(row_map), n_features=row_map.width,
+                       dtype=np.dtype(row_map.dtype), is_sparse=False, norms=None)
+
+    def _block(self, X, part):
+        norms = None if self.norms is None else self.norms[part]
+        if self.weights is None:
+            return Block(X, self.y[part], None, norms)
+        weights = np.minimum(self.weights[part], self.weight_bound, dtype=np.float64)
+        return Block(X, self.y[part], weights, norms)
+
+    def _gathered(self, indices):
+        """Return the features of rows at indices, in their order."""
+        order = np.argsort(indices, kind="stable")
+        ordered = indices[order]
+        cuts = np.searchsorted(ordered, self.ends[:-1])
+        pieces = [self.chunks.get(place)[piece - (self.ends[place] - self.sizes[place])]
+                  for place, piece in enumerate(np.split(ordered, cuts)) if len(piece)]
+        if not pieces:
+            pieces = [self.chunks.get(0)[:0]]
+        X = sparse.vstack(pieces, format="csr") if self.is_sparse else np.concatenate(pieces)
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return X[back]
+
+
+def _dense(row_map, X):
+    out = np.empty((X.shape[0], row_map.width), row_map.dtype)
+    for part in row_blocks(X.shape[0], row_map.width):
+        row_map.dense(X[part], out[part])
+    return out
