@@ -113,7 +113,7 @@ def described(X, columns):
         width = array.shape[1] if getattr(array, "ndim", 0) == 2 else 0
         # What NumPy takes a list for follows from its entries: one may turn all into words. So
         # does the length of words in an array: that of the longest.
-        public = array is X and array.dtype.kind not in "US"
+        public = array is X and getattr(array.dtype, "kind", "U") not in "US"
         dtype = array.dtype if public else np.dtype(object)
         kinds = [(place, dtype) for place in range(width)]
     unknown = [name for name in columns if name not in [known for known, _ in kinds]]

@@ -64,6 +64,22 @@ def test_one_longer_word_of_an_array_shows_in_its_releases_only(cls, kind):
 
 
 @every_sampler
+def test_arrays_of_other_libraries_are_drawn_again(cls):
+    class Tensor:
+        """Rows with a dtype that is not one of NumPy's."""
+
+        dtype, shape, ndim = object(), (N, 1), 2
+
+        def __array__(self, dtype=None, copy=None):
+            return positions(3)[:, None].astype(dtype or np.float32)
+
+        def __len__(self):
+            return N
+
+    assert make(cls).fit(Tensor()).sample(5).shape == (5, 1)
+
+
+@every_sampler
 @pytest.mark.parametrize("frame", [False, True])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.float16])
 def test_what_a_dtype_does_not_hold_is_not_drawn(cls, frame, dtype):
