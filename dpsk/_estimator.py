@@ -178,7 +178,7 @@ def warn_of_weak_budget(problem):
 def _plain(value):
     """Return array-likes as lists, whose text leaves nothing out."""
     scalar = value is None or isinstance(value, (str, bytes, bool, int, float, dict))
-    if isinstance(value, tuple) and any(np.ndim(part) for part in value):
+    if isinstance(value, (list, tuple)) and any(np.ndim(part) for part in value):
         # Its parts may be of different shapes.
         return [_plain(part) for part in value]
     return value if scalar else np.asarray(value).tolist()

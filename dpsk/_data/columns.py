@@ -111,8 +111,10 @@ def described(X, columns):
     else:
         array = X if hasattr(X, "dtype") else discreetly("X", np.asarray, X)
         width = array.shape[1] if getattr(array, "ndim", 0) == 2 else 0
-        # What NumPy takes a list for follows from its entries: one may turn all into words.
-        dtype = array.dtype if array is X else np.dtype(object)
+        # What NumPy takes a list for follows from its entries: one may turn all into words. So
+        # does the length of words in an array: that of the longest.
+        public = array is X and getattr(array.dtype, "kind", "U") not in "US"
+        dtype = array.dtype if public else np.dtype(object)
         kinds = [(place, dtype) for place in range(width)]
     unknown = [name for name in columns if name not in [known for known, _ in kinds]]
     if unknown and kinds:

@@ -35,6 +35,8 @@ __all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "range_rule", "row_rule
 FEW_COLUMNS = 64
 #: Beyond it squares of rows overflow in single precision, as `RangedRows` knows.
 _LARGEST = 1e30
+#: The square of a smaller one underflows.
+_LEAST_SIGNAL = 1e-100
 #: How far ranges reach at least from a number that most entries of a column are: so far as one
 #: indicator is from another.
 _REACH = 1.0
@@ -111,8 +113,8 @@ class GaussianPlan:
         """Return the declaration of the mean, of the second moment if any, and of the classes."""
         least, most = CENTER_SHARES
         # As much as keeps the noise on the mean a twentieth as long as rows in their ranges.
-        mean = min(most, max(least, CENTER_SIGNAL**2 / (
-            self.budget.n_columns * self.budget.signal**2)))
+        signal = max(self.budget.signal, _LEAST_SIGNAL)
+        mean = min(most, max(least, CENTER_SIGNAL**2 / (self.budget.n_columns * signal**2)))
         moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
         return SharedBudget((mean, *[moment] * self.reduces, 1.0 - mean - moment))
 

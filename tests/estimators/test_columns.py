@@ -48,6 +48,38 @@ def test_words_in_an_array_are_drawn_again(cls, kind):
 
 
 @every_sampler
+@pytest.mark.parametrize("kind", [str, bytes])
+def test_one_longer_word_of_an_array_shows_in_its_releases_only(cls, kind):
+    words = np.array(["a", "b", "longer"]).astype(kind)
+    rows = words[positions(2)][:, None].astype(f"{words.dtype.kind}1")
+    others = np.vstack([words[2:, None], rows[1:]])
+    assert others.dtype != rows.dtype
+    faces, answers = [], None
+    for X in (rows, others):
+        with taped(answers) as tape:
+            sampler = make(cls, columns={0: words.tolist()}, random_state=0).fit(X)
+        answers = tape.answers
+        faces.append(pickle.dumps(vars(sampler)))
+    assert faces[0] == faces[1]
+
+
+@every_sampler
+def test_arrays_of_other_libraries_are_drawn_again(cls):
+    class Tensor:
+        """Rows with a dtype that is not one of NumPy's."""
+
+        dtype, shape, ndim = object(), (N, 1), 2
+
+        def __array__(self, dtype=None, copy=None):
+            return positions(3)[:, None].astype(dtype or np.float32)
+
+        def __len__(self):
+            return N
+
+    assert make(cls).fit(Tensor()).sample(5).shape == (5, 1)
+
+
+@every_sampler
 @pytest.mark.parametrize("frame", [False, True])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.float16])
 def test_what_a_dtype_does_not_hold_is_not_drawn(cls, frame, dtype):

@@ -98,6 +98,7 @@ def test_every_parameter_has_its_constraint_declared(cls):
 @pytest.mark.parametrize("sampler, match", [
     (DPGaussianSampler(n_components=4), "n_components=4: must be at most .* 3"),
     (DPGaussianSampler(feature_range=([0, 0], 1)), "feature_range"),
+    (DPGaussianSampler(1e-300, delta=1e-300), "epsilon=1e-300, delta=1e-300: no noise is enough"),
     (DPGaussianSampler(data_norm=None, epsilon=0.01), "data_norm=None: n=90 rows"),
     (DPTreeSampler(columns={7: (0, 1)}), "columns has 7, which is no column"),
     (DPTreeSampler(columns={0: ["a", "b"]}), "column 0 holds a value outside"),
@@ -225,6 +226,8 @@ def test_ranges_that_are_not_learnt_are_said_so():
     assert sampler.privacy_.event == plain.privacy_.event
     declared = DPGaussianSampler(1.0, feature_range=(-5, 5)).fit(X, y)
     assert declared.feature_range_.tolist() == [[-5.0] * 3, [5.0] * 3]
+    mixed = DPGaussianSampler(1.0, feature_range=[-5, np.array([5, 6, 7])]).fit(X, y)
+    assert mixed.feature_range_.tolist() == [[-5.0] * 3, [5.0, 6.0, 7.0]]
 
 
 @every_sampler
