@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 import sklearn
 
-from dpsk._data.content import content_digest
+from dpsk._data.content import table_digest
 from dpsk._objective.requirements import check_requirements
 from dpsk._oracle import Context, Releases
 from dpsk._parameters import plain
@@ -234,15 +234,10 @@ def _context(method, settings, rows, event):
     """Yield what keys a reproducible stream: method, settings, event and content of rows."""
     yield from _settings(method, settings)
     yield repr(event).encode()
-    yield str(rows.X.dtype).encode()
-    yield content_digest(rows.X)
-    yield content_digest(rows.y)
-    # Weights of 1 are no weights.
-    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-    yield content_digest(weights.astype(np.float64, copy=False))
+    yield str(rows.dtype).encode()
+    yield table_digest(rows)
     if rows.holdout is not None:
-        yield content_digest(rows.holdout.X)
-        yield content_digest(rows.holdout.y)
+        yield table_digest(rows.holdout)
 
 
 def _settings(method, settings):

@@ -10,7 +10,7 @@ from scipy import sparse
 from dpsk._data.blocks import csr_rows, row_blocks
 from dpsk._data.source import Block, Rows, RowSource
 
-__all__ = ["Chunks", "ChunkedRows", "HeldChunks", "ReadChunks"]
+__all__ = ["ChunkedRows", "Chunks", "HeldChunks", "ReadChunks"]
 
 
 class Chunks(ABC):
@@ -173,6 +173,12 @@ class ChunkedRows(RowSource):
     def ends(self):
         """ndarray of int : where every chunk ends among these rows."""
         return np.cumsum(self.sizes)
+
+    def place_of(self, index):
+        if self.offsets is None:
+            return index
+        place = int(np.searchsorted(self.ends, index, "right"))
+        return self.offsets[place] + index - int(self.ends[place] - self.sizes[place])
 
     def blocks(self, length):
         for end, size in zip(self.ends, self.sizes, strict=True):

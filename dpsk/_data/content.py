@@ -1,43 +1,68 @@
-"""A digest of an array's content that does not depend on how it is stored."""
+"""A digest of a table that does not depend on how it is stored, chunked or spread."""
 
 import hashlib
 
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import CSR_WIDTH, csr_blocks, row_blocks
+from dpsk._data.blocks import CSR_WIDTH, block_length
 
-__all__ = ["content_digest"]
+__all__ = ["table_digest"]
+
+_SIZE = 32
 
 
-def content_digest(array):
-    """Return the SHA-256 digest of shape and non-zero entries, row by row.
+def table_digest(rows):
+    """Return a digest of the rows of a source with their targets and weights, in their order.
 
-    Memory order, strides, the sign of zero and the container make no difference. A CSR matrix has
-    no duplicates.
+    Memory order, strides, the sign of zero, the container, chunks and places make no difference.
+    A CSR matrix has no duplicates. Weights of 1 are no weights.
+
+    Every row has a digest of its own, its place included, and these are added: an order in which
+    they are added makes no difference either.
     """
-    digest = hashlib.sha256(repr(array.shape).encode())
-    for counts, columns, values in _entries(array):
-        digest.update(counts.astype("<i8").tobytes())
-        digest.update(columns.astype("<i8").tobytes())
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.digest()
+    total = sum(rows.each(_digests_sum)) % (1 << 8 * _SIZE)
+    facts = repr((len(rows), rows.n_features, total))
+    return hashlib.sha256(facts.encode()).digest()
 
 
-def _entries(array):
-    """Yield by blocks the number of non-zeros of every row, their columns and their values."""
-    if sparse.issparse(array):
-        for _, entries, counts in csr_blocks(array):
-            kept = array.data[entries] != 0
-            owners = np.repeat(np.arange(len(counts)), counts)[kept]
-            yield (np.bincount(owners, minlength=len(counts)), array.indices[entries][kept],
-                   array.data[entries][kept])
-        return
-    rows = array.reshape(len(array), -1)
-    # The blocks of sparse rows, as what they hold is hashed block by block.
-    for part in row_blocks(len(rows), CSR_WIDTH):
-        block = rows[part]
-        places = np.flatnonzero(block != 0)
-        owners, columns = np.divmod(places, rows.shape[1])
-        counts = np.bincount(owners, minlength=len(block))
-        yield counts, columns, np.take(block, places)
+def _digests_sum(rows):
+    """Return the sum of the digests of the rows of one place, an int."""
+    total = 0
+    for part in rows.blocks(block_length(CSR_WIDTH)):
+        block, first = rows.take(part), rows.place_of(part.start)
+        ends, columns, values = _entries(block.X)
+        beside = _beside(block)
+        width = len(beside) // len(ends)
+        start = 0
+        for row, end in enumerate(ends.tolist()):
+            text = b"".join(((first + row).to_bytes(8, "little"), columns[start:end],
+                             values[start:end], beside[row * width:(row + 1) * width]))
+            digest = hashlib.blake2b(text, digest_size=_SIZE).digest()
+            total += int.from_bytes(digest, "little")
+            start = end
+    return total
+
+
+def _entries(X):
+    """Return where every row ends among the bytes of the columns and of the values of non-zeros.
+    """
+    if sparse.issparse(X):
+        kept = X.data != 0
+        owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[kept]
+        columns, values = X.indices[kept], X.data[kept]
+    else:
+        places = np.flatnonzero(X != 0)
+        owners, columns = np.divmod(places, X.shape[1])
+        values = np.take(X, places)
+    ends = 8 * np.cumsum(np.bincount(owners, minlength=X.shape[0]))
+    return ends, columns.astype("<i8").tobytes(), values.astype("<f8").tobytes()
+
+
+def _beside(block):
+    """Return the bytes of the targets and weights of a block, alike for every row."""
+    n = block.X.shape[0]
+    weights = np.ones(n) if block.weights is None else block.weights
+    columns = np.column_stack([block.y.reshape(n, -1), weights])
+    # -0.0 plus 0.0 is 0.0.
+    return (columns.astype("<f8") + 0.0).tobytes()

@@ -55,6 +55,10 @@ class RowSource(ABC):
     def __len__(self):
         return self.n
 
+    def place_of(self, index):
+        """Return where the row at an index is in the whole table."""
+        return index
+
     def blocks(self, length):
         """Yield slices of at most `length` rows, in order, that cover the rows."""
         for start in range(0, self.n, length):

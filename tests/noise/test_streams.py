@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from dpsk._data.content import content_digest
+from dpsk._data.chunked import ChunkedRows, HeldChunks
+from dpsk._data.content import table_digest
+from dpsk._data.parted import PartedRows, Threads
+from dpsk._data.source import Rows
 from dpsk._privacy.noise.streams import EntropyStream, KeyedStream, open_stream
 from dpsk.testing import NoiseSeed
 from tests.noise.levels import LEVEL, binomial_fits
@@ -141,41 +144,77 @@ def test_a_stream_says_whether_it_can_be_repeated():
     assert keyed.reproducible and "not private" in keyed.description
 
 
-def test_content_digest_sees_content_and_not_storage():
+def digest(X, y=None, weights=None):
+    """Return the digest of a table, whose targets are 0 where there are none."""
+    y = np.zeros(X.shape[0]) if y is None else y
+    return table_digest(Rows(X, y, weights))
+
+
+def test_the_digest_sees_content_and_not_storage():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.5)
     same = [X.copy(), np.asfortranarray(X), np.where(X == 0, -0.0, X),
             np.repeat(X, 2, axis=0)[::2], np.hstack([X, X])[:, :4]]
-    assert {content_digest(array) for array in same} == {content_digest(X)}
+    assert {digest(array) for array in same} == {digest(X)}
     moved = X.copy()
     moved[0] = np.roll(moved[0], 1)
     touched = X.copy()
     touched[29, 3] = np.nextafter(touched[29, 3], 9)
-    sparse = [np.array([[5.0, 0, 0]]), np.array([[0, 5.0, 0]]), np.array([[5.0], [0], [0]])]
-    other = [*sparse, X, X[::-1], X.T, X.reshape(60, 2), X[:29], moved, touched, X.ravel(), -X]
-    assert len({content_digest(array) for array in other}) == len(other)
+    few = [np.array([[5.0, 0, 0]]), np.array([[0, 5.0, 0]]), np.array([[5.0], [0], [0]])]
+    other = [*few, X, X[::-1], X.T, X.reshape(60, 2), X[:29], moved, touched, -X,
+             X[[1, 0, *range(2, 30)]]]
+    assert len({digest(array) for array in other}) == len(other)
 
 
-def test_content_digest_of_many_rows_does_not_depend_on_the_block():
+def test_the_digest_sees_targets_and_weights():
+    X, y = np.ones((5, 2)), np.arange(5.0)
+    ones, halves = np.ones(5), np.r_[0.5, np.ones(4)]
+    assert digest(X, y) == digest(X, y.astype(np.int8)) == digest(X, y, ones)
+    found = {digest(X, y), digest(X, y[::-1]), digest(X, -y), digest(X, y, halves),
+             digest(X, y, halves[::-1]), digest(X, np.column_stack([y, y]))}
+    assert len(found) == 6
+
+
+def test_the_digest_of_many_rows_does_not_depend_on_the_block():
     X = np.random.default_rng(1).normal(size=(10_000, 2))
-    assert content_digest(X) == content_digest(X.copy(order="F"))
+    assert digest(X) == digest(X.copy(order="F"))
     changed = X.copy()
     changed[9_999, 1] += 1e-9
-    assert content_digest(X) != content_digest(changed)
+    assert digest(X) != digest(changed)
 
 
-def test_content_digest_sees_no_container():
+@pytest.mark.parametrize("cuts", [[], [1], [4096], [17, 17, 900], range(1, 1000)])
+def test_the_digest_does_not_depend_on_chunks_and_places(cuts):
+    rng = np.random.default_rng(3)
+    X, y, weights = rng.normal(size=(5000, 3)), rng.normal(size=5000), rng.random(5000)
+    parts = np.split(X, list(cuts))
+    sizes = tuple(map(len, parts))
+    chunked = ChunkedRows(HeldChunks(parts), sizes, 3, X.dtype, False, y, weights)
+    assert table_digest(chunked) == digest(X, y, weights)
+    # Two places have every other chunk.
+    starts, places = np.cumsum([0, *sizes[:-1]]), []
+    for first in range(min(2, len(parts))):
+        own = slice(first, None, 2)
+        where = np.concatenate([np.arange(start, start + size) for start, size in
+                                zip(starts[own], sizes[own], strict=True)]).astype(int)
+        places.append(ChunkedRows(HeldChunks(parts[own]), sizes[own], 3, X.dtype, False,
+                                  y[where], weights[where], offsets=tuple(starts[own].tolist())))
+    parted = PartedRows(Threads(2), places, tuple(map(len, places)), 3, X.dtype)
+    assert table_digest(parted) == digest(X, y, weights)
+
+
+def test_the_digest_sees_no_container():
     X = np.random.default_rng(2).normal(size=(5000, 3))
     X[X < 0.3] = 0.0
     X[-1] = [0.0, 1.0, 0.0]
     rows = sparse.csr_matrix(X)
     explicit = sparse.csr_matrix((np.r_[rows.data, 0.0], np.r_[rows.indices, 0],
                                   np.r_[rows.indptr[:-1], rows.nnz + 1]), shape=X.shape)
-    assert content_digest(rows) == content_digest(X)
+    assert digest(rows) == digest(X)
     explicit.sort_indices()
-    assert explicit.nnz == rows.nnz + 1 and content_digest(explicit) == content_digest(X)
+    assert explicit.nnz == rows.nnz + 1 and digest(explicit) == digest(X)
     rows.data[7] = np.nextafter(rows.data[7], 9)
-    assert content_digest(rows) != content_digest(X)
+    assert digest(rows) != digest(X)
 
 
 @every_fit
