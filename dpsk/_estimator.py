@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from dpsk._data.opening import is_source, opened
 from dpsk._data.source import Rows
 from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
@@ -119,6 +120,9 @@ class DPEstimator(BaseEstimator):
 
     def _read_rows(self, X, y, sample_weight):
         """Return validated training rows, with their targets as they came, as a RowSource."""
+        if is_source(X):
+            return opened(self, X, y, sample_weight, self._weight_dtype, self._row_checks,
+                          self._target_checks)
         X, y = self._check_rows(X, y)
         return Rows(X, y, self._check_weights(sample_weight, X))
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks.datasets import load
 from dpsk import DPLinearRegression, DPLogisticRegression
+from dpsk._data.norms import row_norms
 from dpsk._data.source import Rows
 from dpsk._defaults.budgets import QUANTILE_SHARES
 from dpsk._models import LinearModel
-from dpsk._models.linear import row_norms
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ElasticNet
 from dpsk._oracle import Releases

@@ -142,6 +142,7 @@ class ChunkedRows(RowSource):
     weight_bound : float
     norms : ndarray of shape (n,) or None
         The l2 norms of the rows, where they are known already.
+    cache_bytes : int
     offsets : tuple of int or None
         Where the chunks are in the whole table; None: one after another.
     holdout : RowSource or None
@@ -156,6 +157,7 @@ class ChunkedRows(RowSource):
     weights: np.ndarray | None = None
     weight_bound: float = 1.0
     norms: np.ndarray | None = None
+    cache_bytes: int = 0
     offsets: tuple | None = None
     holdout: RowSource | None = field(default=None)
 
@@ -196,6 +198,10 @@ class ChunkedRows(RowSource):
                 return self._block(X, part)
             part = np.arange(part.start, min(part.stop, self.n))
         return self._block(self._gathered(part), part)
+
+    def beside(self, part):
+        block = self._block(None, part)
+        return block.y, block.weights
 
     def subset(self, indices):
         X, y, weights = self._gathered(indices), self.y[indices], self.weights

@@ -47,10 +47,13 @@ class RowSource(ABC):
         Public; larger weights are lowered to it.
     holdout : RowSource or None
         Public rows, which no guarantee covers.
+    cache_bytes : int
+        What sums may keep of rows that are read again in every pass.
     """
 
     holdout = None
     is_parted = False
+    cache_bytes = 0
 
     def __len__(self):
         return self.n
@@ -87,6 +90,11 @@ class RowSource(ABC):
     @abstractmethod
     def take(self, part):
         """Return the rows of a slice, as views where they can be, or of indices: a `Block`."""
+
+    def beside(self, part):
+        """Return targets and weights of a slice or of indices."""
+        block = self.take(part)
+        return block.y, block.weights
 
     @abstractmethod
     def subset(self, indices):

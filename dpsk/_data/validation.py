@@ -9,8 +9,8 @@ from sklearn.utils.validation import validate_data
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
-__all__ = ["FLOATS", "check_next_rows", "check_prediction_rows", "check_public_rows",
-           "check_rows", "check_unlabeled_rows"]
+__all__ = ["FLOATS", "check_block", "check_next_rows", "check_prediction_rows",
+           "check_public_rows", "check_rows", "check_unlabeled_rows"]
 
 #: The types of rows that are kept; others become the first.
 FLOATS = [np.float64, np.float32]
@@ -27,6 +27,12 @@ def check_rows(estimator, X, y, **checks):
     with config_context(assume_finite=False):
         X, y = _validated("X or y", estimator, X, y, ensure_min_samples=2, **checks)
     return without_duplicates(X), y
+
+
+def check_block(estimator, X, **checks):
+    """Return some of the training rows of a source as an array, in one entry a place if sparse."""
+    with config_context(assume_finite=False):
+        return without_duplicates(_validated("X", estimator, X, **checks))
 
 
 def check_unlabeled_rows(estimator, X, **checks):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpsk._data.norms import row_norms
 from dpsk._models.clipping import HEADROOM, clip_factors
-from dpsk._models.linear import row_norms
 
 __all__ = ["LinearValues", "NetworkValues", "StateMap", "ValuePass"]
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
-from dpsk._models.linear import absolute_sums, row_norms
+from dpsk._data.norms import absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.truncation import Shares, add_products, whole_units
 from dpsk._privacy.noise.grids import exact_bits
@@ -35,7 +35,7 @@ class GridSums(RowSums):
     """
 
     arithmetic = "grid"
-    _buffer = None
+    _buffer = _cache = None
 
     def __init__(self, model, loss, rows, clip_norm, bits, order=2, n_samples=None):
         self.resolution = self._units(model, clip_norm, bits)
@@ -46,7 +46,9 @@ class GridSums(RowSums):
         self._plain = model
         # By start of a block: what its rows are multiplied by before the grid, as Shares.
         self._first = {}
-        self._row_unit = 2.0 ** -_row_bits(model, clip_norm, bits)
+        row_bits = _row_bits(model, clip_norm, bits)
+        self._cached_dtype = _cached_dtype(row_bits)
+        self._row_unit = 2.0 ** -row_bits
         self._weight_unit = 2.0**-bits / self._row_unit
         self._usual = 1.0 / (model.unit * self._row_unit)
         return 2.0**-bits
@@ -114,7 +116,18 @@ class GridSums(RowSums):
         late = shares >= _LEAST_LATE
         self._late[part] = np.where(late, shares, 1.0)
         self._first[part.start] = Shares(X, np.where(late, 1.0, shares))
-        return self._cut(X, part), shares
+        rows = self._cut(X, part)
+        if self._caches():
+            self._cache = {} if self._cache is None else self._cache
+            self._cache[part.start] = rows.astype(self._cached_dtype)
+            del self._first[part.start]
+        return rows, shares
+
+    def _caches(self):
+        """Return whether whole units are kept, of rows that are read again, from public facts."""
+        rows, dtype = self._rows, self._cached_dtype
+        return not (dtype is None or rows.is_sparse) and (
+            len(rows) * rows.n_features * dtype.itemsize <= rows.cache_bytes)
 
     def _cut(self, X, part):
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
@@ -124,8 +137,14 @@ class GridSums(RowSums):
         return whole_units(X, self._usual, self._first[part.start], out)
 
     def _take(self, block):
-        X, y, weights = self._rows.take(block)
-        return self._cut(X, block), y, self._scale[block], self._limits[block], weights
+        if self._cache is None:
+            X, y, weights, _ = self._rows.take(block)
+            X = self._cut(X, block)
+        else:
+            y, weights = self._rows.beside(block)
+            X = self._buffer[:block.stop - block.start]
+            X[...] = self._cache[block.start]
+        return X, y, self._scale[block], self._limits[block], weights
 
     def _point(self, theta):
         """Truncate theta so that products with rows are exact as well."""
@@ -241,6 +260,15 @@ def _row_bits(model, clip_norm, bits):
     share = math.floor(0.5 * (bits + math.log2(clip_norm / (longest * model.radius))))
     # The constant itself has to lie on the grid of the rows.
     return max(share, 0) if model.fit_intercept else share
+
+
+def _cached_dtype(row_bits):
+    """Return the smallest type that holds entries of rows in whole units, None for none."""
+    for dtype, bits in ((np.int16, 15), (np.float32, 24)):
+        # Rows that are scaled after products may be that much longer.
+        if 2.0**row_bits / _LEAST_LATE < 2.0**bits:
+            return np.dtype(dtype)
+    return None
 
 
 def _whole(values, unit, out=None):

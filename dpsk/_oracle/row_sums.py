@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from dpsk._data.norms import absolute_sums
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
-from dpsk._models.linear import absolute_sums
 from dpsk._oracle.release import rounding_margin
 
 __all__ = ["RowSums"]
@@ -263,7 +263,7 @@ class RowSums:
 
     def _take(self, block):
         """Return (X, y, scale, limits, weights) of a block, as views where it is a slice."""
-        X, y, weights = self._rows.take(block)
+        X, y, weights, _ = self._rows.take(block)
         scale = None if self._scale is None else self._scale[block]
         X = X if X.dtype == np.float64 else X.astype(np.float64)
         return X, y, scale, self._limits[block], weights

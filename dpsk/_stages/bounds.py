@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
+from dpsk._data.norms import block_norms
 from dpsk._data.parted import on_threads
 from dpsk._data.targets import clipped_targets
 from dpsk._defaults.budgets import (
@@ -21,7 +22,6 @@ from dpsk._defaults.budgets import (
     TARGET_TAILS,
     mu_of_share,
 )
-from dpsk._models.linear import block_norms
 from dpsk._oracle.quantiles import noisy_quantile, positive_grid, real_grid
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpsk._data.norms import block_norms, longest
 from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
     CENTER_SHARES,
@@ -15,7 +16,6 @@ from dpsk._defaults.budgets import (
     SUBSPACE_SHARE,
 )
 from dpsk._models import LinearModel
-from dpsk._models.linear import block_norms, longest
 from dpsk._models.ranges import RangedRows
 from dpsk._oracle.class_moments import noisy_class_moments
 from dpsk._oracle.quantiles import noisy_quantile, positive_grid

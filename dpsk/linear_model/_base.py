@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
+from dpsk._data.norms import longest
 from dpsk._data.source import Rows
 from dpsk._data.validation import (
     FLOATS,
@@ -18,7 +19,6 @@ from dpsk._data.validation import (
 from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel
-from dpsk._models.linear import longest
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
@@ -46,6 +46,7 @@ class LinearEstimator(DPEstimator):
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
     _default_norm = "auto"
+    _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
     _constraints: ClassVar[dict] = {
         **DPEstimator._constraints, "penalty": choice(*PENALTIES),
         "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"]),
@@ -84,7 +85,7 @@ class LinearEstimator(DPEstimator):
 
     def _check_rows(self, X, y):
         """Validate training rows and targets; no message carries a data value."""
-        return check_rows(self, X, y, dtype=FLOATS, accept_sparse="csr", **self._target_checks)
+        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _read_public_rows(self, X, y, like):
         """Return public rows, validated as the training rows, in the dtype of `like`, or None."""

@@ -45,7 +45,7 @@ class LinearClassifier(LinearScorer):
         """Return the loss for several classes, whose targets are class indices."""
 
     @quietly
-    def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
+    def fit(self, X, y=None, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 
         Parameters

@@ -65,7 +65,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return self._loss()
 
     @quietly
-    def fit(self, X, y, sample_weight=None, *, public_X=None, public_y=None):
+    def fit(self, X, y=None, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 
         Parameters

@@ -20,6 +20,7 @@ class NetworkEstimator(NetworkFit):
 
     # Gradients are clipped anyway, so that rows need no bound.
     _default_norm = None
+    _row_checks: ClassVar[dict] = {"dtype": np.float32, "order": "C"}
     _constraints: ClassVar[dict] = {
         **NetworkFit._constraints,
         "data_norm": optional(number("None, or a number in [1e-10, 1e10], a bound on row norms",
@@ -32,7 +33,7 @@ class NetworkEstimator(NetworkFit):
 
     def _check_rows(self, X, y):
         """Validate training rows, in single precision, and targets."""
-        return check_rows(self, X, y, dtype=np.float32, order="C", **self._target_checks)
+        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _fit_layers(self, rows, loss, n_outputs, **settings):
         """Fit on validated rows with encoded targets; set the weights and what tells of them."""

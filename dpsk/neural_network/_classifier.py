@@ -79,7 +79,7 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
         self._store(locals())
 
     @quietly
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the model under the declared budget.
 
         Parameters

@@ -142,7 +142,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                              "leave precondition='auto' for a network.")
 
     @quietly
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the model under the declared budget.
 
         Parameters

@@ -9,12 +9,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
+from dpsk._data.norms import row_norms
 from dpsk._data.source import Rows
 from dpsk._data.validation import check_prediction_rows
 from dpsk._defaults.values import BANDWIDTH, feature_count
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator
-from dpsk._models.linear import row_norms
 from dpsk._models.states import LinearValues, NetworkValues
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman

@@ -111,7 +111,7 @@ class DPGroupDROClassifier(LinearScorer):
         self._store(locals())
 
     @quietly
-    def fit(self, X, y, sample_weight=None, *, groups=None):
+    def fit(self, X, y=None, sample_weight=None, *, groups=None):
         """Fit the model under the declared budget.
 
         Parameters

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from dpsk import DPLogisticRegression
-from dpsk._data import blocks
+from dpsk._data import blocks, norms
 from dpsk._data.structure import without_duplicates
-from dpsk._models import LinearModel, linear
+from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 
 dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -165,10 +165,10 @@ def test_csr_rows_at_the_ends_of_floats_stay_within_the_bound(entries):
 
 def test_csr_norms_do_not_depend_on_the_block(monkeypatch):
     X = sparse.random(101, 7, density=0.3, format="csr", random_state=0)
-    whole = linear.row_norms(X)
+    whole = norms.row_norms(X)
     np.testing.assert_allclose(whole, np.linalg.norm(X.toarray(), axis=1), rtol=1e-14)
     monkeypatch.setattr(blocks, "_ENTRIES", 10 * blocks.CSR_WIDTH)
-    np.testing.assert_array_equal(linear.row_norms(X), whole)
+    np.testing.assert_array_equal(norms.row_norms(X), whole)
 
 
 @dtypes

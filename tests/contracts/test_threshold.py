@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
+from dpsk._data.norms import absolute_sums
 from dpsk._data.source import Rows
-from dpsk._models.linear import absolute_sums
 from dpsk._oracle import Context, Releases, ThresholdOracle
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy import accountant

@@ -1,0 +1,72 @@
+"""Norms of rows, in double precision."""
+
+import numpy as np
+from scipy import sparse
+
+from dpsk._data.blocks import csr_blocks, row_blocks
+
+__all__ = ["absolute_sums", "block_norms", "longest", "row_norms"]
+
+#: Rows whose norms are taken at once.
+_PART = 1 << 16
+
+
+def row_norms(X):
+    """Return l2 norms of rows in float64, right for entries whose squares overflow too."""
+    dense = not sparse.issparse(X)
+    with np.errstate(over="ignore"):
+        # Strided rows are added up in another order than contiguous ones.
+        X = np.ascontiguousarray(X) if dense else X
+        norms = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else _csr_square_sums(X)
+        np.sqrt(norms, out=norms)
+    for row in np.flatnonzero(~np.isfinite(norms)):
+        entries = X[row] if dense else X.data[X.indptr[row]:X.indptr[row + 1]]
+        largest = float(np.abs(entries).max())
+        norms[row] = largest * np.sqrt(np.square(entries / largest).sum())
+    return norms
+
+
+def block_norms(block):
+    """Return the l2 norms of the rows of a `Block`."""
+    return row_norms(block.X) if block.norms is None else block.norms
+
+
+def longest(rows):
+    """Return the largest l2 norm of the rows of a source: sensitive."""
+    return max(rows.each(_longest_here))
+
+
+def _longest_here(rows):
+    return max(float(block_norms(rows.take(part)).max()) for part in rows.blocks(_PART))
+
+
+def absolute_sums(X, scale=None):
+    """Return the l1 norms of rows times their `scale`, in float64.
+
+    Scaling comes first, so that nothing overflows.
+    """
+    sums = np.empty(X.shape[0])
+    if sparse.issparse(X):
+        for part, entries, counts in csr_blocks(X):
+            lengths = np.abs(X.data[entries], dtype=np.float64)
+            if scale is not None:
+                lengths *= np.repeat(scale[part], counts)
+            owners = np.repeat(np.arange(len(counts)), counts)
+            sums[part] = np.bincount(owners, lengths, minlength=len(counts))
+        return sums
+    for part in row_blocks(*X.shape):
+        block = np.abs(X[part], dtype=np.float64)
+        if scale is not None:
+            block *= scale[part, None]
+        sums[part] = block.sum(axis=1)
+    return sums
+
+
+def _csr_square_sums(X):
+    """Return the sums of squares of the rows of a CSR matrix without duplicates."""
+    sums = np.empty(X.shape[0])
+    for rows, entries, counts in csr_blocks(X):
+        squares = np.square(X.data[entries], dtype=np.float64)
+        owners = np.repeat(np.arange(len(counts)), counts)
+        sums[rows] = np.bincount(owners, squares, len(counts))
+    return sums

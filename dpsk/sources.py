@@ -1,0 +1,137 @@
+"""Tables that do not fit in memory, as rows that estimators read in blocks.
+
+Wherever ``fit(X, y)`` takes an array it takes a source: any object with ``n``, ``n_features`` and
+``blocks()``. The latter starts a pass and yields blocks of rows, the same ones every time: ``X``,
+or ``(X, y)``, or ``(X, y, sample_weight)``. Targets and weights that do not come with blocks are
+given to `fit`, as arrays. A memory map of NumPy is an array, and needs none of this.
+"""
+
+import numpy as np
+
+from dpsk._parameters import check_integer
+
+__all__ = ["NpyFiles", "ParquetFiles"]
+
+#: Bytes that are read at once by default.
+_BLOCK_BYTES = 1 << 24
+
+
+class NpyFiles:
+    """Rows in files of `numpy.save`, which are mapped into memory one after another.
+
+    Parameters
+    ----------
+    X : sequence of path
+        Each of an array of shape (n_i, n_features).
+    y : sequence of path or None, default=None
+        Each of an array of shape (n_i,). None: targets are given to `fit`.
+    sample_weight : sequence of path or None, default=None
+        Likewise.
+    cache_bytes : int, default=0
+        What a fit may keep in memory of the rows, in the whole numbers that exact sums are made
+        of: two bytes an entry for tables of some million rows, else four. Where that is not
+        enough every pass reads the files.
+
+    Attributes
+    ----------
+    n, n_features : int
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not go together.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLogisticRegression
+    >>> from dpsk.sources import NpyFiles
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [pathlib.Path(folder, f"{part}.npy") for part in range(3)]
+    ...     for path, rows in zip(paths, np.array_split(X, 3)):
+    ...         np.save(path, rows)
+    ...     model = DPLogisticRegression(classes=[0, 1]).fit(NpyFiles(paths), y)
+    >>> model.coef_.shape
+    (1, 30)
+    """
+
+    def __init__(self, X, y=None, sample_weight=None, *, cache_bytes=0):
+        self._paths = [list(part) for part in (X, y, sample_weight) if part is not None]
+        self._weighted_only = y is None and sample_weight is not None
+        if self._weighted_only:
+            raise ValueError("sample_weight: comes with blocks only beside y; give both in files, "
+                             "or both to fit.")
+        if not self._paths[0]:
+            raise ValueError("X=[]: there are no files; give at least one.")
+        if len({len(part) for part in self._paths}) > 1:
+            raise ValueError(f"X has {len(self._paths[0])} files, and y or sample_weight another "
+                             "number; give one of each for every part of the rows.")
+        self.cache_bytes = check_integer("cache_bytes", cache_bytes, low=0, high=1 << 62,
+                                         remedy="a number of bytes")
+        shapes = [np.load(path, mmap_mode="r").shape for path in self._paths[0]]
+        if any(len(shape) != 2 or shape[1] != shapes[0][1] for shape in shapes):
+            raise ValueError("X: files of shapes that do not go together; each must hold an array "
+                             "of shape (n_i, n_features).")
+        self.n, self.n_features = sum(shape[0] for shape in shapes), shapes[0][1]
+
+    def blocks(self):
+        """Yield blocks of about 16 MB, as views of memory maps."""
+        for paths in zip(*self._paths, strict=True):
+            parts = [np.load(path, mmap_mode="r") for path in paths]
+            X = parts[0]
+            length = max(1, _BLOCK_BYTES // max(1, X.itemsize * X.shape[1]))
+            for start in range(0, len(X), length):
+                block = tuple(part[start:start + length] for part in parts)
+                yield block if len(block) > 1 else block[0]
+
+
+class ParquetFiles:
+    """Rows in files of Parquet, by Arrow: ``pip install dpsk[arrow]``.
+
+    Parameters
+    ----------
+    paths : path or sequence of path
+        Files, or a folder of them, in the order of Arrow's datasets.
+    target : str
+        The column of targets.
+    columns : sequence of str or None, default=None
+        The columns of features, all of numbers; None: all others.
+    sample_weight : str or None, default=None
+        The column of weights.
+    batch_size : int, default=131072
+        Rows that are read at once.
+    cache_bytes : int, default=0
+        As of `NpyFiles`.
+
+    Attributes
+    ----------
+    n, n_features : int
+    """
+
+    def __init__(self, paths, target, *, columns=None, sample_weight=None, batch_size=1 << 17,
+                 cache_bytes=0):
+        from pyarrow import dataset
+        self._data = dataset.dataset(paths)
+        self.batch_size = check_integer("batch_size", batch_size, low=1, high=1 << 40,
+                                        remedy="a number of rows, at least 1")
+        self.cache_bytes = check_integer("cache_bytes", cache_bytes, low=0, high=1 << 62,
+                                         remedy="a number of bytes")
+        beside = [target] if sample_weight is None else [target, sample_weight]
+        known = self._data.schema.names
+        columns = [name for name in known if name not in beside] if columns is None else [*columns]
+        missing = [name for name in [*columns, *beside] if name not in known]
+        if missing:
+            raise ValueError(f"{missing[0]!r} is no column of these files; use names of their "
+                             "schema.")
+        self._columns, self._beside = columns, beside
+        self.n, self.n_features = self._data.count_rows(), len(columns)
+
+    def blocks(self):
+        """Yield data frames of features with targets, and weights if there are any."""
+        names = [*self._columns, *self._beside]
+        for batch in self._data.to_batches(columns=names, batch_size=self.batch_size):
+            if batch.num_rows:
+                frame = batch.to_pandas()
+                yield frame[self._columns], *(frame[name].to_numpy() for name in self._beside)
