@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from dpsk._data.dask import is_dask, opened_dask
 from dpsk._data.opening import is_source, opened
 from dpsk._data.source import Rows
 from dpsk._data.weights import check_weights
@@ -120,9 +121,10 @@ class DPEstimator(BaseEstimator):
 
     def _read_rows(self, X, y, sample_weight):
         """Return validated training rows, with their targets as they came, as a RowSource."""
-        if is_source(X):
-            return opened(self, X, y, sample_weight, self._weight_dtype, self._row_checks,
-                          self._target_checks)
+        if is_source(X) or is_dask(X):
+            opening = opened_dask if is_dask(X) else opened
+            return opening(self, X, y, sample_weight, self._weight_dtype, self._row_checks,
+                           self._target_checks)
         X, y = self._check_rows(X, y)
         return Rows(X, y, self._check_weights(sample_weight, X))
 

@@ -1,11 +1,13 @@
 """Columns of numbers as sources of rows, for tests of what is released of them."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from dpsk._data.parted import PartedRows, Threads
+from dpsk._data.parted import Threads, in_places
 from dpsk._data.source import Rows
 
-__all__ = ["column", "first", "in_places", "members_of"]
+__all__ = ["column", "first", "members_of", "spread"]
 
 
 def column(numbers):
@@ -24,8 +26,6 @@ def members_of(groups):
     return Rows(np.zeros((len(groups), 1)), np.asarray(groups))
 
 
-def in_places(rows, count):
+def spread(rows, count):
     """Return rows in memory in so many places."""
-    parts = rows.split(count)
-    return PartedRows(Threads(2), parts, tuple(map(len, parts)), rows.n_features, rows.dtype,
-                      rows.is_sparse, rows.is_weighted, rows.weight_bound, rows.holdout)
+    return replace(in_places(Threads(2), rows.split(count)), holdout=rows.holdout)

@@ -61,8 +61,8 @@ def check_targets(estimator, y, n_samples, target_checks):
     """
     # One column stands for rows that are checked apart.
     column = np.broadcast_to(np.int8(0), (n_samples, 1))
-    return discreetly("y", check_X_y, column, y, dtype=None, estimator=estimator,
-                      ensure_min_samples=2, **target_checks)[1]
+    checks = {"ensure_min_samples": 2, **target_checks}
+    return discreetly("y", check_X_y, column, y, dtype=None, estimator=estimator, **checks)[1]
 
 
 class _Reader:
@@ -100,7 +100,7 @@ class _Reader:
         """Raise a ValueError unless the blocks were what the source says of itself."""
         n = sum(self.sizes)
         width = self._estimator.n_features_in_ if self.sizes else 0
-        if (n, width) != (source.n, source.n_features):
+        if (n, width) != (n if source.n is None else source.n, source.n_features):
             raise ValueError(f"X says n={source.n!r}, n_features={source.n_features!r}, and its "
                              f"blocks have {n} rows and {width} columns; make them agree.")
         for name, found in (("y", self.targets), ("sample_weight", self.weights)):

@@ -12,7 +12,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from dpsk._data.source import Rows, RowSource, added
 
-__all__ = ["PartedRows", "Places", "Threads", "on_threads"]
+__all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads"]
 
 #: Entries from which on another thread saves more than it costs.
 _WORTH_A_THREAD = 1 << 19
@@ -22,11 +22,11 @@ class Places(ABC):
     """Runs functions beside what is kept in some places, of which there is one each."""
 
     @abstractmethod
-    def keep(self, functions, kept):
+    def keep(self, functions, *kept):
         """Return what stands for what each function makes of what is kept, and stays there."""
 
     @abstractmethod
-    def fetch(self, functions, kept):
+    def fetch(self, functions, *kept):
         """Return what each function makes of what is kept, a list."""
 
 
@@ -36,11 +36,11 @@ class Threads(Places):
     def __init__(self, count):
         self._pool = ThreadPoolExecutor(count)
 
-    def keep(self, functions, kept):
-        return self.fetch(functions, kept)
+    def keep(self, functions, *kept):
+        return self.fetch(functions, *kept)
 
-    def fetch(self, functions, kept):
-        return list(self._pool.map(_silent, functions, kept))
+    def fetch(self, functions, *kept):
+        return list(self._pool.map(_silent, functions, *kept))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +54,9 @@ class PartedRows(RowSource):
         What stands for the RowSource of every place.
     sizes : tuple of int
         The number of rows in every place.
+    runs : tuple of (int, int, int)
+        Where runs of rows of the whole table are, in their order: the index of the first, its
+        place, and its index there.
     n_features : int
     dtype : dtype
     is_sparse, is_weighted : bool
@@ -65,6 +68,7 @@ class PartedRows(RowSource):
     places: Places
     kept: list
     sizes: tuple
+    runs: tuple
     n_features: int
     dtype: object
     is_sparse: bool = False
@@ -90,17 +94,18 @@ class PartedRows(RowSource):
                                   "function makes of them.")
 
     def split(self, indices):
-        """Return the indices of rows of every place, counted from its first, a list of arrays."""
-        ends = np.fromiter(accumulate(self.sizes), np.intp)
+        """Return the indices of rows in their places, a list of arrays."""
+        starts, places, first = np.array(self.runs, dtype=np.intp).T
         order = np.sort(indices)
-        pieces = np.split(order, np.searchsorted(order, ends[:-1]))
-        return [piece - (end - size)
-                for piece, end, size in zip(pieces, ends, self.sizes, strict=True)]
+        run = np.searchsorted(starts, order, "right") - 1
+        inside, place = order - starts[run] + first[run], places[run]
+        return [inside[place == each] for each in range(len(self.kept))]
 
     def subset(self, indices):
         parts = self.split(indices)
         kept = self.places.keep([methodcaller("subset", part) for part in parts], self.kept)
-        return replace(self, kept=kept, sizes=tuple(map(len, parts)), holdout=None)
+        sizes = tuple(map(len, parts))
+        return replace(self, kept=kept, sizes=sizes, runs=runs_of(sizes), holdout=None)
 
     def with_features(self, X):
         raise NotImplementedError("Rows in several places take no features from one.")
@@ -169,16 +174,28 @@ def on_threads(rows):
     if count < 2:
         return rows
     parts = rows.split(count)
-    return PartedRows(Threads(count), parts, tuple(map(len, parts)), rows.n_features, rows.dtype,
+    return in_places(Threads(count), parts)
+
+
+def in_places(places, parts):
+    """Return sources of this process as rows in places, one after another."""
+    rows, sizes = parts[0], tuple(map(len, parts))
+    return PartedRows(places, parts, sizes, runs_of(sizes), rows.n_features, rows.dtype,
                       rows.is_sparse, rows.is_weighted, rows.weight_bound)
+
+
+def runs_of(sizes):
+    """Return the runs of places of so many rows, one after another."""
+    starts = accumulate((0, *sizes[:-1]))
+    return tuple((start, place, 0) for place, start in enumerate(starts))
 
 
 def _of_rows(function, args, rows):
     return function(rows, *args)
 
 
-def _silent(function, kept):
-    """Return ``function(kept)``; floating-point warnings, which depend on rows, are ignored."""
+def _silent(function, *kept):
+    """Return ``function(*kept)``; floating-point warnings, which depend on rows, are ignored."""
     # The setting of the calling thread does not reach this one.
     with np.errstate(all="ignore"):
-        return function(kept)
+        return function(*kept)

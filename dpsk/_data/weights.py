@@ -11,10 +11,11 @@ from dpsk._parameters import check_real
 __all__ = ["check_weights", "class_factors", "class_weighted"]
 
 
-def check_weights(sample_weight, X, dtype):
+def check_weights(sample_weight, X, dtype, whole=True):
     """Return sample weights as an array of `dtype`, or None.
 
-    A ValueError if they are not finite and >= 0, or all zero; no message carries a weight.
+    A ValueError if they are not finite and >= 0, or, of a `whole` table, all zero; no message
+    carries a weight.
     """
     if sample_weight is None:
         return None
@@ -22,7 +23,7 @@ def check_weights(sample_weight, X, dtype):
     if not np.all((weights >= 0) & np.isfinite(weights)):
         raise ValueError("sample_weight: must be finite and >= 0; a row's weight multiplies "
                          "its loss.")
-    if not weights.any():
+    if whole and not weights.any():
         raise ValueError("sample_weight: all weights are zero; at least one must not be.")
     return weights
 

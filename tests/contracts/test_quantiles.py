@@ -15,7 +15,7 @@ from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
-from tests.columns import column, first, in_places
+from tests.columns import column, first, spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
@@ -187,6 +187,6 @@ def test_places_count_as_one_table():
     numbers = np.random.default_rng(1).normal(size=60)
     declared = Selections(1, False)
     with taped() as tape:
-        noisy_quantile(in_places(column(numbers), 4), first, 0.4, GRID, declared, 3.0,
+        noisy_quantile(spread(column(numbers), 4), first, 0.4, GRID, declared, 3.0,
                        Releases(EntropyStream(), Ledger(declared(3.0))))
     np.testing.assert_array_equal(tape.totals[0][0], naive_scores(numbers, 0.4, GRID, True))

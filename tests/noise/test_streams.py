@@ -11,7 +11,7 @@ from scipy import sparse, stats
 
 from dpsk._data.chunked import ChunkedRows, HeldChunks
 from dpsk._data.content import table_digest
-from dpsk._data.parted import PartedRows, Threads
+from dpsk._data.parted import Threads, in_places
 from dpsk._data.source import Rows
 from dpsk._privacy.noise.streams import EntropyStream, KeyedStream, open_stream
 from dpsk.testing import NoiseSeed
@@ -199,7 +199,7 @@ def test_the_digest_does_not_depend_on_chunks_and_places(cuts):
                                 zip(starts[own], sizes[own], strict=True)]).astype(int)
         places.append(ChunkedRows(HeldChunks(parts[own]), sizes[own], 3, X.dtype, False,
                                   y[where], weights[where], offsets=tuple(starts[own].tolist())))
-    parted = PartedRows(Threads(2), places, tuple(map(len, places)), 3, X.dtype)
+    parted = in_places(Threads(2), places)
     assert table_digest(parted) == digest(X, y, weights)
 
 

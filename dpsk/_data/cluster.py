@@ -1,0 +1,95 @@
+"""Places that are workers of Dask: functions go there, and sums come back.
+
+Every pass is one task a place. A worker that is lost takes nothing with it: what it kept is made
+again elsewhere, and sums that are exact are the same. Errors come back as values: what a worker
+raises, it logs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._data.parted import Places
+
+__all__ = ["Cluster", "Refusal"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why there is no answer, in words that carry no data value.
+
+    Parameters
+    ----------
+    kind : type
+    message : str
+    """
+
+    kind: type
+    message: str
+
+    @classmethod
+    def of(cls, error):
+        """Return what may be known of an error: its text only where this library raised it."""
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        ours = trace.tb_frame.f_globals.get("__name__", "").split(".")[0] == "dpsk"
+        kind = next((kind for kind in (TypeError, ValueError) if type(error) is kind),
+                    RuntimeError)
+        return cls(kind, str(error) if ours else f"{type(error).__name__} on a worker; the "
+                   "details are withheld, as they may quote data.")
+
+
+class Cluster(Places):
+    """Places on workers of a client of Dask.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    addresses : list of str
+        The worker of every place; another takes over where it is lost.
+    """
+
+    def __init__(self, client, addresses):
+        self._client, self._addresses = client, addresses
+
+    def keep(self, functions, *kept):
+        return self._submitted(functions, *kept)
+
+    def fetch(self, functions, *kept):
+        futures = self._submitted(functions, *kept)
+        failed = None
+        try:
+            answers = self._client.gather(futures)
+        except Exception as error:
+            failed = type(error).__name__
+        finally:
+            # Sums without noise do not stay on workers.
+            for future in futures:
+                future.release()
+        if failed is not None:
+            raise RuntimeError(f"{failed}: the rows of a place were lost and could not be made "
+                               "again; what was charged stays charged. Workers need memory for "
+                               "their chunks, and chunks that can be computed again.")
+        for answer in answers:
+            if isinstance(answer, Refusal):
+                raise answer.kind(answer.message)
+        return answers
+
+    def _submitted(self, functions, *kept):
+        return [self._client.submit(_run, function, *each, workers=[address], pure=False,
+                                    allow_other_workers=True)
+                for function, address, *each in zip(functions, self._addresses, *kept,
+                                                    strict=True)]
+
+
+def _run(function, *kept):
+    """Return what a function makes of what is kept; why not, if it raises."""
+    for each in kept:
+        if isinstance(each, Refusal):
+            return each
+    try:
+        with np.errstate(all="ignore"):
+            return function(*kept)
+    except Exception as error:
+        return Refusal.of(error)

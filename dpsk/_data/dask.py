@@ -1,0 +1,274 @@
+"""Tables of Dask, whose chunks stay where they are.
+
+Dask is imported where a collection of it is handed over, and nowhere else.
+"""
+
+import pickle
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+from operator import attrgetter
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks
+from dpsk._data.cluster import Cluster
+from dpsk._data.errors import discreetly
+from dpsk._data.norms import row_norms
+from dpsk._data.opening import check_targets, opened
+from dpsk._data.parted import PartedRows
+from dpsk._data.structure import check_structure, without_duplicates
+from dpsk._data.validation import check_block
+from dpsk._data.weights import check_weights
+
+__all__ = ["is_dask", "opened_dask"]
+
+#: What sums may keep of chunks that are made anew in every pass: all of it, on workers.
+_ALL = 1 << 62
+
+
+def is_dask(X):
+    """Return whether an object is a collection of Dask, which is not imported for that."""
+    return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
+
+
+def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_checks):
+    """Return the rows of collections of Dask, checked where they are, as `opened` does.
+
+    On the workers of the client that is current, or one chunk after another in this process where
+    there is none.
+    """
+    like = check_block(estimator, _like(X), **checks)
+    chunks = _Chunks(X, y, sample_weight, like.shape[1])
+    client = _current_client()
+    if client is None:
+        return opened(estimator, chunks, None, None, weight_dtype, checks, target_checks)
+    opening = partial(_open, type(estimator).__name__, {**checks, "dtype": like.dtype},
+                      target_checks, weight_dtype(like))
+    cluster, kept, order = chunks.placed(client, opening)
+    found = cluster.fetch([attrgetter("sizes", "is_sparse")] * len(kept), kept)
+    by_chunk = dict(zip(np.concatenate(order), np.concatenate([sizes for sizes, _ in found]),
+                        strict=True))
+    n = int(sum(by_chunk.values()))
+    if n < 2:
+        raise ValueError(f"Found array with {n} sample(s) (shape=({n}, {like.shape[1]})) while a "
+                         f"minimum of 2 is required by {type(estimator).__name__}.")
+    if len({is_sparse for _, is_sparse in found}) > 1:
+        raise ValueError("X: some chunks are sparse and some are dense; let all be of one kind.")
+    starts = [0, *accumulate(int(by_chunk[place]) for place in range(len(by_chunk)))]
+    kept = cluster.keep([partial(_with_offsets, tuple(starts[place] for place in places))
+                         for places in order], kept)
+    rows = PartedRows(cluster, kept, tuple(int(sum(sizes)) for sizes, _ in found),
+                      _runs(order, by_chunk, starts), like.shape[1], like.dtype, found[0][1],
+                      sample_weight is not None)
+    if sample_weight is not None and not any(rows.each(_some_weight)):
+        raise ValueError("sample_weight: all weights are zero; at least one must not be.")
+    return rows
+
+
+class _Chunks:
+    """Chunks of features, targets and weights that go together; a source of `dpsk.sources`."""
+
+    n, cache_bytes = None, 0
+
+    def __init__(self, X, y, sample_weight, n_features):
+        self.n_features = n_features
+        X = X.rechunk({1: -1}) if getattr(X, "chunks", None) and X.numblocks[1] > 1 else X
+        collections = [X, *(None if given is None else _along(name, given, X)
+                            for name, given in (("y", y), ("sample_weight", sample_weight)))]
+        self._graphs = [each.__dask_graph__() for each in collections if each is not None]
+        columns = [None if each is None else _delayed(each) for each in collections]
+        for name, parts in zip(("y", "sample_weight"), columns[1:], strict=True):
+            if parts is not None and len(parts) != len(columns[0]):
+                raise ValueError(f"{name} has {len(parts)} chunks and X has {len(columns[0])}; "
+                                 "give both the same partitions.")
+        empty = [None] * len(columns[0])
+        self._parts = list(zip(*(empty if parts is None else parts for parts in columns),
+                               strict=True))
+
+    def blocks(self):
+        """Yield the chunks one after another, computed in this process."""
+        import dask
+        for parts in self._parts:
+            yield dask.compute(*parts)
+
+    def _are_held(self, client):
+        """Return whether chunks rest on what workers hold for a client already."""
+        held = set(client.futures)
+        return any(not held.isdisjoint(graph) for graph in self._graphs)
+
+    def placed(self, client, opening):
+        """Return a Cluster, what stands for the rows of each place, and which chunks it has.
+
+        Chunks that are on workers already stay there. Others are made anew in every pass, by the
+        task of their place, one after another.
+        """
+        from distributed import wait
+        if self._are_held(client):
+            futures = iter(client.compute([part for parts in self._parts for part in parts
+                                           if part is not None]))
+            parts = [[None if part is None else next(futures) for part in triple]
+                     for triple in self._parts]
+            wait([triple[0] for triple in parts])
+            where = client.who_has([triple[0] for triple in parts])
+            homes = [min(where.get(triple[0].key) or [""]) for triple in parts]
+            order = {}
+            for place, home in enumerate(homes):
+                order.setdefault(home, []).append(place)
+            # Chunks that failed are nowhere.
+            order = {home or next(iter(_workers(client))): places
+                     for home, places in order.items()}
+            given = [[[parts[place][kind] for place in places] for kind in range(3)]
+                     for places in order.values()]
+        else:
+            workers = _workers(client)
+            pieces = np.array_split(np.arange(len(self._parts)), len(workers))
+            order = {worker: piece.tolist() for worker, piece in zip(workers, pieces, strict=True)
+                     if len(piece)}
+            given = [[_pickled([self._parts[place] for place in places])]
+                     for places in order.values()]
+        cluster = Cluster(client, list(order))
+        return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), list(
+            order.values())
+
+
+def _open(name, checks, target_checks, weight_dtype, *given):
+    """Return the rows of one place, checked.
+
+    `given` are lists of chunks of features, targets and weights, or what makes them, pickled.
+    """
+    lazy = len(given) == 1
+    parts = _computed(given[0]) if lazy else zip(*given, strict=True)
+    held, norms, targets, weights = [], [], [], []
+    for X, y, weight in parts:
+        check_structure("X", X)
+        X = without_duplicates(discreetly("X", check_array, X, estimator=name,
+                                          ensure_min_samples=0, **checks))
+        held.append(X[:0] if lazy else X)
+        norms.append(row_norms(X))
+        for kept, values in ((targets, y), (weights, weight)):
+            if values is not None:
+                kept.append(discreetly("y", np.asarray, values))
+    sizes = tuple(map(len, norms))
+    dtype, width, is_sparse = held[0].dtype, held[0].shape[1], sparse.issparse(held[0])
+    chunks = HeldChunks(held)
+    if lazy:
+        chunks = ReadChunks(partial(_features, given[0], dtype), sizes, width, dtype)
+    y = _checked_targets(name, targets, sum(sizes), target_checks)
+    weights = check_weights(np.concatenate(weights), y, weight_dtype, whole=False) if (
+        weights) else None
+    return ChunkedRows(chunks, sizes, width, dtype, is_sparse, y, weights,
+                       norms=np.concatenate(norms), cache_bytes=_ALL if lazy else 0)
+
+
+def _checked_targets(name, targets, n_samples, target_checks):
+    if not targets:
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is "
+                         "None.")
+    y = np.concatenate(targets)
+    # A place may have no rows, or one.
+    return check_targets(name, y, n_samples, {**target_checks, "ensure_min_samples": 0})
+
+
+def _computed(text):
+    """Yield features, targets and weights of chunks that are made here, one after another."""
+    import dask
+    for place, parts in enumerate(pickle.loads(text)):
+        kind = None
+        try:
+            chunk = dask.compute(*parts, scheduler="synchronous")
+        except Exception as error:
+            kind = type(error).__name__
+        if kind is not None:
+            raise ValueError(f"X could not be read: chunk {place} of a place raised {kind}; the "
+                             "details are withheld, as they may quote data.")
+        yield chunk
+
+
+def _features(text, dtype):
+    """Yield the features of chunks that are made here once more."""
+    import dask
+    for parts in pickle.loads(text):
+        (X,) = dask.compute(parts[0], scheduler="synchronous")
+        yield without_duplicates(X.tocsr()) if sparse.issparse(X) else np.asarray(X, dtype)
+
+
+def _runs(order, sizes, starts):
+    """Return where the chunks are, in their order: first row, place, and first row there."""
+    runs = []
+    for place, chunks in enumerate(order):
+        inside = 0
+        for chunk in chunks:
+            runs.append((starts[chunk], place, inside))
+            inside += int(sizes[chunk])
+    return tuple(sorted(runs))
+
+
+def _with_offsets(offsets, rows):
+    return replace(rows, offsets=offsets)
+
+
+def _some_weight(rows):
+    return bool(rows.weights.any())
+
+
+def _like(X):
+    """Return two rows of the columns and dtypes of a collection, and none of its entries."""
+    if hasattr(X, "_meta_nonempty"):
+        return X._meta_nonempty
+    rows = np.zeros((2, *X.shape[1:]), X.dtype)
+    return sparse.csr_matrix(rows) if sparse.issparse(X._meta) else rows
+
+
+def _along(name, given, X):
+    """Return targets or weights as a collection, chunked as X is where sizes are known."""
+    from dask import array
+    sizes = X.chunks[0] if getattr(X, "chunks", None) else None
+    known = sizes is not None and not np.isnan(sizes).any()
+    if not is_dask(given):
+        if not known:
+            raise ValueError(f"{name} is in memory, and the sizes of the chunks of X are not "
+                             f"known; give {name} as a collection of Dask with the same "
+                             "partitions.")
+        given = discreetly(name, np.asarray, given)
+        if given.ndim != 1 or len(given) != sum(sizes):
+            raise ValueError(f"{name} of shape {given.shape}: must be one value for each of the "
+                             f"{sum(sizes)} rows.")
+        return array.from_array(given, chunks=(sizes,))
+    if hasattr(given, "rechunk") and known and not np.isnan(given.shape[0]):
+        if given.ndim != 1 or given.shape[0] != sum(sizes):
+            raise ValueError(f"{name} of shape {given.shape}: must be one value for each of the "
+                             f"{sum(sizes)} rows.")
+        return given.rechunk((sizes,))
+    return given
+
+
+def _delayed(collection):
+    """Return what makes each chunk of rows, a list."""
+    return np.ravel(collection.to_delayed()).tolist()
+
+
+def _pickled(parts):
+    import cloudpickle
+    return cloudpickle.dumps(parts)
+
+
+def _workers(client):
+    """Return the addresses of workers, of which there is at least one, each once a thread."""
+    client.wait_for_workers(1)
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _current_client():
+    """Return the client of Dask's distributed scheduler that is current, or None."""
+    try:
+        from distributed import get_client
+        client = get_client()
+    except (ImportError, ValueError):
+        return None
+    if client.asynchronous:
+        raise ValueError("X: the current client of Dask is asynchronous; fit beside one that is "
+                         "not.")
+    return client
