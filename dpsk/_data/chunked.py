@@ -214,6 +214,9 @@ class ChunkedRows(RowSource):
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
         return replace(self, y=target_map(self.y), holdout=holdout)
 
+    def with_more_targets(self, others):
+        return replace(self, y=np.column_stack([self.y, others.y]))
+
     def with_weights(self, weigh, bound):
         return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
 

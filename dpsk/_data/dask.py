@@ -5,13 +5,14 @@ Dask is imported where a collection of it is handed over, and nowhere else.
 
 import pickle
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from itertools import accumulate
 from operator import attrgetter
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks
 from dpsk._data.cluster import Cluster
@@ -23,7 +24,7 @@ from dpsk._data.structure import check_structure, without_duplicates
 from dpsk._data.validation import check_block
 from dpsk._data.weights import check_weights
 
-__all__ = ["is_dask", "opened_dask"]
+__all__ = ["is_dask", "lazily", "opened_dask"]
 
 #: What sums may keep of chunks that are made anew in every pass: all of it, on workers.
 _ALL = 1 << 62
@@ -66,6 +67,44 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
     if sample_weight is not None and not any(rows.each(_some_weight)):
         raise ValueError("sample_weight: all weights are zero; at least one must not be.")
     return rows
+
+
+def lazily(method):
+    """Return a method of rows that is lazy on collections of Dask: chunk by chunk, an array."""
+    @wraps(method)
+    def wrapped(self, X):
+        return _by_chunks(method, self, X) if is_dask(X) else method(self, X)
+    return wrapped
+
+
+def _by_chunks(method, model, X):
+    """Return what a method makes of each chunk of rows, as an array of Dask."""
+    from dask import array, delayed
+    check_is_fitted(model, "privacy_")
+    # On rows without entries of the table.
+    like = method(model, _like(X))
+    X = X.rechunk({1: -1}) if getattr(X, "chunks", None) and X.numblocks[1] > 1 else X
+    sizes = X.chunks[0] if getattr(X, "chunks", None) else (np.nan,) * X.npartitions
+    run = delayed(partial(_of_chunk, method.__name__), pure=False)
+    parts = [array.from_delayed(run(model, part), (size, *like.shape[1:]), like.dtype)
+             for part, size in zip(_delayed(X), sizes, strict=True)]
+    return array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def _of_chunk(name, model, X):
+    # A chunk may have no rows, which scikit-learn refuses.
+    if not X.shape[0]:
+        like = _of_chunk(name, model, _padded(X))
+        return like[:0]
+    return getattr(model, name)(X)
+
+
+def _padded(X):
+    """Return one row of zeros like those of an empty chunk."""
+    if hasattr(X, "columns"):
+        return X.reindex([0], fill_value=0)
+    row = np.zeros((1, X.shape[1]), X.dtype)
+    return sparse.csr_matrix(row) if sparse.issparse(X) else row
 
 
 class _Chunks:
@@ -201,7 +240,8 @@ def _runs(order, sizes, starts):
     for place, chunks in enumerate(order):
         inside = 0
         for chunk in chunks:
-            runs.append((starts[chunk], place, inside))
+            if sizes[chunk]:
+                runs.append((starts[chunk], place, inside))
             inside += int(sizes[chunk])
     return tuple(sorted(runs))
 

@@ -114,6 +114,10 @@ class PartedRows(RowSource):
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
         return replace(self, kept=self._changed("with_targets", target_map), holdout=holdout)
 
+    def with_more_targets(self, others):
+        return replace(self, kept=self.places.keep(
+            [_with_more_targets] * len(self.kept), self.kept, others.kept))
+
     def with_weights(self, weigh, bound):
         return replace(self, kept=self._changed("with_weights", weigh, bound), is_weighted=True,
                        weight_bound=bound)
@@ -187,7 +191,11 @@ def in_places(places, parts):
 def runs_of(sizes):
     """Return the runs of places of so many rows, one after another."""
     starts = accumulate((0, *sizes[:-1]))
-    return tuple((start, place, 0) for place, start in enumerate(starts))
+    return tuple((start, place, 0) for place, start in enumerate(starts) if sizes[place])
+
+
+def _with_more_targets(rows, others):
+    return rows.with_more_targets(others)
 
 
 def _of_rows(function, args, rows):

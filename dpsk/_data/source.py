@@ -112,6 +112,10 @@ class RowSource(ABC):
         """
 
     @abstractmethod
+    def with_more_targets(self, others):
+        """Return the rows with the targets of `others`, the same rows, beside their own."""
+
+    @abstractmethod
     def with_weights(self, weigh, bound):
         """Return the rows with the weights ``weigh(targets, weights)``, and a bound on them."""
 
@@ -246,6 +250,9 @@ class Rows(RowSource):
     def with_targets(self, target_map):
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
         return replace(self, y=target_map(self.y), holdout=holdout)
+
+    def with_more_targets(self, others):
+        return replace(self, y=np.column_stack([self.y, others.y]))
 
     def with_weights(self, weigh, bound):
         return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)

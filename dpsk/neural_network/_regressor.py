@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._data.dask import lazily
 from dpsk._data.errors import quietly
 from dpsk._data.targets import centered, clipped_targets, middle_of
 from dpsk._docs import documented
@@ -107,6 +108,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"
         return self
 
+    @lazily
     @quietly
     def predict(self, X):
         """Return predicted targets.

@@ -1,18 +1,21 @@
 """Logistic regression for the worst group of rows, with differential privacy."""
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
+from dpsk._data.dask import is_dask
 from dpsk._data.errors import quietly
-from dpsk._data.labels import labels_fact
+from dpsk._data.labels import encoded_rows, labels_fact
+from dpsk._data.source import Rows
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
-from dpsk.robust._groups import encode_groups, public_shares
+from dpsk.robust._groups import check_groups, public_shares
 
 __all__ = ["DPGroupDROClassifier"]
 
@@ -133,7 +136,7 @@ class DPGroupDROClassifier(LinearScorer):
         """
         self._check_params()
         rows, classes, settings = self._labeled(X, y, sample_weight)
-        rows, labels, fact = self._grouped(rows, groups, classes)
+        rows, labels, fact = self._grouped(rows, X, groups, classes)
         shares = public_shares(self.group_shares, labels)
         counting = Counting(len(labels), self._group_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
@@ -154,7 +157,7 @@ class DPGroupDROClassifier(LinearScorer):
     def _auto_solver(self, problem):
         return "sgda"
 
-    def _grouped(self, rows, groups, classes):
+    def _grouped(self, rows, X, groups, classes):
         """Return rows with class and group as targets, the groups, and what is public of them."""
         if groups is None and self.group_labels is None:
             return rows.with_targets(_twice), classes, labels_fact(classes, self.classes, "group")
@@ -165,11 +168,15 @@ class DPGroupDROClassifier(LinearScorer):
                     f"group_labels={self.group_labels!r}: must be the classes where groups=None; "
                     "pass groups= to fit, in pipelines and searches after "
                     "set_fit_request(groups=True).")
-            groups = classes[rows.y]
-        labels, members = encode_groups(groups, self.group_labels, len(rows),
-                                        type(self).__name__)
+            members = rows.with_targets(partial(np.take, classes))
+        elif is_dask(X):
+            members = self._read_rows(X, groups, None)
+        else:
+            members = Rows(np.empty((len(rows), 0)), check_groups(groups, len(rows)))
+        labels, members = encoded_rows(members, self.group_labels, type(self).__name__, "groups",
+                                       "group_labels")
         fact = labels_fact(labels, self.group_labels, "group", "groups")
-        return rows.with_targets(lambda codes: np.column_stack([codes, members])), labels, fact
+        return rows.with_more_targets(members), labels, fact
 
 
 def _twice(codes):

@@ -3,18 +3,13 @@
 import numpy as np
 
 from dpsk._data.errors import discreetly
-from dpsk._data.labels import encode_labels
 from dpsk._parameters import check_real
 
-__all__ = ["encode_groups", "public_shares"]
+__all__ = ["check_groups", "public_shares"]
 
 
-def encode_groups(groups, labels, n_samples, name):
-    """Return the group labels, sorted, and the index of every row's group among them.
-
-    `labels` is the public set of groups; None to take it from `groups`. `name` is that of the
-    estimator, for messages.
-    """
+def check_groups(groups, n_samples):
+    """Return the group of every row as an array; a ValueError unless there is one for each."""
     groups = discreetly("groups", np.asarray, groups)
     if groups.ndim == 2 and groups.shape[1] == 1:
         groups = groups[:, 0]
@@ -27,7 +22,7 @@ def encode_groups(groups, labels, n_samples, name):
     if len(groups) != n_samples:
         raise ValueError(f"groups of length {len(groups)}: must be one label for each of the "
                          f"{n_samples} rows.")
-    return encode_labels(groups, labels, name, "groups", "group_labels")
+    return groups
 
 
 def public_shares(group_shares, labels):
