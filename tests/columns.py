@@ -16,9 +16,9 @@ def column(numbers):
     return Rows(numbers[:, None], np.zeros(len(numbers)))
 
 
-def first(block):
-    """Return the numbers of a block of such rows."""
-    return block.X[:, 0]
+def first(rows, part):
+    """Return the numbers of a part of such rows."""
+    return rows.take(part).X[:, 0]
 
 
 def members_of(groups):

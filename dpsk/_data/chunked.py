@@ -140,7 +140,7 @@ class ChunkedRows(RowSource):
         Of all chunks, one after another, as all that follow.
     weights : ndarray of shape (n,) or None
     weight_bound : float
-    norms : ndarray of shape (n,) or None
+    known_norms : ndarray of shape (n,) or None
         The l2 norms of the rows, where they are known already.
     cache_bytes : int
     offsets : tuple of int or None
@@ -156,7 +156,7 @@ class ChunkedRows(RowSource):
     y: np.ndarray
     weights: np.ndarray | None = None
     weight_bound: float = 1.0
-    norms: np.ndarray | None = None
+    known_norms: np.ndarray | None = None
     cache_bytes: int = 0
     offsets: tuple | None = None
     holdout: RowSource | None = field(default=None)
@@ -200,8 +200,12 @@ class ChunkedRows(RowSource):
         return self._block(self._gathered(part), part)
 
     def beside(self, part):
-        block = self._block(None, part)
-        return block.y, block.weights
+        # Without a look at the features.
+        _, y, weights = self._block(None, part)
+        return y, weights
+
+    def norms(self, part):
+        return super().norms(part) if self.known_norms is None else self.known_norms[part]
 
     def subset(self, indices):
         X, y, weights = self._gathered(indices), self.y[indices], self.weights
@@ -226,18 +230,17 @@ class ChunkedRows(RowSource):
     def clipped_by(self, model):
         if not model.clips_entries:
             return self
-        return replace(self, chunks=self.chunks.clipped_by(model), norms=None)
+        return replace(self, chunks=self.chunks.clipped_by(model), known_norms=None)
 
     def mapped(self, row_map):
         return replace(self, chunks=self.chunks.mapped(row_map), n_features=row_map.width,
-                       dtype=np.dtype(row_map.dtype), is_sparse=False, norms=None)
+                       dtype=np.dtype(row_map.dtype), is_sparse=False, known_norms=None)
 
     def _block(self, X, part):
-        norms = None if self.norms is None else self.norms[part]
         if self.weights is None:
-            return Block(X, self.y[part], None, norms)
-        weights = np.minimum(self.weights[part], self.weight_bound, dtype=np.float64)
-        return Block(X, self.y[part], weights, norms)
+            return Block(X, self.y[part], None)
+        return Block(X, self.y[part],
+                     np.minimum(self.weights[part], self.weight_bound, dtype=np.float64))
 
     def _gathered(self, indices):
         """Return the features of rows at indices, in their order."""

@@ -199,14 +199,11 @@ def _open(name, checks, target_checks, weight_dtype, *given):
     weights = check_weights(np.concatenate(weights), y, weight_dtype, whole=False) if (
         weights) else None
     return ChunkedRows(chunks, sizes, width, dtype, is_sparse, y, weights,
-                       norms=np.concatenate(norms), cache_bytes=_ALL if lazy else 0)
+                       known_norms=np.concatenate(norms), cache_bytes=_ALL if lazy else 0)
 
 
 def _checked_targets(name, targets, n_samples, target_checks):
-    if not targets:
-        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is "
-                         "None.")
-    y = np.concatenate(targets)
+    y = np.concatenate(targets) if targets else None
     # A place may have no rows, or one.
     return check_targets(name, y, n_samples, {**target_checks, "ensure_min_samples": 0})
 
@@ -307,6 +304,8 @@ def _current_client():
         from distributed import get_client
         client = get_client()
     except (ImportError, ValueError):
+        return None
+    if client.status != "running":
         return None
     if client.asynchronous:
         raise ValueError("X: the current client of Dask is asynchronous; fit beside one that is "

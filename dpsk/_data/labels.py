@@ -83,11 +83,11 @@ def _joined(sets):
 
 
 def _labels_here(rows, what):
-    return _label_set(rows.take(slice(0, len(rows))).y, what)
+    return _label_set(rows.beside(slice(0, len(rows)))[0], what)
 
 
 def _known_here(rows, classes, what):
-    return _all_known(rows.take(slice(0, len(rows))).y, classes, what)
+    return _all_known(rows.beside(slice(0, len(rows)))[0], classes, what)
 
 
 def _all_known(y, classes, what):

@@ -5,7 +5,7 @@ from scipy import sparse
 
 from dpsk._data.blocks import csr_blocks, row_blocks
 
-__all__ = ["absolute_sums", "block_norms", "longest", "row_norms"]
+__all__ = ["absolute_sums", "longest", "row_norms"]
 
 #: Rows whose norms are taken at once.
 _PART = 1 << 16
@@ -26,18 +26,13 @@ def row_norms(X):
     return norms
 
 
-def block_norms(block):
-    """Return the l2 norms of the rows of a `Block`."""
-    return row_norms(block.X) if block.norms is None else block.norms
-
-
 def longest(rows):
     """Return the largest l2 norm of the rows of a source: sensitive."""
     return max(rows.each(_longest_here))
 
 
 def _longest_here(rows):
-    return max(float(block_norms(rows.take(part)).max()) for part in rows.blocks(_PART))
+    return max(float(rows.norms(part).max()) for part in rows.blocks(_PART))
 
 
 def absolute_sums(X, scale=None):

@@ -48,7 +48,8 @@ def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_che
         ReadChunks(partial(_features, source, reader.dtype), reader.sizes, source.n_features,
                    reader.dtype),
         tuple(reader.sizes), source.n_features, reader.dtype, reader.is_sparse, y,
-        norms=np.concatenate(reader.norms), cache_bytes=int(getattr(source, "cache_bytes", 0)))
+        known_norms=np.concatenate(reader.norms),
+        cache_bytes=int(getattr(source, "cache_bytes", 0)))
     weights = _given("sample_weight", sample_weight, reader.weights)
     if weights is None:
         return rows
@@ -59,6 +60,10 @@ def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_che
 def check_targets(estimator, y, n_samples, target_checks):
     """Return targets of so many rows as scikit-learn takes them, without a data value in errors.
     """
+    if y is None:
+        name = estimator if isinstance(estimator, str) else type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is "
+                         "None.")
     # One column stands for rows that are checked apart.
     column = np.broadcast_to(np.int8(0), (n_samples, 1))
     checks = {"ensure_min_samples": 2, **target_checks}
@@ -78,7 +83,8 @@ class _Reader:
         X, y, weights = _parts(block)
         first = place == 0
         checks = self._checks if first else {**self._checks, "dtype": self.dtype}
-        X = check_block(self._estimator, X, reset=first, **checks)
+        # What is too little is seen at the end.
+        X = check_block(self._estimator, X, reset=first, ensure_min_samples=0, **checks)
         if first:
             self.dtype, self.is_sparse = X.dtype, sparse.issparse(X)
         elif sparse.issparse(X) != self.is_sparse:

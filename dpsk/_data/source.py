@@ -12,21 +12,18 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_rows, row_blocks
+from dpsk._data.norms import row_norms
 
 __all__ = ["Block", "Held", "RowSource", "Rows", "added"]
 
 
 
 class Block(NamedTuple):
-    """Some rows in memory: features, targets, and weights within their bound, or None.
-
-    `norms` are the l2 norms of the rows, where they are known already.
-    """
+    """Some rows in memory: features, targets, and weights within their bound, or None."""
 
     X: object
     y: np.ndarray
     weights: np.ndarray | None
-    norms: np.ndarray | None = None
 
 
 class RowSource(ABC):
@@ -95,6 +92,10 @@ class RowSource(ABC):
         """Return targets and weights of a slice or of indices."""
         block = self.take(part)
         return block.y, block.weights
+
+    def norms(self, part):
+        """Return the l2 norms of the rows of a slice."""
+        return row_norms(self.take(part).X)
 
     @abstractmethod
     def subset(self, indices):

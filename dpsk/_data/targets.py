@@ -37,7 +37,7 @@ def check_target_bounds(bounds, default, lowest=-1e100):
 def target_ends(rows):
     """Return the least and the largest target of the rows of a source: sensitive."""
     ends = [(float(y.min()), float(y.max()))
-            for y in (rows.take(part).y for part in rows.blocks(_PART))]
+            for y, _ in (rows.beside(part) for part in rows.blocks(_PART))]
     low, high = zip(*ends, strict=True)
     return min(low), max(high)
 

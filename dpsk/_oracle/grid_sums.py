@@ -138,7 +138,7 @@ class GridSums(RowSums):
 
     def _take(self, block):
         if self._cache is None:
-            X, y, weights, _ = self._rows.take(block)
+            X, y, weights = self._rows.take(block)
             X = self._cut(X, block)
         else:
             y, weights = self._rows.beside(block)

@@ -48,8 +48,8 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
     Parameters
     ----------
     rows : RowSource
-    numbers : callable, Block -> ndarray
-        The number of every row, sensitive; asked for once, inside of the release.
+    numbers : callable, (RowSource, slice) -> ndarray
+        The number of every row of a part, sensitive; asked for once, inside of the release.
     q : float
         In [0, 1].
     grid : ndarray
@@ -79,7 +79,7 @@ def _counts(rows, numbers, grid, upward):
     """Return how many numbers each point of the grid stands for."""
     last, counts = len(grid) - 1, np.zeros(len(grid), np.int64)
     for part in rows.blocks(_PART):
-        above = np.searchsorted(grid, numbers(rows.take(part)), "left" if upward else "right")
+        above = np.searchsorted(grid, numbers(rows, part), "left" if upward else "right")
         places = np.minimum(above, last) if upward else np.maximum(above - 1, 0)
         counts += np.bincount(places, minlength=len(grid))
     return counts

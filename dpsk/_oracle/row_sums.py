@@ -263,7 +263,7 @@ class RowSums:
 
     def _take(self, block):
         """Return (X, y, scale, limits, weights) of a block, as views where it is a slice."""
-        X, y, weights, _ = self._rows.take(block)
+        X, y, weights = self._rows.take(block)
         scale = None if self._scale is None else self._scale[block]
         X = X if X.dtype == np.float64 else X.astype(np.float64)
         return X, y, scale, self._limits[block], weights

@@ -101,7 +101,7 @@ def _group_counts(rows, n_groups):
     """Return the number of rows in every group, float64."""
     counts = np.zeros(n_groups)
     for part in rows.blocks(_PART):
-        y = rows.take(part).y
+        y, _ = rows.beside(part)
         counts += np.bincount(y if y.ndim == 1 else y[:, -1], minlength=n_groups)
     return counts
 

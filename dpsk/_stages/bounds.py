@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from dpsk._data.norms import block_norms
 from dpsk._data.parted import on_threads
 from dpsk._data.targets import clipped_targets
 from dpsk._defaults.budgets import (
@@ -60,7 +59,7 @@ class NormBound(Stage):
     def release(self, problem, rows, releases):
         """Return the problem of rows in that unit, and the rows."""
         noise_multiplier, tail = norm_rule(problem, self._model)
-        self.value = noisy_quantile(on_threads(rows), block_norms, 1.0 - tail, positive_grid(),
+        self.value = noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(),
                                     _plan(problem, 1), noise_multiplier, releases)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
@@ -221,8 +220,12 @@ def target_rule(problem):
     return quantile_rule("target_bounds", problem, (least, TARGET_TAILS[1]))
 
 
-def _targets_above(lowest, block):
-    return block.y - lowest
+def _norms(rows, part):
+    return rows.norms(part)
+
+
+def _targets_above(lowest, rows, part):
+    return rows.beside(part)[0] - lowest
 
 
 def _plan(problem, count):

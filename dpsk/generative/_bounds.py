@@ -56,5 +56,5 @@ def learnt_bounds(rows, place, rule, releases, reach=0.0):
     return least, most
 
 
-def _column(place, block):
-    return block.X[:, place]
+def _column(place, rows, part):
+    return rows.take(part).X[:, place]

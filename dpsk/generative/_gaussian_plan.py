@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsk._data.norms import block_norms, longest
+from dpsk._data.norms import longest
+from dpsk._data.source import RowSource
 from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
     CENTER_SHARES,
@@ -204,7 +205,7 @@ def _learnt_norm(rows, budget, rule, releases):
         # None is needed then, and none cuts rows.
         return 1.001 * longest(rows) or 1.0
     noise_multiplier, tail = rule(budget)
-    return noisy_quantile(rows, block_norms, 1.0 - tail, positive_grid(), _CHOICE,
+    return noisy_quantile(rows, RowSource.norms, 1.0 - tail, positive_grid(), _CHOICE,
                           noise_multiplier, releases)
 
 

@@ -108,7 +108,7 @@ def test_the_event_is_one_of_the_range_of_the_loss():
 
 
 def test_what_is_not_declared_is_neither_read_nor_drawn():
-    def numbers(block):
+    def numbers(rows, part):
         raise AssertionError("read")
 
     declared = Selections(1, False)

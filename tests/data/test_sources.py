@@ -1,0 +1,194 @@
+"""Rows in blocks train the bits that one array trains, and fail without a half-fitted model."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpsk import DPLogisticRegression, DPMLPClassifier, DPRidge
+from dpsk._data.source import Rows
+from dpsk._models import LinearModel
+from dpsk._objective.losses import Logistic
+from dpsk._oracle.exact import ExactSums
+from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.parted_sums import sums_over
+from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.vertices import MaxNormSums
+from dpsk._privacy.ledger import Ledger
+from dpsk.sources import NpyFiles, ParquetFiles
+from dpsk.testing import NoiseSeed
+from tests.columns import spread
+from tests.data.sources import Blocks, FailingBlocks
+from tests.registry import (
+    coefficients,
+    every_fit,
+    is_linear,
+    make_estimator,
+    training_rows,
+)
+
+CUTS = {"one": [], "first": [1], "empty": [7, 7, 30], "many": range(3, 78, 3), "last": [79]}
+
+
+def seeded(cls, solver, **params):
+    return make_estimator(cls, solver, random_state=NoiseSeed(0), **params)
+
+
+@every_fit
+def test_blocks_train_what_one_array_trains(cls, solver):
+    model = seeded(cls, solver)
+    X, y = training_rows(model)
+    whole = coefficients(model.fit(X, y))
+    for cuts in CUTS.values():
+        source = Blocks(X, cuts, y)
+        found = coefficients(seeded(cls, solver).fit(source))
+        # Sums of networks are of single precision: their last bits follow the order.
+        rtol = 0.0 if is_linear(cls) else 1e-4
+        np.testing.assert_allclose(found, whole, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("fit", [
+    lambda X, y: DPLogisticRegression(random_state=NoiseSeed(0)).fit(X, y),
+    lambda X, y: DPLogisticRegression(precondition="unit_norm",
+                                      random_state=NoiseSeed(0)).fit(X, y),
+    lambda X, y: DPRidge(random_state=NoiseSeed(0)).fit(X, 3.0 * y)])
+def test_what_is_learnt_of_rows_in_blocks_is_the_same(fit, dtype):
+    X, y = training_rows(DPLogisticRegression(), n=4000)
+    X = (X * [1.0, 10.0, 0.1, 3.0]).astype(dtype)
+    whole = fit(X, y)
+    cached = Blocks(X, [5, 900, 3000], cache_bytes=1 << 30)
+    for source in (Blocks(X, [1000, 1001]), cached):
+        model = fit(source, y)
+        np.testing.assert_array_equal(coefficients(model), coefficients(whole))
+        assert model.coef_.dtype == dtype and model.data_norm_ == whole.data_norm_
+    rows = sparse.csr_matrix(X)
+    np.testing.assert_array_equal(coefficients(fit(Blocks(rows, [17, 2000]), y)),
+                                  coefficients(fit(rows, y)))
+    # The cache saves the passes of the steps.
+    assert cached.passes < model.n_iter_
+
+
+def test_names_come_from_the_first_block():
+    pandas = pytest.importorskip("pandas")
+    X, y = training_rows(DPLogisticRegression())
+
+    class Frames(Blocks):
+        def blocks(self):
+            for block in super().blocks():
+                yield pandas.DataFrame(block, columns=list("abcd"))
+
+    model = DPLogisticRegression().fit(Frames(X, [30]), y)
+    assert list(model.feature_names_in_) == list("abcd") and model.n_features_in_ == 4
+
+
+def test_files_are_read_as_their_arrays(tmp_path):
+    X, y = training_rows(DPLogisticRegression(), n=500)
+    weights = np.linspace(0.1, 1.0, 500)
+    whole = DPLogisticRegression(random_state=NoiseSeed(0)).fit(X, y, weights)
+    paths = {}
+    for name, array in (("X", X), ("y", y), ("w", weights)):
+        paths[name] = [tmp_path / f"{name}{part}.npy" for part in range(3)]
+        for path, part in zip(paths[name], np.array_split(array, 3), strict=True):
+            np.save(path, part)
+    files = NpyFiles(paths["X"], paths["y"], paths["w"])
+    assert (files.n, files.n_features) == (500, 4)
+    model = DPLogisticRegression(random_state=NoiseSeed(0)).fit(files)
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+    mapped = np.load(paths["X"][0], mmap_mode="r")
+    np.testing.assert_array_equal(
+        DPLogisticRegression(random_state=NoiseSeed(0)).fit(mapped, y[:len(mapped)]).coef_,
+        DPLogisticRegression(random_state=NoiseSeed(0)).fit(X[:167], y[:167]).coef_)
+
+
+def test_parquet_is_read_as_its_columns(tmp_path):
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    X, y = training_rows(DPLogisticRegression(), n=500)
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    for part in range(2):
+        rows = slice(250 * part, 250 * (part + 1))
+        frame[rows].assign(label=np.where(y[rows], "yes", "no")).to_parquet(
+            tmp_path / f"{part}.parquet")
+    source = ParquetFiles(tmp_path, "label", batch_size=100)
+    model = DPLogisticRegression(random_state=NoiseSeed(0)).fit(source)
+    whole = DPLogisticRegression(random_state=NoiseSeed(0)).fit(frame, np.where(y, "yes", "no"))
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+    assert list(model.feature_names_in_) == list("abcd")
+    with pytest.raises(ValueError, match="'other' is no column"):
+        ParquetFiles(tmp_path, "other")
+
+
+@pytest.mark.parametrize("fails, how", [(1, ValueError), (1, OSError), (2, ValueError),
+                                        (4, OSError), (4, None)])
+def test_what_cannot_be_read_leaves_no_half_fitted_model(fails, how, monkeypatch):
+    X, y = training_rows(DPLogisticRegression(), n=4000)
+    charged = []
+    kept = Ledger.charge
+    monkeypatch.setattr(Ledger, "charge", lambda self, event: (charged.append(event),
+                                                               kept(self, event))[1])
+    model = DPLogisticRegression().fit(X, y)
+    before, _ = dict(vars(model)), charged.clear()
+    source = FailingBlocks(X, [1000, 2000], fails=fails, how=how)
+    with pytest.raises((ValueError, RuntimeError), match="X could not be read") as caught:
+        model.fit(source, y)
+    assert "31337" not in str(caught.value) and caught.value.__context__ is None
+    # Nothing is charged before a pass that a release asks for.
+    assert bool(charged) == (fails > 1)
+    assert {name: vars(model)[name] for name in before} == before
+
+
+@pytest.mark.parametrize("blocks, match", [
+    (lambda X, y: Blocks(np.where(X > 2.0, np.nan, X), [30], y), "contains NaN"),
+    (lambda X, y: Blocks(np.where(X > 2.0, np.inf, X), [30], y), "contains infinity"),
+    (lambda X, y: Blocks(X.astype(str), [30], y), None),
+    (lambda X, y: Blocks(X, [30], y[:, None]), r"y: block 0 has a shape"),
+    (lambda X, y: Blocks(X, [30], y, -np.ones(80)), "sample_weight: must be finite"),
+    (lambda X, y: Blocks(X, [30], y, np.zeros(80)), "at least one non-zero number"),
+    (lambda X, y: Blocks(X[:1], [], y[:1]), "minimum of 2 is required"),
+    (lambda X, y: Blocks(X, [30]), "requires y to be passed"),
+    (lambda X, y: Blocks(X, [30], np.zeros(80)), "one class")])
+def test_bad_blocks_are_refused_as_bad_arrays_are(blocks, match):
+    X, y = training_rows(DPLogisticRegression())
+    source = blocks(X, y)
+    if match is None:
+        DPLogisticRegression().fit(source)
+        return
+    with pytest.raises(ValueError, match=match):
+        DPLogisticRegression().fit(source)
+
+
+def test_a_source_that_says_something_else_is_refused():
+    X, y = training_rows(DPLogisticRegression())
+    source = Blocks(X, [30], y)
+    source.n = 81
+    with pytest.raises(ValueError, match="says n=81"):
+        DPLogisticRegression().fit(source)
+    source.n = 80
+    with pytest.raises(ValueError, match="y is given to fit, and comes with the blocks"):
+        DPLogisticRegression().fit(source, y)
+
+
+def test_networks_refuse_sparse_blocks():
+    X, y = training_rows(DPMLPClassifier())
+    with pytest.raises(TypeError, match="dense data is required"):
+        DPMLPClassifier().fit(Blocks(sparse.csr_matrix(X), [30], y))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("kind, args, exact", [
+    (GridSums, (0.7, 30), True), (RowSums, (0.7,), False), (MaxNormSums, (0.7,), False),
+    (ExactSums, (np.inf,), False)])
+def test_sums_over_places_are_those_over_the_table(kind, args, exact, count):
+    X, y = training_rows(DPLogisticRegression(), n=60)
+    rows, theta = Rows(X, y.astype(float)), np.linspace(-1.0, 1.0, 5)
+    model = LinearModel(4, None, True, 2.0)
+    whole = sums_over(kind, model, Logistic(), rows, *args)
+    parted = sums_over(kind, model, Logistic(), spread(rows, count), *args)
+    rtol = 0.0 if exact else 1e-13
+    np.testing.assert_allclose(parted.gradient(theta), whole.gradient(theta), rtol=rtol)
+    if not exact:
+        chosen = np.array([0, 3, 17, 29, 30, 58, 59])
+        np.testing.assert_allclose(parted.gradient(theta, chosen), whole.gradient(theta, chosen),
+                                   rtol=rtol)
+    for name in ("resolution", "n_samples", "clip_norm", "clips", "smoothness", "rounding"):
+        assert getattr(parted, name) == getattr(whole, name)
