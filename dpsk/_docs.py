@@ -108,7 +108,8 @@ random_state : int, NoiseSeed or None
     noise is fresh in every fit. A `dpsk.testing.NoiseSeed` repeats the noise too, for tests:
     not private for anyone who knows the seed.
 verbose : int or bool
-    1 prints the plan, which is public.
+    1 prints the plan, which is public, and of a fit of more than a second how many of the
+    planned answers it has asked for.
 coef_ : ndarray of shape (n_features,)
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
 intercept_ : float

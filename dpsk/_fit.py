@@ -19,11 +19,13 @@ from dpsk._privacy.certificate import (
     Enforced,
     library_versions,
 )
+from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import noise_seed, public_seed
 from dpsk._privacy.noise.streams import open_stream, random_index
 from dpsk._privacy.plans import Framed
+from dpsk._progress import Progress
 from dpsk._version import __version__
 
 __all__ = ["Fitted", "Method", "fit_private", "release_private"]
@@ -120,9 +122,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     settings = replace(problem, weight_bound=1.0), solver
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
-    if verbose:
-        print(f"{method.name}: {plain(solver)}, noise multiplier {noise_multiplier:.6g}")
-    releases = Releases(stream, Ledger(event))
+    releases = _opened(method, plain(solver), noise_multiplier, event, stream, verbose)
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
@@ -179,14 +179,22 @@ def release_private(method, name, budget, plan, rows, run, *, random_state, verb
     noise_multiplier, event = _calibrated(plan, budget)
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, (budget, name), rows, event))
-    if verbose:
-        print(f"{method.name}: {name}, noise multiplier {noise_multiplier:.6g}")
+    releases = _opened(method, name, noise_multiplier, event, stream, verbose)
     with np.errstate(all="ignore"):
-        found, bounds = run(noise_multiplier, Releases(stream, Ledger(event)))
+        found, bounds = run(noise_multiplier, releases)
     return found, _certificate(
         budget, event, stream, noise_multiplier=noise_multiplier, estimator=method.name,
         solver=name, enforced=(*enforced, *bounds), public=tuple(public),
         released=tuple(released), arithmetic="grid")
+
+
+def _opened(method, solver, noise_multiplier, event, stream, verbose):
+    """Return the way out of a fit; with `verbose` it says what it does."""
+    ledger = Ledger(event)
+    if not verbose:
+        return Releases(stream, ledger)
+    print(f"{method.name}: {solver}, noise multiplier {noise_multiplier:.6g}")
+    return Releases(stream, ledger, Progress(method.name, sum(tally(event).values())))
 
 
 def _calibrated(plan, budget):

@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
 from operator import methodcaller
 
 import numpy as np
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from threadpoolctl import ThreadpoolController
 
 from dpsk._data.source import Rows, RowSource, added
 
@@ -40,7 +41,9 @@ class Threads(Places):
         return self.fetch(functions, *kept)
 
     def fetch(self, functions, *kept):
-        return list(self._pool.map(_silent, functions, *kept))
+        # Threads of products beside these would wait for each other.
+        with _controller().limit(limits=1, user_api="blas"):
+            return list(self._pool.map(_silent, functions, *kept))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,6 +203,11 @@ def _with_more_targets(rows, others):
 
 def _of_rows(function, args, rows):
     return function(rows, *args)
+
+
+@cache
+def _controller():
+    return ThreadpoolController()
 
 
 def _silent(function, *kept):

@@ -19,6 +19,7 @@ import numpy as np
 
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.grids import float_unit
+from dpsk._progress import Progress
 
 __all__ = ["Part", "Releases", "rounding_margin"]
 
@@ -127,10 +128,14 @@ class Inside:
 
 
 class Releases:
-    """The ledger and the secret stream of one fit, and the only way to use either."""
+    """The ledger and the secret stream of one fit, and the only way to use either.
 
-    def __init__(self, stream, ledger):
+    `progress` counts answers once they have been charged.
+    """
+
+    def __init__(self, stream, ledger, progress=None):
         self._stream, self._ledger = stream, ledger
+        self._progress = Progress() if progress is None else progress
 
     def __call__(self, event, read, *parts, divisor=1.0, batches=None, ledger=None, only=None,
                  aside=False):
@@ -168,6 +173,7 @@ class Releases:
         events = event if isinstance(event, tuple) else (event,)
         for one in events:
             ledger.charge(one)
+        self._progress()
         inside = Inside(self._stream, None if batches is None else next(batches))
         if not all(one.protects for one in events):
             return _as_it_is(read(inside), divisor, only)
@@ -186,11 +192,13 @@ class Releases:
     def hidden(self, event, run, unit):
         """Charge, run steps that draw their own noise, and round their end to a public unit."""
         self._ledger.charge(event)
+        self._progress()
         end = run(Inside(self._stream, None))
         return np.rint(end / unit) * unit
 
     def groups(self, count):
         """Return a ledger for each of `count` disjoint groups of rows."""
+        self._progress.repeat(count)
         return self._ledger.groups(count)
 
     def batches(self, plan, n_samples, count):

@@ -1,0 +1,40 @@
+"""A long fit says how far it is, in public facts; a short one says nothing."""
+
+import re
+
+import numpy as np
+
+from dpsk import DPLogisticRegression, _progress
+from tests.registry import every_fit, make_estimator, training_rows
+
+
+def test_a_short_fit_says_what_it_is_and_no_more(capsys):
+    X, y = training_rows(DPLogisticRegression())
+    DPLogisticRegression(verbose=1).fit(X, y)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@every_fit
+def test_a_long_fit_counts_the_planned_answers(cls, solver, capsys, monkeypatch):
+    monkeypatch.setattr(_progress, "_EVERY", 0.0)
+    model = make_estimator(cls, solver, verbose=1, max_iter=3) if solver not in (
+        "objective_perturbation", "sufficient_statistics") else make_estimator(
+            cls, solver, verbose=1)
+    X, y = training_rows(model)
+    model.fit(X, y)
+    _, *lines = capsys.readouterr().out.splitlines()
+    found = [re.fullmatch(rf"{cls.__name__}: answer (\d+) of (\d+), 0 s", line).groups()
+             for line in lines]
+    counts, totals = np.array(found, dtype=int).T
+    np.testing.assert_array_equal(counts, np.arange(1, len(lines) + 1))
+    assert len(set(totals)) == 1 and counts[-1] <= totals[0]
+
+
+def test_lines_are_a_second_apart(capsys, monkeypatch):
+    clock = iter([0.0, 0.4, 1.1, 1.9, 2.2])
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: next(clock))
+    progress = _progress.Progress("DPRidge", 4)
+    for _ in range(4):
+        progress()
+    assert capsys.readouterr().out.splitlines() == ["DPRidge: answer 2 of 4, 1 s",
+                                                    "DPRidge: answer 4 of 4, 2 s"]
