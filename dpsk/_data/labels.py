@@ -10,6 +10,10 @@ from dpsk._data.errors import discreetly, without_warnings
 __all__ = ["encode_labels", "encoded_rows", "labels_fact"]
 
 
+#: Labels that are looked up at once.
+_PART = 1 << 20
+
+
 def encode_labels(y, classes, name, what="y", parameter="classes"):
     """Return the sorted classes and the index of every label of `y` among them, int64, shape (n,).
 
@@ -35,7 +39,7 @@ def encoded_rows(rows, classes, name, what="y", parameter="classes"):
     else:
         classes = _declared(classes, parameter)
         _check_known(all(rows.each(_known_here, classes, what)), what, parameter)
-    return classes, rows.with_targets(partial(_positions, classes))
+    return classes, rows.with_targets(partial(_small_positions, classes))
 
 
 def _declared(classes, parameter):
@@ -92,7 +96,9 @@ def _known_here(rows, classes, what):
 
 def _all_known(y, classes, what):
     """Return whether the sorted `classes` hold all labels."""
-    return discreetly(what, lambda: bool(np.all(classes[_positions(classes, y)] == y)))
+    parts = (y[start:start + _PART] for start in range(0, len(y), _PART))
+    return discreetly(what, lambda: all(bool(np.all(classes[_positions(classes, part)] == part))
+                                        for part in parts))
 
 
 def labels_fact(labels, declared, kind="class", source="y"):
@@ -104,6 +110,16 @@ def labels_fact(labels, declared, kind="class", source="y"):
     return f"the {len(labels)} {kind} labels ({origin})"
 
 
+def _small_positions(classes, y):
+    """Return what `_positions` does, in few bytes: beside many rows eight each would count."""
+    codes = np.empty(len(y), np.min_scalar_type(-len(classes)))
+    for start in range(0, len(y), _PART):
+        part = slice(start, start + _PART)
+        codes[part] = _positions(classes, y[part])
+    return codes
+
+
 def _positions(classes, y):
     """Return the index among the sorted `classes` of every label, which is one of them."""
-    return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    codes = np.searchsorted(classes, y)
+    return np.minimum(codes, len(classes) - 1, out=codes)

@@ -22,6 +22,11 @@ __all__ = ["GridSums", "WhitenedGridSums"]
 # A block and its truncated copy, which a cache keeps until the gradient has been added.
 _BLOCK_BYTES = 1 << 20
 _CSR_ROWS = 1 << 12
+#: Larger limits would be infinite in single precision, and a product with 0 no number.
+_MOST_LIMIT = float(np.finfo(np.float32).max)
+#: The binary logarithm of an ordinary unit or limit, at most: times such a unit numbers down to
+#: one over it have all bits of single precision.
+_ORDINARY = 60
 #: Rows that are longer than 1 over this are scaled first: the grid has no bits for them.
 _LEAST_LATE = 2.0**-2
 
@@ -97,14 +102,37 @@ class GridSums(RowSums):
         add_products(X, roots * own, constants, total)
 
     def _enter(self):
-        self._late, norms = np.empty((2, len(self._rows)))
+        limits = self._open_rows()
         for part in self._rows.blocks(self._block):
             rows, _ = self._enter_block(part, self.model)
-            norms[part] = row_norms(rows) if self._order == 2 else absolute_sums(rows)
+            norms = row_norms(rows) if self._order == 2 else absolute_sums(rows)
+            norms *= self._late[part]
+            norms *= self._row_unit
+            limits[part] = self._limit(self.model.entering_norms(norms, self._order))
         # A power of two, so that nothing is rounded.
         self._late *= self._row_unit
-        norms *= self._late
-        return self._late, self.model.entering_norms(norms, self._order)
+        return self._late, limits
+
+    def _open_rows(self):
+        """Set room for what every row costs beside its entries, and return that for limits.
+
+        In single precision, unless its range could be too small for limits or for the unit.
+        """
+        fits = all(abs(math.log2(scale)) <= _ORDINARY
+                   for scale in (self.clip_norm / self.model.radius, self._row_unit))
+        self._late, limits = np.empty((2, len(self._rows)), np.float32 if fits else np.float64)
+        return limits
+
+    def _limit(self, norms):
+        """Return the limits on derivatives of rows of some norms, none of them rounded up."""
+        limits = super()._limit(norms)
+        if self._late.dtype == np.float64:
+            return limits
+        return rounded_down(np.minimum(limits, _MOST_LIMIT))
+
+    def _factors(self, factors):
+        """Return what rows are multiplied by after products, none of it rounded up."""
+        return factors if self._late.dtype == np.float64 else rounded_down(factors)
 
     def _enter_block(self, part, model):
         """Return the rows of a slice in whole units, and their scales over that of short rows.
@@ -114,6 +142,7 @@ class GridSums(RowSums):
         X = self._rows.take(part).X
         shares = model.row_scales(X)[0] / (1.0 / model.unit)
         late = shares >= _LEAST_LATE
+        shares = np.where(late, self._factors(shares), shares)
         self._late[part] = np.where(late, shares, 1.0)
         self._first[part.start] = Shares(X, np.where(late, 1.0, shares))
         rows = self._cut(X, part)
@@ -214,7 +243,7 @@ class WhitenedGridSums(GridSums):
         return self.model.matrix.T @ total
 
     def _enter(self):
-        self._late, norms = np.empty((2, len(self._rows)))
+        limits = self._open_rows()
         for part in self._rows.blocks(self._block):
             rows, shares = self._enter_block(part, self._plain)
             constants = self._beside(shares, self._late[part])
@@ -225,11 +254,12 @@ class WhitenedGridSums(GridSums):
                 at = slice(part.start + inside.start, part.start + inside.stop)
                 block, late = rows[inside] * self._row_unit, self._late[at]
                 beside = constants[inside] * self._row_unit
-                factors, norms[at] = self.model.factors(
+                factors, norms = self.model.factors(
                     block, row_norms(block) * late, beside * late, late)
-                late *= factors
+                late[...] = self._factors(late * factors)
+                limits[at] = self._limit(norms)
         self._late *= self._row_unit
-        return self._late, norms
+        return self._late, limits
 
     def _beside(self, shares, late):
         """Return what stands for the intercept's 1 beside rows, in whole units."""
@@ -260,6 +290,14 @@ def _row_bits(model, clip_norm, bits):
     share = math.floor(0.5 * (bits + math.log2(clip_norm / (longest * model.radius))))
     # The constant itself has to lie on the grid of the rows.
     return max(share, 0) if model.fit_intercept else share
+
+
+def rounded_down(values):
+    """Return positive numbers in single precision, none of them larger; 0 for the smallest."""
+    single = values.astype(np.float32)
+    np.nextafter(single, np.float32(0.0), out=single, where=single > values)
+    single[values < 2.0**-_ORDINARY] = 0.0
+    return single
 
 
 def _cached_dtype(row_bits):

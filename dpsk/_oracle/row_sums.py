@@ -55,11 +55,7 @@ class RowSums:
         self._clip_norm, self._order = clip_norm, order
         self._rows = rows.clipped_by(model)
         self._block = self._block_size()
-        self._scale, norms = self._enter()
-        # The squares of shorter rows underflow: their norms may be off, and are no larger.
-        np.maximum(norms, SHORTEST, out=norms)
-        with np.errstate(over="ignore"):
-            self._limits = np.divide(clip_norm * HEADROOM, norms, out=norms)
+        self._scale, self._limits = self._enter()
 
     @property
     def clip_norm(self):
@@ -187,6 +183,7 @@ class RowSums:
         curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)
         if weights is not None:
             curvature, slope = weights * curvature, weights * slope
+        limits = limits.astype(np.float64, copy=False)
         curvature *= np.minimum(1.0, limits / np.maximum(np.abs(slope), SHORTEST))
         # Limits are the clip norm over the norms of rows, with head-room.
         np.minimum(curvature, bound * (limits / self.clip_norm)**2, out=curvature)
@@ -204,14 +201,21 @@ class RowSums:
         return max(_CSR_ROWS, rows.n_features) if copied else len(rows)
 
     def _enter(self):
-        """Return the scale of every row and the norm with which it then enters."""
-        scales, norms = [], np.empty(len(self._rows))
+        """Return the scale of every row, and the limit on the norm of its derivatives."""
+        scales, limits = [], np.empty(len(self._rows))
         for part in self._rows.blocks(self._block):
             X = self._rows.take(part).X
-            scale, norms[part] = self.model.row_scales(X)
+            scale, norms = self.model.row_scales(X)
             scales.append(scale)
-            norms[part] = self._entering(X, scale, norms[part])
-        return np.concatenate(scales), norms
+            limits[part] = self._limit(self._entering(X, scale, norms))
+        return np.concatenate(scales), limits
+
+    def _limit(self, norms):
+        """Return the limits on derivatives of rows that enter with some norms."""
+        # The squares of shorter rows underflow: their norms may be off, and are no larger.
+        norms = np.maximum(norms, SHORTEST)
+        with np.errstate(over="ignore"):
+            return np.divide(self.clip_norm * HEADROOM, norms, out=norms)
 
     def _entering(self, X, scale, norms):
         """Return the norms, by this clip's measure, of scaled rows as they enter."""
