@@ -22,6 +22,10 @@ __all__ = ["GridSums", "WhitenedGridSums"]
 # A block and its truncated copy, which a cache keeps until the gradient has been added.
 _BLOCK_BYTES = 1 << 20
 _CSR_ROWS = 1 << 12
+#: Rows of a block, at most: so many whole numbers are added up in doubles.
+_BLOCK_ROWS = 1 << 14
+#: Half of the bits of such a sum; 2^26 blocks have exact sums of either half.
+_CARRY = 2.0**26
 #: Larger limits would be infinite in single precision, and a product with 0 no number.
 _MOST_LIMIT = float(np.finfo(np.float32).max)
 #: The binary logarithm of an ordinary unit or limit, at most: times such a unit numbers down to
@@ -62,7 +66,7 @@ class GridSums(RowSums):
         rows = self._rows
         if rows.is_sparse:
             return _CSR_ROWS
-        return max(1, _BLOCK_BYTES // (8 * rows.n_features))
+        return min(_BLOCK_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
 
     def gradient(self, theta, rows=None):
         total, products = np.zeros((2, *self.model.shape))
@@ -79,21 +83,30 @@ class GridSums(RowSums):
         return total
 
     def curvature(self, theta, bound):
-        unit, total = self._curvature_unit(bound), np.zeros((len(theta), len(theta)))
-        point = self._point(theta)
+        return self.from_whole_curvature(self.whole_curvature(theta, bound), bound)
+
+    def whole_curvature(self, theta, bound):
+        """Return the sum of the rows' outer products in whole units, exact, in two parts."""
+        unit, size = self._curvature_unit(bound), len(theta)
+        parts, point = np.zeros((2, size, size)), self._point(theta)
         for part in map(self._take, self._blocks(None)):
             roots = np.sqrt(self._curvatures(point, part, bound)) / unit
+            total = np.zeros((size, size))
             # In whole units every sum of products is exact.
             self._add_products(part[0], roots, part[2], total)
-        total *= unit**2
-        return total
+            _carry(total, parts)
+        return parts
+
+    def from_whole_curvature(self, parts, bound):
+        """Return the `curvature` that two parts of its whole units stand for."""
+        return _joined(parts) * self._curvature_unit(bound)**2
 
     def curvature_bound(self, bound):
         # Cut toward zero, and exact.
         return bound, 0
 
     def _curvature_unit(self, bound):
-        return 2.0 ** -(exact_bits(self.n_samples * bound, 0.0) // 2)
+        return 2.0 ** -(exact_bits(min(self.n_samples, _BLOCK_ROWS) * bound, 0.0) // 2)
 
     def _add_products(self, X, roots, scale, total):
         """Add outer products of rows times `roots` of their weights, in whole units."""
@@ -191,7 +204,8 @@ class WhitenedGridSums(GridSums):
     """Grid sums of a `WhitenedModel`: exact over the rows as they are, then mapped once.
 
     The total before its map has the same bits in any order and blocks, and so has what a public
-    matrix makes of it. Rounding in that product is priced like that of a float sum.
+    matrix makes of it. Rounding in that product is priced like that of a float sum. So the total
+    need not be a double: its bits are those of a block, however many rows there are.
     """
 
     # What is rounded is no multiple of a unit.
@@ -202,12 +216,13 @@ class WhitenedGridSums(GridSums):
         # A derivative times a row that is not mapped may be longer than the clip norm.
         self._stretch = float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
         reach = clip_norm * self._stretch
-        bits = 51 - math.ceil(math.log2((n_samples or len(rows)) * reach))
+        most = min(n_samples or len(rows), _BLOCK_ROWS)
+        bits = 51 - math.ceil(math.log2(most * reach))
         self._units(model.rows, reach, bits)
         RowSums.__init__(self, model, loss, rows, clip_norm, n_samples=n_samples)
 
-    def curvature(self, theta, bound):
-        total = super().curvature(theta, bound)
+    def from_whole_curvature(self, parts, bound):
+        total = super().from_whole_curvature(parts, bound)
         return self.model.matrix.T @ total @ self.model.matrix
 
     def curvature_bound(self, bound):
@@ -226,11 +241,20 @@ class WhitenedGridSums(GridSums):
         return math.ceil(math.sqrt(2.0 * self.model.dimension * n_rows * self.model.spread))
 
     def gradient(self, theta, rows=None):
-        total = np.zeros(self.model.shape)
+        return self.from_whole_gradient(self.whole_gradient(theta, rows))
+
+    def from_whole_gradient(self, parts):
+        """Return the gradient that two parts of its whole units stand for."""
+        unit = self._weight_unit * self._row_unit
+        return self.model.matrix.T @ (_joined(parts) * unit)
+
+    def whole_gradient(self, theta, rows=None):
+        """Return the sum over the rows as they are in whole units, exact, in two parts."""
+        parts = np.zeros((2, *self.model.shape))
         point, p = self._point(theta), self._plain.n_features
         unit = self._weight_unit * self._row_unit
         for block in self._blocks(rows):
-            part = self._take(block)
+            total, part = np.zeros(self.model.shape), self._take(block)
             dz = self._derivatives(point, part)
             dz *= part[2][(slice(None), 0, None)[:dz.ndim + 1]]
             _whole(dz, unit, dz)
@@ -239,8 +263,8 @@ class WhitenedGridSums(GridSums):
             if self._plain.fit_intercept:
                 constants = self._constants[block.start]
                 total[-1] += (constants * dz.T).sum(axis=-1)
-        total *= unit
-        return self.model.matrix.T @ total
+            _carry(total, parts)
+        return parts
 
     def _enter(self):
         limits = self._open_rows()
@@ -290,6 +314,18 @@ def _row_bits(model, clip_norm, bits):
     share = math.floor(0.5 * (bits + math.log2(clip_norm / (longest * model.radius))))
     # The constant itself has to lie on the grid of the rows.
     return max(share, 0) if model.fit_intercept else share
+
+
+def _carry(total, parts):
+    """Add whole numbers to two parts of a sum, high and low, which stay exact."""
+    high = np.floor(total * (1.0 / _CARRY))
+    parts[0] += high
+    parts[1] += total - high * _CARRY
+
+
+def _joined(parts):
+    """Return the sum of two parts, rounded once."""
+    return parts[0] * _CARRY + parts[1]
 
 
 def rounded_down(values):

@@ -30,15 +30,22 @@ class PartedSums:
 
     def gradient(self, theta, rows=None):
         """Return the sum of clipped gradients; `rows` are indices, None for all."""
+        if hasattr(self._twin, "whole_gradient"):
+            # Exact before its map, which comes once.
+            whole = self._held.added("whole_gradient", theta, rows=rows)
+            return self._twin.from_whole_gradient(whole)
         return self._held.added("gradient", theta, rows=rows)
 
     def hessian(self, theta):
         """Return the Hessian of the sum of clipped losses."""
         return self._held.added("hessian", theta)
 
-    def curvature(self, *args):
+    def curvature(self, theta, *bound):
         """Return the sum of curvatures."""
-        return self._held.added("curvature", *args)
+        if hasattr(self._twin, "whole_curvature"):
+            whole = self._held.added("whole_curvature", theta, *bound)
+            return self._twin.from_whole_curvature(whole, *bound)
+        return self._held.added("curvature", theta, *bound)
 
     def value(self, theta):
         """Return the sum of losses."""
