@@ -5,11 +5,12 @@ import pytest
 from scipy import sparse
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPRidge
+from dpsk._data.chunked import ChunkedRows, HeldChunks
 from dpsk._data.source import Rows
-from dpsk._models import LinearModel
+from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic
 from dpsk._oracle.exact import ExactSums
-from dpsk._oracle.grid_sums import GridSums
+from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
 from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.vertices import MaxNormSums
@@ -192,3 +193,22 @@ def test_sums_over_places_are_those_over_the_table(kind, args, exact, count):
                                    rtol=rtol)
     for name in ("resolution", "n_samples", "clip_norm", "clips", "smoothness", "rounding"):
         assert getattr(parted, name) == getattr(whole, name)
+
+
+@pytest.mark.parametrize("cuts", [[], [1, 2, 20_000], range(500, 40_000, 1700)], ids=len)
+def test_whitened_sums_of_many_rows_have_one_value(cuts):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40_000, 3)), rng.integers(2, size=40_000).astype(float)
+    matrix = np.rint(1024.0 * (np.eye(4) + 0.3 * rng.normal(size=(4, 4)))) / 1024.0
+    model = WhitenedModel.of(LinearModel(3, None, True, 1.0), matrix)
+    rows, theta = Rows(X, y), rng.normal(size=4)
+    whole = sums_over(WhitenedGridSums, model, Logistic(), rows, 0.3)
+    sizes = tuple(np.diff([0, *cuts, 40_000]))
+    chunked = ChunkedRows(HeldChunks(np.split(X, list(cuts))), sizes, 3, X.dtype, False, y)
+    for other in (chunked, spread(rows, 3)):
+        sums = sums_over(WhitenedGridSums, model, Logistic(), other, 0.3)
+        np.testing.assert_array_equal(sums.gradient(theta), whole.gradient(theta))
+        np.testing.assert_array_equal(sums.curvature(theta, 0.5), whole.curvature(theta, 0.5))
+    plain = RowSums(model, Logistic(), rows, 0.3)
+    # Cut to 18 bits and not to those that 40,000 rows would leave of a double.
+    np.testing.assert_allclose(whole.gradient(theta), plain.gradient(theta), rtol=3e-5)
