@@ -92,7 +92,7 @@ class SaddleDefaults:
 # The curvature of logistic losses is at its supremum only where the prediction is undecided;
 # logits grow to about 10, and beyond that their gradients vanish.
 _LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=8.0,
-                         network_travel=800.0, network_growth=0.75)
+                         network_travel=1150.0, network_growth=0.85)
 # Residuals of any size: the clip that pays follows the noise.
 _RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, gain=5.6,
                          least_gain=0.5, steps=7.0, most_steps=90, accelerates=False)

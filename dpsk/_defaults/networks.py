@@ -20,15 +20,15 @@ _STEPS = 6.0
 _FEWEST, _MOST = 30, 2000
 _BATCH_SHARE, _SMALLEST_BATCH, _LARGEST_BATCH = 15, 256, 8192
 #: The same of whitened rows: few columns, of which the rows that are drawn say less than noise.
-_FEWEST_WHITENED, _MOST_WHITENED, _WHITENED_BATCH_SHARE = 60, 400, 4
+_FEWEST_WHITENED, _MOST_WHITENED, _WHITENED_BATCH_SHARE = 60, 300, 4
 #: Times the usual one, the longest step on whitened rows.
 _LONGEST_STEP = 2.0
 #: The ``n mu`` that the sum of steps is given at, and that at which hidden layers count whole.
-_USUAL_SIGNAL, _HIDDEN_SIGNAL = 6000.0, 15000.0
+_USUAL_SIGNAL, _HIDDEN_SIGNAL = 6000.0, 20000.0
 
 
 def hidden_scale(problem):
-    """Return the factor of what hidden layers say beside a linear path: ``n mu / 15000``.
+    """Return the factor of what hidden layers say beside a linear path: ``n mu / 20000``.
 
     At most 1. What noise makes of hidden layers is a random function whose size falls with the
     square of the factor.
@@ -65,7 +65,7 @@ def network_iterate(problem):
 def network_steps(problem):
     """Return the number of steps: ``6 n mu / sqrt(d)`` within [30, 2000].
 
-    On whitened rows the travel over the usual step, within [60, 400].
+    On whitened rows the travel over the usual step, within [60, 300].
     """
     if problem.geometry is None:
         return int(np.clip(np.round(_wanted_steps(problem)), _FEWEST, _MOST))
