@@ -82,8 +82,8 @@ class MLP:
         they are.
     hidden_scale : float or None
         With a number rows also enter the raw prediction by a linear path of their own, and the
-        last hidden layer does times this: the less, the closer to a linear model. Only sums of
-        gradients know of it, and no differences of them.
+        last hidden layer, of one or more, does times this: the less, the closer to a linear
+        model. Only sums of gradients know of it, and no differences of them.
     """
 
     n_features: int

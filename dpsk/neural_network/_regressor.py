@@ -54,8 +54,9 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     -----
     %(privacy_network)s
 
-    *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm, and on whitened rows a sum of
-    steps of ``300 (n mu / 6000)**1.5`` over it. Most rows are clipped, so that the squared loss acts as one that grows linearly far from the target.
+    *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm, and on whitened rows
+    a sum of steps of ``300 (n mu / 6000)**1.5`` over it, in as many steps. Most rows are clipped,
+    so that the squared loss acts as one that grows linearly far from the target.
 
     References
     ----------

@@ -293,12 +293,14 @@ def squared_lengths(name, released, fits):
             total += np.square(N * released[0]).sum() / slopes_clip_and_std(released)[1]**2
         elif name == "mean":
             total += np.square(N * released[0]).sum() / (2.0 / MU_MEAN)**2
+        elif name == "network_moment":
+            total += np.square(N * released[0][:2, :2]).sum() / NETWORK_MOMENT_STD**2
         else:
             total += np.square(N * released[0]).sum() / MOMENT_STD**2
         if name == "whole":
             total += np.square(theta_of(model)).sum() / THETA_STD**2
     # There are four slopes; a symmetric matrix of size 2 has three coordinates.
-    degrees = {"mean": 2, "moment": 3, "slopes": 4, "whole": 5, "joint": 5}
+    degrees = {"mean": 2, "moment": 3, "network_moment": 3, "slopes": 4, "whole": 5, "joint": 5}
     return total, chi2(fits * degrees[name])
 
 

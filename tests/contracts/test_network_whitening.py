@@ -37,6 +37,6 @@ def test_a_row_that_is_replaced_moves_no_other_and_stays_finite(entry):
 
 
 def test_a_declared_bound_shortens_rows_before_the_map():
-    X = np.array([[3e38, 0.0, 0.0], [0.1, 0.0, 0.0]])
+    X = np.array([[1e30, 0.0, 0.0], [0.1, 0.0, 0.0]])
     found = mapped(X, center=(0.0, 0.0, 0.0), matrix=np.eye(3), data_norm=2.0)
     np.testing.assert_allclose(found[:, 0], [2.0, 0.1], rtol=1e-5)

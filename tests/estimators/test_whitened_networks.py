@@ -1,4 +1,4 @@
-"""Networks on few columns see whitened rows beside a linear path; layers predict for plain ones."""
+"""Networks on few columns see whitened rows beside a linear path, and predict for plain ones."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_without_a_budget_rows_are_not_mapped(cls):
 
 
 def test_other_names_are_refused():
-    with pytest.raises(ValueError, match="precondition='unit_norm'.*'whitening'"):
+    with pytest.raises(ValueError, match=r"precondition='unit_norm'.*'whitening'"):
         DPMLPClassifier(precondition="unit_norm").fit(*rows(50))
 
 
