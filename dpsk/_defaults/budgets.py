@@ -15,7 +15,7 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
-#: Of the second moment before a network, whose gradients are no better for a larger share.
+#: Of the second moment before a network.
 NETWORK_MOMENT_SHARE = 0.2
 #: Networks on more features than these see centered rows: of images whitening says less.
 MOST_WHITENED_BY_DEFAULT = 200

@@ -228,7 +228,7 @@ CASES = {
                  MU_MEAN, MU_MEAN, runs=1500),
     # What the constant costs is not seen in the block of the features.
     "network_moment": Case(whitened_network, (single((1, 0)), LABELS), (single((0, 1)), LABELS),
-                           network_moment_ratio, MU_MEAN / 1.25, MU_MEAN, runs=1500),
+                           network_moment_ratio, MU_MEAN / 1.25, MU_MEAN, runs=4000),
     # The angle at which squares and products cost exactly the declared mu.
     "joint": Case(
         lambda: DPLinearRegression(EPSILON, delta=DELTA, fit_intercept=False,
