@@ -66,10 +66,14 @@ precondition|scores : {"auto", True, False, "unit_norm"}
     "sgda" only.
     The penalty stays on the coefficients of the rows as they came. "unit_norm": whitened
     rows are brought to one length, in prediction too; see Notes.
-precondition|network : {"auto", True, False}
-    Whether 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
+precondition|network : {"auto", "whitening", True, False}
+    True: 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
     them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
-    length of a row of features of size 1. "auto": where its noise is small beside that.
+    length of a row of features of size 1. "whitening": a fifth of ``mu**2`` goes to a noisy
+    second moment, and up to a tenth to a bound on rows for it where `data_norm` is None;
+    centered rows are whitened by it, and beside hidden layers enter the output by a linear
+    path as well. "auto": "whitening" for at most 200 features and where
+    ``n_features + 1 < n mu``; else True where the noise on the mean is small beside the bound.
 hidden_layer_sizes : int or sequence of int
     Numbers of units of the hidden layers; ``()`` for none of them.
 activation : {"relu", "tanh"}
@@ -126,8 +130,14 @@ coefs_ : list of ndarray of float32, shapes (inputs, outputs)
 intercepts_ : list of ndarray of float32, shapes (outputs,)
     The biases of every layer.
 center_ : ndarray of float32, shape (n_features_in_,), or None
-    The released mean of rows, already part of ``intercepts_[0]``. None where rows were not
+    The released mean of rows, already part of `intercepts_`. None where rows were not
     centered.
+preconditioner_|network : ndarray of float32, shape (n_features_in_, n_features_in_), or None
+    The released matrix P of rows ``(x - center_) P``, already part of the layers. None where
+    rows were not whitened.
+linear_coef_ : ndarray of float32, shape (n_features_in_, n_outputs_), or None
+    Weights of the linear path: ``X @ linear_coef_`` is added to what the layers predict. None
+    where there is none.
 n_layers_ : int
     Number of layers, that of the rows included.
 n_outputs_ : int
@@ -172,9 +182,10 @@ privacy_ : Certificate
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where
-    it is subtracted, noisy sums of clipped gradients, and what follows from them. The number
-    of rows and features, labels of classes, all parameters and the random weights at the start
-    are public.
+    it is subtracted, or a bound that is learnt and a noisy second moment where rows are
+    whitened, noisy sums of clipped gradients, and what follows from them. The number of rows
+    and features, labels of classes, all parameters and the random weights at the start are
+    public.
 |linear
     is ``X @ coef_ + intercept_``: bounds on rows and whitening are a matter of training.
 |linear_score

@@ -7,14 +7,18 @@ from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
            "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR", "LEAST_SHARE",
-           "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL",
-           "NOISE_FLOOR", "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS",
-           "SCORE_FLOOR", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
-           "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share",
-           "whitening_pays"]
+           "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
+           "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_FLOOR",
+           "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
+           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE",
+           "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
+#: Of the second moment before a network.
+NETWORK_MOMENT_SHARE = 0.2
+#: Networks on more features than these see centered rows: of images whitening says less.
+MOST_WHITENED_BY_DEFAULT = 200
 #: Beyond this many columns the second moment is too large to be worth its time.
 MOST_COLUMNS = 2000
 #: Of the covariances that are kept, the share that may be noise.

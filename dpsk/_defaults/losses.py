@@ -39,6 +39,9 @@ class LossDefaults:
         How much longer than the inverse smoothness a step on clipped rows is.
     network_step : float
         The step on networks, times the clip norm.
+    network_travel, network_growth : float
+        The sum of the steps on whitened rows of networks, times the clip norm, at ``n mu`` of
+        6000, and the power of ``n mu`` that it grows with.
     """
 
     clip_share: float = 0.4
@@ -52,6 +55,8 @@ class LossDefaults:
     accelerates: bool = True
     plain_gain: float = 2.0
     network_step: float = 1.0
+    network_travel: float = 300.0
+    network_growth: float = 1.5
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,8 @@ class SaddleDefaults:
 
 # The curvature of logistic losses is at its supremum only where the prediction is undecided;
 # logits grow to about 10, and beyond that their gradients vanish.
-_LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=8.0)
+_LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=8.0,
+                         network_travel=1150.0, network_growth=0.85)
 # Residuals of any size: the clip that pays follows the noise.
 _RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, gain=5.6,
                          least_gain=0.5, steps=7.0, most_steps=90, accelerates=False)

@@ -7,16 +7,35 @@ import numpy as np
 
 from dpsk._defaults.losses import loss_defaults
 
-__all__ = ["ADAPTIVE_STEP", "MOMENTUM", "network_batch_size", "network_clip_norm",
-           "network_step", "network_steps"]
+__all__ = ["ADAPTIVE_STEP", "MOMENTUM", "WHITENED_LENGTH", "hidden_scale", "network_batch_size",
+           "network_clip_norm", "network_iterate", "network_step", "network_steps"]
 
 MOMENTUM = 0.7
 #: The step of adaptive directions, whose coordinates are about 1.
 ADAPTIVE_STEP = 5e-3
+#: Length of a usual whitened row, beside the 1 of the biases.
+WHITENED_LENGTH = 4.0
 #: The steps that a unit of signal pays for.
 _STEPS = 6.0
 _FEWEST, _MOST = 30, 2000
 _BATCH_SHARE, _SMALLEST_BATCH, _LARGEST_BATCH = 15, 256, 8192
+#: The same of whitened rows: few columns, of which the rows that are drawn say less than noise.
+_FEWEST_WHITENED, _MOST_WHITENED, _WHITENED_BATCH_SHARE = 60, 300, 4
+#: Times the usual one, the longest step on whitened rows.
+_LONGEST_STEP = 2.0
+#: The longest step over the inverse curvature of whitened rows; momentum would bear 11.
+_MOST_TURN = 2.0
+#: The ``n mu`` that the sum of steps is given at, and that at which hidden layers count whole.
+_USUAL_SIGNAL, _HIDDEN_SIGNAL = 6000.0, 20000.0
+
+
+def hidden_scale(problem):
+    """Return the factor of what hidden layers say beside a linear path: ``n mu / 20000``.
+
+    At most 1. What noise makes of hidden layers is a random function whose size falls with the
+    square of the factor.
+    """
+    return float(min(1.0, problem.n_samples * problem.mu / _HIDDEN_SIGNAL))
 
 
 def network_clip_norm(problem, clip_norm):
@@ -31,28 +50,57 @@ def network_clip_norm(problem, clip_norm):
 
 
 def network_batch_size(problem, batch_size):
-    """Return the expected batch size: a 15th of the rows, within [256, 8192]."""
-    default = np.clip(problem.n_samples // _BATCH_SHARE, _SMALLEST_BATCH, _LARGEST_BATCH)
+    """Return the expected batch size: a 15th of the rows, a quarter of whitened ones.
+
+    Within [256, 8192].
+    """
+    share = _BATCH_SHARE if problem.geometry is None else _WHITENED_BATCH_SHARE
+    default = np.clip(problem.n_samples // share, _SMALLEST_BATCH, _LARGEST_BATCH)
     return min(problem.n_samples, batch_size or int(default))
 
 
+def network_iterate(problem):
+    """Return which iterates are averaged, a key of ITERATES."""
+    return "tail" if problem.geometry is None else "half"
+
+
 def network_steps(problem):
-    """Return the number of steps: ``6 n mu / sqrt(d)`` within [30, 2000]."""
-    return int(np.clip(np.round(_wanted_steps(problem)), _FEWEST, _MOST))
+    """Return the number of steps: ``6 n mu / sqrt(d)`` within [30, 2000].
+
+    On whitened rows the travel over the usual step, within [60, 300].
+    """
+    if problem.geometry is None:
+        return int(np.clip(np.round(_wanted_steps(problem)), _FEWEST, _MOST))
+    usual = loss_defaults(problem.loss).network_step
+    return int(np.clip(np.round(_travel(problem) / usual), _FEWEST_WHITENED, _MOST_WHITENED))
 
 
 def network_step(problem, clip_norm, n_steps):
     """Return the step: the loss's over the clip norm, less where noise allows fewer steps.
 
     The noise that T steps of length s leave in theta has norm of about
-    ``2 s C T sqrt(d) / (n mu)``, whatever the batch. Beside a strong penalty steps are shorter,
-    as longer ones would diverge.
+    ``2 s C T sqrt(d) / (n mu)``, whatever the batch: on whitened rows the sum of steps, the
+    travel, follows the budget. Beside a strong penalty steps are shorter, as longer ones would
+    diverge.
     """
-    share = min(1.0, _wanted_steps(problem) / n_steps)
-    step = loss_defaults(problem.loss).network_step / clip_norm * share
+    usual = loss_defaults(problem.loss).network_step
+    if problem.geometry is None:
+        step = usual / clip_norm * min(1.0, _wanted_steps(problem) / n_steps)
+    else:
+        # Over few columns curvature is large in every one of them.
+        columns = problem.model.n_features + 1
+        stable = _MOST_TURN * columns / (problem.loss.smoothness * WHITENED_LENGTH**2)
+        step = min(_LONGEST_STEP * usual, stable, _travel(problem) / n_steps) / clip_norm
     return step / (1.0 + step * problem.penalty.smoothness)
 
 
 def _wanted_steps(problem):
     signal = problem.n_samples * problem.mu
     return _STEPS * signal / np.sqrt(problem.model.dimension)
+
+
+def _travel(problem):
+    """Return the sum of steps on whitened rows, times the clip norm."""
+    numbers = loss_defaults(problem.loss)
+    signal = problem.n_samples * problem.mu / _USUAL_SIGNAL
+    return numbers.network_travel * signal**numbers.network_growth

@@ -62,7 +62,8 @@ class MLP:
     """Fully connected layers between rows and raw predictions.
 
     `theta` is one vector: the weights of every layer, of shape (inputs, outputs) in row order,
-    then the biases of every layer. Everything is computed in single precision.
+    those of the linear path if there is one, then the biases of every layer. Everything is
+    computed in single precision.
 
     Where the activation is one-sided, the units of a hidden layer enter the next one less their
     mean. That is the network whose next weights have columns of mean zero, no other one; what it
@@ -79,6 +80,10 @@ class MLP:
     data_norm : float or None
         Longer rows are scaled down to it, beyond 2^126 times it to zero; None leaves rows as
         they are.
+    hidden_scale : float or None
+        With a number rows also enter the raw prediction by a linear path of their own, and the
+        last hidden layer, of one or more, does times this: the less, the closer to a linear
+        model. Only sums of gradients know of it, and no differences of them.
     """
 
     n_features: int
@@ -86,6 +91,7 @@ class MLP:
     n_outputs: int | None
     activation: str = "relu"
     data_norm: float | None = None
+    hidden_scale: float | None = None
 
     #: A row's gradient has no bound but the clip's, and no curvature bound.
     radius = math.inf
@@ -99,7 +105,8 @@ class MLP:
     @property
     def dimension(self):
         """int : number of coordinates of `theta`."""
-        return sum((inputs + 1) * outputs for inputs, outputs in pairwise(self.sizes))
+        layers = sum((inputs + 1) * outputs for inputs, outputs in pairwise(self.sizes))
+        return layers if self.hidden_scale is None else layers + self.sizes[0] * self.sizes[-1]
 
     @property
     def n_biases(self):
@@ -124,7 +131,9 @@ class MLP:
         gain = ACTIVATIONS[self.activation].gain
         # A zero last layer starts every prediction at 0, whatever the scale of the rows.
         for weights, _ in self.layers(theta)[:-1]:
-            weights[:] = normals(weights.shape) * (gain / math.sqrt(len(weights)))
+            # Beside a linear path rows keep their length, whatever the widths.
+            size = weights.shape[0 if self.hidden_scale is None else 1]
+            weights[:] = normals(weights.shape) * (gain / math.sqrt(size))
         return theta
 
     def layers(self, theta):
@@ -137,24 +146,48 @@ class MLP:
             start, bias = end, bias + outputs
         return views
 
+    def linear(self, theta):
+        """Return a view of the weights of the linear path, (n_features, outputs), or None."""
+        if self.hidden_scale is None:
+            return None
+        shape = self.sizes[0], self.sizes[-1]
+        end = self.dimension - self.n_biases
+        return theta[end - math.prod(shape):end].reshape(shape)
+
     def unpacked(self, theta):
         """Return the weights and the biases of every layer, as released: copies in float32.
 
-        They make the same predictions whether or not units enter less their mean. What follows
-        the `dimension` coordinates of the network in `theta` is left out.
+        They make the same predictions whether or not units enter less their mean, and with a
+        `hidden_scale` of 1. What follows the `dimension` coordinates of the network in `theta`
+        is left out.
         """
         layers = self.layers(theta[:self.dimension])
         weights = [layers[0][0], *(
             weights - weights.mean(axis=0) if self.centers(len(weights)) else weights
             for weights, _ in layers[1:])]
+        if self.hidden_scale is not None:
+            weights[-1] = weights[-1] * self.hidden_scale
         return ([part.astype(np.float32) for part in weights],
                 [biases.astype(np.float32) for _, biases in layers])
 
     def shifted(self, theta, center):
         """Return the parameters that do for rows what `theta` does for rows less `center`."""
+        return self.before_map(theta, center, None)
+
+    def before_map(self, theta, center, matrix):
+        """Return the parameters that do for rows x what `theta` does for ``(x - center) matrix``.
+
+        None is the identity.
+        """
         theta = theta.copy()
-        weights, biases = self.layers(theta[:self.dimension])[0]
-        biases -= center @ weights
+        layers = self.layers(theta[:self.dimension])
+        entering = [layers[0]]
+        if self.hidden_scale is not None:
+            entering.append((self.linear(theta), layers[-1][1]))
+        for weights, biases in entering:
+            if matrix is not None:
+                weights[:] = matrix @ weights
+            biases -= center @ weights
         return theta
 
     def centers(self, width):
@@ -162,9 +195,10 @@ class MLP:
         return ACTIVATIONS[self.activation].centered and width >= _NARROW
 
     @staticmethod
-    def packed(weights, biases):
-        """Return the `theta` of the weights and biases that `unpacked` returned."""
-        return np.concatenate([*map(np.ravel, weights), *biases])
+    def packed(weights, biases, linear=None):
+        """Return the `theta` of what `unpacked` and `linear` returned."""
+        paths = weights if linear is None else [*weights, linear]
+        return np.concatenate([*map(np.ravel, paths), *biases])
 
     def forward(self, theta, X, dtype=np.float32):
         """Return a `Pass` over rows, (n, n_features), at `theta`, in the precision `dtype`."""
@@ -178,7 +212,12 @@ class MLP:
             centers = self.centers(hidden.shape[1])
             inputs.append(_less_mean(hidden) if centers else hidden)
         weights, biases = layers[-1]
-        raw = inputs[-1] @ weights + biases
+        if self.hidden_scale is None:
+            raw = inputs[-1] @ weights + biases
+        else:
+            inputs[-1] = inputs[-1] * dtype(self.hidden_scale)
+            raw = inputs[-1] @ weights + biases
+            raw += inputs[0] @ self.linear(theta).astype(dtype, copy=False)
         return Pass(self, layers, inputs, units, raw[:, 0] if self.n_outputs is None else raw)
 
     def bounded(self, X):
@@ -204,6 +243,8 @@ class Pass:
         errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
         for units, (weights, _) in zip(self._units[::-1], self._layers[:0:-1], strict=True):
             error = errors[-1] @ weights.T
+            if len(errors) == 1 and self._model.hidden_scale is not None:
+                error *= np.float32(self._model.hidden_scale)
             if self._model.centers(units.shape[1]):
                 error = _less_mean(error)
             error *= slope(units)
@@ -221,6 +262,8 @@ class Pass:
         total = np.zeros(len(self.raw))
         for inputs, errors in zip(self.inputs, self.errors, strict=True):
             total += (row_squares(inputs) + 1.0) * row_squares(errors)
+        if self._model.hidden_scale is not None:
+            total += row_squares(self.inputs[0]) * row_squares(self.errors[-1])
         return total
 
     def add_gradient(self, factors, out):
@@ -233,6 +276,10 @@ class Pass:
             weighted = errors * factors[:, None].astype(np.float32)
             weights += inputs.T @ weighted
             biases += weighted.sum(axis=0, dtype=np.float64)
+        if self._model.hidden_scale is not None:
+            # What the last layer was weighted by.
+            linear = self._model.linear(out)
+            linear += self.inputs[0].T @ weighted
 
     def input_gradient(self):
         """Return the gradient of every row's output in the row itself, float32."""

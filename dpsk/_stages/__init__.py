@@ -3,6 +3,7 @@
 from dpsk._stages.bounds import NormBound, TargetBounds
 from dpsk._stages.centering import Centering
 from dpsk._stages.counting import Counting
+from dpsk._stages.network_whitening import NetworkWhitening
 from dpsk._stages.temperature_scaling import TemperatureScaling
 from dpsk._stages.whitening import UnitNorm, Whitening
 
@@ -12,5 +13,5 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "Counting", "NormBound", "TargetBounds",
-           "TemperatureScaling", "UnitNorm", "Whitening"]
+__all__ = ["ROW_STAGES", "Centering", "Counting", "NetworkWhitening", "NormBound",
+           "TargetBounds", "TemperatureScaling", "UnitNorm", "Whitening"]

@@ -25,7 +25,7 @@ from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
 
-__all__ = ["UnitNorm", "Whitening", "inverse_root", "moment_budget", "thresholded"]
+__all__ = ["UnitNorm", "Whitening", "ampleness", "inverse_root", "moment_budget", "thresholded"]
 
 #: Standard deviations of noise above zero from which on covariances may be kept.
 _DEVIATIONS = np.linspace(2.0, 6.0, 81)
@@ -73,7 +73,7 @@ class Whitening(RowStage):
         noisy = noisy_second_moment(model, rows, mu, releases)
         noise_std = second_moment_noise(model, len(rows), mu)
         moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
-        least = LEAST_FLOOR * model.data_norm**2 / _ampleness(problem)
+        least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal)
         over_noise = SCORE_FLOOR if model.homogeneous else NOISE_FLOOR
         floor = max(least, over_noise * noise_std * math.sqrt(entries))
         matrix, effective_rank = inverse_root(moment, floor)
@@ -100,7 +100,7 @@ class Whitening(RowStage):
         """Return the bound on rows over the length of a usual one."""
         # Where the longest row sets the noise a clip does not help.
         longest = loss_defaults(problem.loss).longest if self._descends else 1.0
-        return longest * math.sqrt(_ampleness(problem))
+        return longest * math.sqrt(ampleness(problem.signal))
 
     def _geometry(self, problem, effective_rank, unevenness=1.0):
         longest = max(1.0, self._longest(problem))
@@ -136,9 +136,9 @@ def moment_budget(problem):
     return mu_of_share(problem, MOMENT_SHARE)
 
 
-def _ampleness(problem):
+def ampleness(signal):
     """Return the signal over that from which on bias matters more than noise; 1 or more."""
-    return max(1.0, problem.signal / AMPLE_SIGNAL)
+    return max(1.0, signal / AMPLE_SIGNAL)
 
 
 def thresholded(moment, noise_std, fit_intercept):

@@ -1,5 +1,6 @@
 """What the multilayer perceptrons share: rows as they are, and layers to predict with."""
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.validation import check_prediction_rows, check_rows
 from dpsk._models import MLP
 from dpsk._objective.penalties import PENALTIES
-from dpsk._parameters import number, optional
+from dpsk._parameters import check_auto_flag, number, optional
 from dpsk.neural_network._fit import NetworkFit
 
 __all__ = ["NetworkEstimator"]
@@ -21,10 +22,12 @@ class NetworkEstimator(NetworkFit):
     # Gradients are clipped anyway, so that rows need no bound.
     _default_norm = None
     _row_checks: ClassVar[dict] = {"dtype": np.float32, "order": "C"}
+    _whitens = True
     _constraints: ClassVar[dict] = {
         **NetworkFit._constraints,
         "data_norm": optional(number("None, or a number in [1e-10, 1e10], a bound on row norms",
-                                     low=1e-10, high=1e10))}
+                                     low=1e-10, high=1e10)),
+        "precondition": partial(check_auto_flag, names=("whitening",))}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

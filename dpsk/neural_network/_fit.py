@@ -1,5 +1,6 @@
 """What estimators that train networks share: from rows and parameters to a Problem, and back."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -11,7 +12,8 @@ from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
 from dpsk._parameters import check_layers, choice
 from dpsk._problem import Problem
-from dpsk._stages import Centering
+from dpsk._stages import Centering, NetworkWhitening
+from dpsk._stages.network_whitening import network_whitening_pays
 
 __all__ = ["NetworkFit"]
 
@@ -22,6 +24,8 @@ class NetworkFit(DPEstimator):
     Subclasses offer `_auto_solver` and `_penalty`, as estimators of linear scores do.
     """
 
+    #: Whether "auto" and "whitening" may whiten rows beside a linear path.
+    _whitens: ClassVar[bool] = False
     _constraints: ClassVar[dict] = {**DPEstimator._constraints,
                                     "activation": choice(*ACTIVATIONS)}
 
@@ -39,7 +43,7 @@ class NetworkFit(DPEstimator):
 
     def _fit_network(self, rows, loss, n_outputs=None, *, free_weights=False, stages=(),
                      enforced=(), public=(), released=()):
-        """Set `coefs_`, `intercepts_` and `center_`; return what follows the layers in theta.
+        """Set the layers and what rows were mapped by; return what follows them in theta.
 
         Rows are float32, as the network sees them. `free_weights` may exceed their bound; what is
         enforced, public and released is beside what is so of any network.
@@ -52,18 +56,37 @@ class NetworkFit(DPEstimator):
                           epsilon=epsilon, delta=delta,
                           weight_bound=np.inf if free_weights else rows.weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
-        centering = Centering.wanted(self.precondition, problem, self._mean_norm())
+        whitens = self._whitens_rows(problem)
+        if whitens:
+            problem = NetworkWhitening.prepared(problem)
+            maps = NetworkWhitening.stages(problem, self.data_norm)
+            released = [*released, "center_", "linear_coef_"]
+        else:
+            maps = Centering.wanted(self.precondition, problem, self._mean_norm())
         theta, rest = self._solve(
-            problem, name, rows, stages=[*centering, *stages],
+            problem, name, rows, stages=[*maps, *stages],
             enforced=[*self._norm_bounds(), *enforced],
             public=["all parameters, and the network's random weights at the start",
                     "number of rows and of features, feature names, dtype and container",
                     *public],
             released=["coefs_", "intercepts_", *released])
-        if not centering:
-            self.center_ = None
-        self.coefs_, self.intercepts_ = model.unpacked(theta)
+        if whitens or not maps:
+            self.center_ = maps[-1].center if whitens else None
+        if self._whitens:
+            linear = problem.model.linear(theta)
+            self.linear_coef_ = None if linear is None else linear.astype(np.float32)
+            if not whitens:
+                self.preconditioner_ = None
+        self.coefs_, self.intercepts_ = problem.model.unpacked(theta)
         return rest
+
+    def _whitens_rows(self, problem):
+        """Return whether the rows of this fit are whitened, from public facts."""
+        if not (self._whitens and problem.is_private):
+            return False
+        if self.precondition == "auto":
+            return network_whitening_pays(problem)
+        return self.precondition == "whitening"
 
     def _raw_of_network(self, X, dtype, rows=lambda part: part):
         """Return raw predictions, shape (n,) or (n, n_outputs), of validated rows.
@@ -73,7 +96,10 @@ class NetworkFit(DPEstimator):
         hidden = tuple(len(weights) for weights in self.coefs_[1:])
         n_outputs = len(self.intercepts_[-1])
         model = self._network(X.shape[1], hidden, n_outputs)
-        theta = model.packed(self.coefs_, self.intercepts_)
+        linear = getattr(self, "linear_coef_", None)
+        if linear is not None:
+            model = replace(model, hidden_scale=1.0)
+        theta = model.packed(self.coefs_, self.intercepts_, linear)
         raw = np.empty((len(X), n_outputs), dtype)
         # Rows rounded as in training; sums in double precision do not depend on the others.
         for part in row_blocks(len(X), max(sum(pair) for pair in pairwise(model.sizes))):

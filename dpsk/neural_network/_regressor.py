@@ -43,7 +43,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     Attributes
     ----------
-    %(coefs_)s %(intercepts_)s %(center_)s
+    %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(preconditioner__network)s
     offset_ : float
         Middle of `target_bounds`, added to raw predictions times `scale_`.
     scale_ : float
@@ -57,8 +57,9 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     -----
     %(privacy_network)s
 
-    *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm. Most rows are
-    clipped, so that the squared loss acts as one that grows linearly far from the target.
+    *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm, and on whitened rows
+    a sum of steps of ``300 (n mu / 6000)**1.5`` over it, in as many steps. Most rows are clipped,
+    so that the squared loss acts as one that grows linearly far from the target.
 
     References
     ----------

@@ -24,7 +24,8 @@ SOLVERS = {"gd": {"solver_options": {"iterate": "last"}},
 
 def make(solver, cls=DPMLPClassifier, hidden=(), **params):
     return cls(EPSILON, delta=DELTA, hidden_layer_sizes=hidden, solver=solver, max_iter=STEPS,
-               clip_norm=CLIP, **{"learning_rate": STEP, **SOLVERS[solver], **params})
+               clip_norm=CLIP, precondition=False,
+               **{"learning_rate": STEP, **SOLVERS[solver], **params})
 
 
 def rows(sign):

@@ -18,7 +18,7 @@ from test_fits import DELTA, RUNS, normal_threshold
 from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier
 from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.noise import samplers
-from dpsk._stages import centering, temperature_scaling, whitening
+from dpsk._stages import centering, network_whitening, temperature_scaling, whitening
 from dpsk._stages.whitening import moment_budget
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -42,6 +42,8 @@ MU_SLOPES = np.sqrt(SLOPES_SHARE) * MU
 #: Share for the mean of rows: the usual three hundredths are too little to see.
 MEAN_SHARE = 0.9
 MU_MEAN = np.sqrt(MEAN_SHARE) * MU
+#: The second moment before a network has a constant 1/2 in it, and here the same share.
+NETWORK_MOMENT_STD = np.sqrt(2) * 1.25 / MU_MEAN
 
 
 @pytest.fixture
@@ -71,11 +73,13 @@ def released(monkeypatch):
         return factor
 
     record(whitening, "noisy_second_moment")
+    record(network_whitening, "noisy_second_moment")
     record(LeastSquaresOracle, "moments")
     record(centering, "noisy_mean", lambda answer: answer[0])
     monkeypatch.setattr(temperature_scaling, "best_factor", recorded_factor)
     monkeypatch.setattr(temperature_scaling, "SLOPES_SHARE", SLOPES_SHARE)
     monkeypatch.setattr(centering, "MEAN_SHARE", MEAN_SHARE)
+    monkeypatch.setattr(network_whitening, "NETWORK_MOMENT_SHARE", MEAN_SHARE)
     return answers
 
 
@@ -182,6 +186,17 @@ def mean_ratio(model, released, case):
     return ratio(N * released[0], *sums, 2.0 / MU_MEAN) / case.shift
 
 
+def whitened_network():
+    return DPMLPClassifier(
+        EPSILON, delta=DELTA, hidden_layer_sizes=(), precondition="whitening", data_norm=1.0,
+        solver="gd", clip_norm=CLIP, max_iter=1, learning_rate=STEP, classes=[0, 1])
+
+
+def network_moment_ratio(model, released, case):
+    sums = [X.T @ X for X, _ in (case.rows, case.neighbor)]
+    return ratio(N * released[0][:2, :2], *sums, NETWORK_MOMENT_STD) / case.shift
+
+
 def table(first, y):
     """Return rows of which only the first has a gradient that does not cancel."""
     X = np.zeros((N, 2))
@@ -211,6 +226,9 @@ CASES = {
                    slopes_ratio, MU_SLOPES, MU_SLOPES, runs=1500),
     "mean": Case(centered, (single((1, 0)), LABELS), (single((-1, 0)), LABELS), mean_ratio,
                  MU_MEAN, MU_MEAN, runs=1500),
+    # What the constant costs is not seen in the block of the features.
+    "network_moment": Case(whitened_network, (single((1, 0)), LABELS), (single((0, 1)), LABELS),
+                           network_moment_ratio, MU_MEAN / 1.25, MU_MEAN, runs=4000),
     # The angle at which squares and products cost exactly the declared mu.
     "joint": Case(
         lambda: DPLinearRegression(EPSILON, delta=DELTA, fit_intercept=False,
@@ -275,12 +293,14 @@ def squared_lengths(name, released, fits):
             total += np.square(N * released[0]).sum() / slopes_clip_and_std(released)[1]**2
         elif name == "mean":
             total += np.square(N * released[0]).sum() / (2.0 / MU_MEAN)**2
+        elif name == "network_moment":
+            total += np.square(N * released[0][:2, :2]).sum() / NETWORK_MOMENT_STD**2
         else:
             total += np.square(N * released[0]).sum() / MOMENT_STD**2
         if name == "whole":
             total += np.square(theta_of(model)).sum() / THETA_STD**2
     # There are four slopes; a symmetric matrix of size 2 has three coordinates.
-    degrees = {"mean": 2, "moment": 3, "slopes": 4, "whole": 5, "joint": 5}
+    degrees = {"mean": 2, "moment": 3, "network_moment": 3, "slopes": 4, "whole": 5, "joint": 5}
     return total, chi2(fits * degrees[name])
 
 

@@ -1,5 +1,6 @@
 """The multilayer perceptron: derivatives, norms without per-sample gradients, clips."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,9 +16,12 @@ every_activation = pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 every_output = pytest.mark.parametrize("outputs", [None, 3])
 
 
-def make(activation="tanh", outputs=None, hidden=(18, 4), n=7, scale=1.0, seed=0):
+every_path = pytest.mark.parametrize("path", [None, 0.3])
+
+
+def make(activation="tanh", outputs=None, hidden=(18, 4), n=7, scale=1.0, seed=0, path=None):
     rng = np.random.default_rng(seed)
-    model = MLP(3, hidden, outputs, activation)
+    model = MLP(3, hidden, outputs, activation, hidden_scale=path)
     theta = 0.7 * rng.normal(size=model.shape)
     X = (scale * rng.normal(size=(n, 3))).astype(np.float32)
     y = rng.integers(3, size=n) if outputs else rng.normal(size=n)
@@ -44,17 +48,25 @@ def plain_layers(X, weights, biases, activation):
     return h @ weights[-1] + biases[-1]
 
 
+@every_path
 @every_output
 @pytest.mark.parametrize("hidden", [(), (5,), (18, 4), (20, 18)])
 @every_activation
-def test_released_layers_predict_as_plain_ones_and_pack_without_loss(activation, hidden, outputs):
-    model, theta, X, *_ = make(activation, outputs, hidden)
+def test_released_layers_predict_as_plain_ones_and_pack_without_loss(activation, hidden, outputs,
+                                                                     path):
+    if not hidden:
+        # A linear path stands beside hidden layers only.
+        path = None
+    model, theta, X, *_ = make(activation, outputs, hidden, path=path)
     weights, biases = model.unpacked(np.append(theta, [7.0, 8.0]))
     assert all(part.dtype == np.float32 for part in weights + biases)
     raw = model.forward(theta, X, np.float64).raw
-    np.testing.assert_allclose(plain_layers(X, weights, biases, activation).reshape(raw.shape),
-                               raw, atol=1e-4)
-    packed = model.packed(weights, biases)
+    linear, plain = model.linear(theta), plain_layers(X, weights, biases, activation)
+    if path is not None:
+        plain += X @ linear
+        model = replace(model, hidden_scale=1.0)
+    np.testing.assert_allclose(plain.reshape(raw.shape), raw, atol=1e-4)
+    packed = model.packed(weights, biases, linear)
     np.testing.assert_allclose(model.forward(packed, X, np.float64).raw, raw, atol=1e-4)
 
 
@@ -66,6 +78,47 @@ def test_shifted_parameters_do_for_rows_what_theta_does_for_centered_ones(activa
     np.testing.assert_allclose(model.forward(model.shifted(theta, center), X, np.float64).raw,
                                model.forward(theta, X - center, np.float64).raw, atol=1e-5)
     np.testing.assert_array_equal(theta, before)
+
+
+@every_path
+@every_activation
+def test_parameters_before_a_map_do_for_rows_what_theta_does_for_mapped_ones(activation, path):
+    model, theta, X, *_ = make(activation, path=path)
+    center = np.array([1.0, -2.0, 0.5], np.float32)
+    matrix = np.random.default_rng(3).normal(size=(3, 3))
+    own = model.before_map(theta, center, matrix)
+    np.testing.assert_allclose(model.forward(own, X, np.float64).raw,
+                               model.forward(theta, (X - center) @ matrix, np.float64).raw,
+                               atol=1e-4)
+
+
+@every_output
+def test_with_a_linear_path_a_network_starts_at_zero_and_keeps_the_length_of_rows(outputs):
+    model = MLP(50, (400, 100), outputs, hidden_scale=0.5)
+    rng = np.random.default_rng(1)
+    theta = model.initial(lambda shape: rng.normal(size=shape))
+    forward = model.forward(theta, rng.normal(size=(200, 50)).astype(np.float32))
+    assert theta.shape == model.shape
+    assert not forward.raw.any()
+    lengths = [np.linalg.norm(part, axis=1).mean() for part in (*forward.inputs[:1],
+                                                                *forward._units)]
+    # Units less their mean are somewhat shorter.
+    np.testing.assert_allclose(lengths, lengths[0], rtol=0.25)
+
+
+def test_the_linear_path_has_its_own_gradient():
+    """By differences in double precision, beside a hidden layer that counts 0.3 times."""
+    model, theta, X, y, loss = make(path=0.3)
+    found = row_gradients(model, theta, X, y, loss).sum(axis=0)
+    rng = np.random.default_rng(1)
+
+    def total(point):
+        return loss.value(y, model.forward(point, X, np.float64).raw).sum()
+
+    for _ in range(8):
+        direction = rng.normal(size=theta.shape)
+        slope = (total(theta + 1e-6 * direction) - total(theta - 1e-6 * direction)) / 2e-6
+        assert found @ direction == pytest.approx(slope, rel=2e-3, abs=2e-3)
 
 
 @every_output
@@ -101,10 +154,11 @@ def test_gradients_are_those_of_the_loss(activation, hidden, outputs):
         assert found @ direction == pytest.approx(slope, rel=2e-3, abs=2e-3)
 
 
+@every_path
 @every_output
 @every_activation
-def test_norms_are_those_of_the_rows_gradients(activation, outputs):
-    model, theta, X, y, loss = make(activation, outputs)
+def test_norms_are_those_of_the_rows_gradients(activation, outputs, path):
+    model, theta, X, y, loss = make(activation, outputs, path=path)
     forward = model.forward(theta, X)
     forward.backward(loss.gradient(y, forward.raw.copy()))
     expected = np.square(row_gradients(model, theta, X, y, loss)).sum(axis=1)
@@ -131,10 +185,11 @@ def test_norms_of_differences_are_bounded_from_above_and_closely(activation):
 
 
 @pytest.mark.parametrize("clip_norm", [1e-3, 0.5, 100.0])
+@every_path
 @every_output
 @every_activation
-def test_no_row_contributes_more_than_the_clip(activation, outputs, clip_norm):
-    model, theta, X, y, loss = make(activation, outputs, n=30)
+def test_no_row_contributes_more_than_the_clip(activation, outputs, clip_norm, path):
+    model, theta, X, y, loss = make(activation, outputs, n=30, path=path)
     X[:10] *= np.logspace(0, 38, 10, dtype=np.float64).astype(np.float32)[:, None] / 10
     with np.errstate(all="ignore"):
         for i in range(len(X)):
@@ -168,9 +223,10 @@ def test_no_row_enters_longer_than_its_bound():
         assert np.abs(model.forward(np.zeros(2), rows, dtype).inputs[0]).max() <= 1e-10
 
 
+@every_path
 @every_output
-def test_a_row_that_is_not_finite_adds_nothing(outputs):
-    model, theta, X, y, loss = make("relu", outputs, n=8)
+def test_a_row_that_is_not_finite_adds_nothing(outputs, path):
+    model, theta, X, y, loss = make("relu", outputs, n=8, path=path)
     hostile = X.copy()
     hostile[3] = 3e38
     others = np.arange(8) != 3

@@ -200,7 +200,7 @@ def test_n_iter_is_the_planned_number_of_steps(cls, solver):
         return
     assert model.fit(X, y).n_iter_ == 4
     model.set_params(max_iter=None).fit(X, y)
-    again = make_estimator(cls, solver).fit(X[::-1] * 0.5, y)
+    again = make_estimator(cls, solver, max_iter=None).fit(X[::-1] * 0.5, y)
     assert model.n_iter_ == again.n_iter_
 
 

@@ -80,8 +80,8 @@ def test_a_later_fit_without_a_mean_forgets_the_earlier_one(cls):
 def test_by_default_a_mean_is_released_where_its_noise_is_small(cls):
     X, y = rows()
     assert build(cls).fit(X, y).center_ is not None
-    assert build(cls, epsilon=0.5).fit(X[:60], y[:60]).center_ is None
-    assert build(cls, epsilon=0.005).fit(X, y).center_ is None
+    assert build(cls, epsilon=0.01).fit(X[:60], y[:60]).center_ is None
+    assert build(cls, epsilon=0.001).fit(X, y).center_ is None
 
 
 @every_network

@@ -62,7 +62,8 @@ def by_hand(model, X):
     for W, b in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
         h = h @ W + b
         h = np.tanh(h) if model.activation == "tanh" else np.maximum(h, 0.0)
-    return h @ model.coefs_[-1] + model.intercepts_[-1]
+    raw = h @ model.coefs_[-1] + model.intercepts_[-1]
+    return raw if model.linear_coef_ is None else raw + X @ model.linear_coef_
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])

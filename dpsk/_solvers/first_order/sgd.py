@@ -9,6 +9,7 @@ from dpsk._defaults.networks import (
     MOMENTUM,
     network_batch_size,
     network_clip_norm,
+    network_iterate,
     network_step,
     network_steps,
 )
@@ -44,9 +45,10 @@ class StochasticGradientDescent(Solver):
         C. None: see `default_clip_norm`.
     batch_size : int or None
         Expected batch size. None: 256, at most n; n itself means full batches.
-    iterate : {"tail", "half", "last", "average", "random"}
+    iterate : {"tail", "half", "last", "average", "random"} or None
         "tail" averages the last quarter of the iterates, "half" their last half. "random": one
-        of the first `max_iter`, its index drawn before the noise is calibrated.
+        of the first `max_iter`, its index drawn before the noise is calibrated. None: "tail",
+        and "half" on whitened rows of networks.
     momentum : float in [0, 1) or None
         Share of the mean direction that a step keeps: ``v = m v + (1 - m) g``. None: 0, and 0.7
         on networks.
@@ -69,7 +71,7 @@ class StochasticGradientDescent(Solver):
     learning_rate: float | None = None
     clip_norm: float | None = None
     batch_size: int | None = None
-    iterate: str = "tail"
+    iterate: str | None = None
     momentum: float | None = None
     decay: bool | None = None
     adaptive: bool | None = None
@@ -81,9 +83,11 @@ class StochasticGradientDescent(Solver):
     without_noise: ClassVar[bool] = True
 
     def configured(self, problem):
-        check_iterate(self.iterate)
+        if self.iterate is not None:
+            check_iterate(self.iterate)
         network = not problem.model.is_linear
-        own = self._with_updates(network)
+        own = replace(self._with_updates(network),
+                      iterate=self.iterate or (network_iterate(problem) if network else "tail"))
         return own._on_networks(problem) if network else own._on_rows(problem)
 
     def _with_updates(self, network):

@@ -1,0 +1,156 @@
+"""Rows of a network less their noisy mean, whitened by their noisy second moment."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpsk._defaults.budgets import (
+    LEAST_FLOOR,
+    MOST_WHITENED_BY_DEFAULT,
+    NETWORK_MOMENT_SHARE,
+    SCORE_FLOOR,
+    mu_of_share,
+)
+from dpsk._defaults.networks import WHITENED_LENGTH, hidden_scale
+from dpsk._models import MLP, LinearModel
+from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Gaussian
+from dpsk._problem import Geometry
+from dpsk._stages.base import Stage
+from dpsk._stages.bounds import NormBound, norm_rule
+from dpsk._stages.centering import center_norm
+from dpsk._stages.whitening import ampleness, inverse_root, thresholded
+
+__all__ = ["MomentNorm", "NetworkWhitening", "network_whitening_pays"]
+
+#: Squares of longer rows could overflow in sums of them in single precision.
+_LONGEST = 2.0**60
+
+
+class NetworkWhitening(Stage):
+    """Release a noisy second moment of rows with a 1, and whiten centered rows by it.
+
+    A row x enters a network as ``(x - c) P``, with the mean c and the inverse root P of the
+    covariance that the moment holds. P is scaled so that the usual row is as long as the rule for
+    networks asks. The map is linear and part of the released layers, which therefore predict for
+    rows as they are.
+
+    `data_norm` bounds rows for the moment; None: to be taken from a release before.
+    """
+
+    attribute = "preconditioner_"
+    #: The released mean, float32, once there is one.
+    center = None
+
+    def __init__(self, n_features, data_norm=None):
+        self._declared = data_norm is not None
+        self._rows = LinearModel(n_features, None, True, 1.0,
+                                 unit=float(data_norm) if self._declared else 1.0)
+
+    @classmethod
+    def stages(cls, problem, data_norm):
+        """Return the stages of one fit: before the moment comes a bound on rows, if need be."""
+        n_features = problem.model.n_features
+        if data_norm is not None:
+            return [cls(n_features, data_norm)]
+        rows = LinearModel(n_features, None, True, 1.0)
+        try:
+            norm_rule(problem, rows)
+        except ValueError:
+            # Too few rows to learn from: as for the mean of centered rows.
+            return [cls(n_features, center_norm(n_features, None))]
+        stage = cls(n_features)
+        return [MomentNorm(rows, stage), stage]
+
+    @staticmethod
+    def prepared(problem):
+        """Return the problem of mapped rows as far as it is known before the release."""
+        model = problem.model
+        if model.hidden_layer_sizes:
+            model = replace(model, hidden_scale=hidden_scale(problem))
+        # Nothing but that rows are mapped, which steps look at.
+        return replace(problem, model=model, geometry=Geometry(model.n_features))
+
+    def take_unit(self, unit):
+        """Take the bound on rows that was released before."""
+        self._rows = replace(self._rows, unit=unit)
+
+    def event(self, problem):
+        """Return what the release costs."""
+        return Gaussian(mu_of_share(problem, NETWORK_MOMENT_SHARE))
+
+    def stated(self, problem):
+        if not self._declared:
+            return []
+        return [Enforced("moment_norm", self._rows.unit, "derived", _WORDS)]
+
+    def release(self, problem, rows, releases):
+        """Return the problem of rows that are bounded already, and the whitened rows."""
+        model, mu = self._rows, self.event(problem).mu
+        noisy = noisy_second_moment(model, rows, mu, releases)
+        noise_std = second_moment_noise(model, len(rows), mu)
+        moment, entries = thresholded(noisy, noise_std, fit_intercept=True)
+        mean = moment[:-1, -1]
+        signal = len(rows) * problem.mu / len(moment)
+        floor = max(LEAST_FLOOR / ampleness(signal),
+                    SCORE_FLOOR * noise_std * math.sqrt(entries))
+        matrix, effective_rank = inverse_root(moment[:-1, :-1] - np.outer(mean, mean), floor)
+        # The bound on rows is the unit of the moment.
+        matrix *= WHITENED_LENGTH / (math.sqrt(effective_rank) * model.unit)
+        self.value = matrix.astype(np.float32)
+        self.center = (mean * model.unit).astype(np.float32)
+        network = problem.model
+        rows = rows.mapped(WhitenedRows(network, self.center, self.value))
+        return replace(problem, model=replace(network, data_norm=None)), rows
+
+    def undo(self, model, theta):
+        return model.before_map(theta, self.center, self.value)
+
+
+class MomentNorm(NormBound):
+    """Release a high quantile of the rows' norms, which bounds them for their second moment.
+
+    Rows enter the network as they are.
+    """
+
+    attribute = None
+
+    def stated(self, problem):
+        return [Enforced("moment_norm", self.value, "released", _WORDS)]
+
+    def undo(self, model, theta):
+        return theta
+
+
+_WORDS = ("l2 norm of one row of features as it enters the noisy second moment; longer rows are "
+          "scaled down")
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedRows:
+    """Bounded rows of a network less their released mean, times a released matrix."""
+
+    model: MLP
+    center: np.ndarray
+    matrix: np.ndarray
+    dtype = np.float32
+
+    @property
+    def width(self):
+        """int : number of columns."""
+        return self.model.n_features
+
+    def dense(self, X, out):
+        """Write the rows of a block to `out`; those that come out too long are zero."""
+        np.matmul(self.model.bounded(X) - self.center, self.matrix, out=out)
+        squares = np.einsum("ij,ij->i", out, out, dtype=np.float64)
+        out[~(squares < _LONGEST**2)] = 0.0
+
+
+def network_whitening_pays(problem):
+    """Return whether rows of a network are whitened by default, from public facts."""
+    columns = problem.model.n_features + 1
+    return (problem.is_private and problem.delta > 0 and columns <= MOST_WHITENED_BY_DEFAULT + 1
+            and columns < problem.n_samples * problem.mu)
