@@ -6,13 +6,19 @@ from scipy import sparse
 __all__ = ["CSR_WIDTH", "csr_blocks", "csr_of", "csr_rows", "row_blocks"]
 
 _ENTRIES = 1 << 17
+#: Fewer rows than this would leave a matrix that multiplies them, or their products are added to,
+#: the larger part of what is read; up to so many entries.
+_FEW_ROWS, _MOST_ENTRIES = 1 << 8, 1 << 19
 #: Sparse rows are counted with that many entries each, whatever they hold.
 CSR_WIDTH = 1 << 5
 
 
 def row_blocks(n_rows, width):
-    """Yield slices that cover ``range(n_rows)``, each of about a megabyte of doubles."""
-    size = max(1, _ENTRIES // width)
+    """Yield slices that cover ``range(n_rows)``, each of about a megabyte of doubles.
+
+    Of wide rows up to four.
+    """
+    size = max(1, _ENTRIES // width, min(_FEW_ROWS, _MOST_ENTRIES // width))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 

@@ -2,8 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg.blas import dtrmm
 
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM, clip_factors
@@ -37,10 +40,36 @@ class WhitenedModel(LinearModel):
         """Return the model of the rows of a LinearModel, mapped by `matrix`."""
         return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix)
 
-    @property
+    @cached_property
     def _error(self):
         """float : rounding in the norm of a mapped row, over the norm of the row."""
-        return len(self.matrix) * 2.0**-52 * float(np.linalg.norm(self.matrix))
+        # Of the triangle first of all: each of its reflections rounds all columns.
+        return 16.0 * len(self.matrix)**2 * 2.0**-53 * float(np.linalg.norm(self.matrix))
+
+    @cached_property
+    def _triangle(self):
+        """ndarray : a triangular matrix whose images are as long as those of the map."""
+        return np.asfortranarray(np.linalg.qr(self.matrix.T, mode="r"))
+
+    @cached_property
+    def stretches(self):
+        """ndarray : by how much the map lengthens rows in its own directions, or a little less.
+
+        Of a symmetric matrix these are the sizes of its eigenvalues; what it lacks to one, and
+        rounding, move them by no more than is taken off.
+        """
+        matrix = self.matrix
+        sizes = np.abs(np.linalg.eigvalsh(0.5 * (matrix + matrix.T)))
+        off = 0.5 * np.linalg.norm(matrix - matrix.T)
+        sizes -= off + len(matrix) * 2.0**-50 * sizes.max()
+        if sizes.min() > 0.0:
+            return sizes
+        return np.linalg.svd(matrix, compute_uv=False)
+
+    @property
+    def inverse_norm(self):
+        """float : by how much rows are longer than their images, at most."""
+        return float(1.0 / self.stretches.min())
 
     def bounded(self, X):
         return self.rows.bounded(X)
@@ -55,10 +84,10 @@ class WhitenedModel(LinearModel):
             scales[part, 0], scales[part, 1] = factors * own, factors * constants
         return scales, norms
 
-    @property
+    @cached_property
     def spread(self):
         """float : by how much the map may lengthen one row more than another."""
-        return float(np.linalg.norm(self.matrix) * np.linalg.norm(np.linalg.inv(self.matrix)))
+        return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self.stretches))
 
     def rounding_terms(self, n_rows):
         return math.ceil(n_rows * math.sqrt(self.spread))
@@ -69,14 +98,8 @@ class WhitenedModel(LinearModel):
         `lengths` are the norms of rows after their `scale`, None for 1, and `constants` what
         stands for the intercept's 1.
         """
-        p = self.rows.n_features
         with np.errstate(all="ignore"):
-            mapped = X @ self.matrix[:p]
-            if scale is not None:
-                mapped *= scale[:, None]
-                mapped[scale == 0.0] = 0.0
-            if self.rows.fit_intercept:
-                mapped += np.outer(constants, self.matrix[-1])
+            mapped = self._lengthened(X, constants, scale)
             norms = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
             # Products of long rows that cancel are off by more than the head-room of a norm.
             norms += self._error * self.rows.entering_norms(lengths)
@@ -85,6 +108,24 @@ class WhitenedModel(LinearModel):
             factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
         norms[factors == 0.0] = 0.0
         return factors, norms * factors
+
+    def _lengthened(self, X, constants, scale):
+        """Return vectors as long as the mapped rows of a block, which is scaled first."""
+        p, size = self.rows.n_features, len(self.matrix)
+        if sparse.issparse(X):
+            rows = X @ self._triangle[:, :p].T
+            if scale is not None:
+                rows *= scale[:, None]
+                rows[scale == 0.0] = 0.0
+            if self.rows.fit_intercept:
+                rows += np.outer(constants, self._triangle[:, -1])
+            return rows
+        rows = np.empty((X.shape[0], size))
+        np.multiply(X, 1.0 if scale is None else scale[:, None], out=rows[:, :p])
+        if self.rows.fit_intercept:
+            rows[:, -1] = constants
+        # Half the products of a full matrix, and in place.
+        return dtrmm(1.0, self._triangle, rows.T, overwrite_b=True).T
 
     def mapped_point(self, theta):
         """Return ``P' theta``, which rows as they are meet."""

@@ -152,7 +152,7 @@ class WhitenedGridSums(GridSums):
     def __init__(self, model, loss, rows, clip_norm):
         self._constants = {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
-        self._stretch = float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
+        self._stretch = model.inverse_norm
         reach = clip_norm * self._stretch
         bits = 51 - math.ceil(math.log2(len(rows) * reach))
         self._units(model.rows, reach, bits)
@@ -202,7 +202,7 @@ class WhitenedGridSums(GridSums):
             # Often they are alike, and one number says so.
             same = np.all(constants == constants[0])
             self._constants[part.start] = constants[0] if same else constants
-            for inside in row_blocks(rows.shape[0], 4 * self.model.shape[0]):
+            for inside in row_blocks(rows.shape[0], self.model.shape[0]):
                 at = slice(part.start + inside.start, part.start + inside.stop)
                 block, late = rows[inside] * self._row_unit, self._late[at]
                 beside = constants[inside] * self._row_unit
