@@ -9,8 +9,8 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._problem import full_clip_norm
 
-__all__ = ["HESSIAN_SHARE", "curvature_clip", "first_step", "hessian_every", "hessians_are_sharp",
-           "longest_step", "newton_clip_norm", "newton_steps"]
+__all__ = ["HESSIAN_SHARE", "curvature_clip", "first_step", "hessians_are_sharp", "longest_step",
+           "newton_clip_norm", "newton_steps"]
 
 #: Of mu^2, for all Hessians.
 HESSIAN_SHARE = 0.2
@@ -18,7 +18,7 @@ _STEPS = 6, 8
 #: The signal from which on there are more steps, one each time that it doubles.
 _PLENTY = 500.0
 #: The same of sharp Hessians, and how often it is to double.
-_SHARP_STEPS, _DOUBLINGS = (5, 8), 2.0
+_SHARP_STEPS, _DOUBLINGS = (7, 8), 4.0
 #: Of a sharp Hessian the edge of the noise is far below usual eigenvalues: its signal over that
 #: of a gradient is the root of the number of columns. From the first number on a fit without
 #: narrow clips is no worse at decisions either.
@@ -44,11 +44,6 @@ def hessians_are_sharp(problem):
     """Return whether there is signal for Hessians to be good for more than a step."""
     columns = problem.model.shape[0]
     return problem.signal >= max(_SHARP_SIGNAL, _HESSIAN_SIGNAL * math.sqrt(columns))
-
-
-def hessian_every(problem):
-    """Return for how many steps a Hessian serves: the noise of a poor one would add up."""
-    return 2 if hessians_are_sharp(problem) else 1
 
 
 def first_step(problem):

@@ -30,15 +30,18 @@ class WhitenedModel(LinearModel):
         Scales a row and appends the intercept's 1.
     matrix : ndarray of shape (rows of theta, rows of theta)
         P transposed, public.
+    sizes : ndarray of shape (rows of theta,) or None
+        No more than by how much it lengthens rows in directions of its own; None: to be found.
     """
 
     rows: LinearModel = None
     matrix: np.ndarray = None
+    sizes: np.ndarray = None
 
     @classmethod
-    def of(cls, rows, matrix):
+    def of(cls, rows, matrix, sizes=None):
         """Return the model of the rows of a LinearModel, mapped by `matrix`."""
-        return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix)
+        return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix, sizes=sizes)
 
     @cached_property
     def _error(self):
@@ -52,24 +55,15 @@ class WhitenedModel(LinearModel):
         return np.asfortranarray(np.linalg.qr(self.matrix.T, mode="r"))
 
     @cached_property
-    def stretches(self):
-        """ndarray : by how much the map lengthens rows in its own directions, or a little less.
-
-        Of a symmetric matrix these are the sizes of its eigenvalues; what it lacks to one, and
-        rounding, move them by no more than is taken off.
-        """
-        matrix = self.matrix
-        sizes = np.abs(np.linalg.eigvalsh(0.5 * (matrix + matrix.T)))
-        off = 0.5 * np.linalg.norm(matrix - matrix.T)
-        sizes -= off + len(matrix) * 2.0**-50 * sizes.max()
-        if sizes.min() > 0.0:
-            return sizes
-        return np.linalg.svd(matrix, compute_uv=False)
+    def _sizes(self):
+        if self.sizes is not None and self.sizes.min() > 0.0:
+            return self.sizes
+        return np.linalg.svd(self.matrix, compute_uv=False)
 
     @property
     def inverse_norm(self):
         """float : by how much rows are longer than their images, at most."""
-        return float(1.0 / self.stretches.min())
+        return float(1.0 / self._sizes.min())
 
     def bounded(self, X):
         return self.rows.bounded(X)
@@ -87,7 +81,7 @@ class WhitenedModel(LinearModel):
     @cached_property
     def spread(self):
         """float : by how much the map may lengthen one row more than another."""
-        return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self.stretches))
+        return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self._sizes))
 
     def rounding_terms(self, n_rows):
         return math.ceil(n_rows * math.sqrt(self.spread))
