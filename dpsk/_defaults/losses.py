@@ -100,7 +100,7 @@ MEASURED = {
     "AUCSquare": LossDefaults(clip_share=1.0, longest=1.0),
     "GroupRisk": LossDefaults(clip_share=1.0, longest=1.4),
     "Huber": _RESIDUAL,
-    "Logistic": replace(_LOGISTIC, enough_steps=16),
+    "Logistic": replace(_LOGISTIC, enough_steps=20),
     # Of many outputs each learns from few rows; the best of them stays so at any length.
     "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25, longest=0.7),
     "RankingLogistic": replace(_LOGISTIC, gain=1.5),
