@@ -18,7 +18,7 @@ _STEPS = 6, 8
 #: The signal from which on there are more steps, one each time that it doubles.
 _PLENTY = 500.0
 #: The same of sharp Hessians, and how often it is to double.
-_SHARP_STEPS, _DOUBLINGS = (7, 8), 4.0
+_SHARP_STEPS, _DOUBLINGS = (7, 12), 2.0
 #: Of a sharp Hessian the edge of the noise is far below usual eigenvalues: its signal over that
 #: of a gradient is the root of the number of columns. From the first number on a fit without
 #: narrow clips is no worse at decisions either.

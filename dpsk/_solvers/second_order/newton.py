@@ -63,7 +63,7 @@ class NewtonDescent(Solver):
     Parameters
     ----------
     max_iter : int or None
-        T, the number of passes for gradients. None: 6 to 8, by the signal.
+        T, the number of passes for gradients. None: 6 to 12, by the signal.
     learning_rate : float or None
         The first step. None: the inverse curvature of usual rows.
     clip_norm : float or None
