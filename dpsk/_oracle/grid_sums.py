@@ -202,7 +202,7 @@ class WhitenedGridSums(GridSums):
             # Often they are alike, and one number says so.
             same = np.all(constants == constants[0])
             self._constants[part.start] = constants[0] if same else constants
-            for inside in row_blocks(rows.shape[0], self.model.shape[0]):
+            for inside in row_blocks(rows.shape[0], 4 * self.model.shape[0]):
                 at = slice(part.start + inside.start, part.start + inside.stop)
                 block, late = rows[inside] * self._row_unit, self._late[at]
                 beside = constants[inside] * self._row_unit
