@@ -6,17 +6,20 @@ from scipy import sparse
 __all__ = ["CSR_WIDTH", "block_length", "csr_blocks", "csr_of", "csr_rows", "row_blocks"]
 
 _ENTRIES = 1 << 17
+#: Fewer rows than this would leave a matrix that multiplies them, or their products are added to,
+#: the larger part of what is read; up to so many entries.
+_FEW_ROWS, _MOST_ENTRIES = 1 << 8, 1 << 19
 #: Sparse rows are counted with that many entries each, whatever they hold.
 CSR_WIDTH = 1 << 5
 
 
 def block_length(width):
-    """Return how many rows of so many doubles are about a megabyte."""
-    return max(1, _ENTRIES // width)
+    """Return how many rows of so many doubles are about a megabyte; of wide rows up to four."""
+    return max(1, _ENTRIES // width, min(_FEW_ROWS, _MOST_ENTRIES // width))
 
 
 def row_blocks(n_rows, width):
-    """Yield slices that cover ``range(n_rows)``, each of about a megabyte of doubles."""
+    """Yield slices that cover ``range(n_rows)``, each of `block_length` rows."""
     size = block_length(width)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))

@@ -10,10 +10,14 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._problem import full_clip_norm
 
-__all__ = ["accelerates", "default_clip_norm", "default_step", "default_steps", "slope_bound"]
+__all__ = ["accelerates", "default_clip_norm", "default_step", "default_steps", "slope_bound",
+           "stretch"]
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
+#: The signal from which on more steps are made than are enough below, as what they leave of the
+#: way is to vanish, and by how much steps are longer at most where fewer are made than wanted.
+_STEPS_SIGNAL, _MOST_STRETCH = 800.0, 1.5
 
 
 def default_clip_norm(problem, clip_norm):
@@ -59,16 +63,32 @@ def default_step(problem, clip_norm):
     return 1.0 / (smoothness + problem.penalty.smoothness)
 
 
-def default_steps(problem):
+def default_steps(problem, clip_norm=0.0):
     """Return the number of full-batch steps, from the noise that they will have."""
     whitened = problem.geometry is not None
     most = loss_defaults(problem.loss).most_steps if whitened else _MOST_PLAIN_STEPS
-    return int(np.clip(round(_wanted_steps(problem)), _FEWEST_STEPS, most))
+    made = min(_wanted_steps(problem), _enough_steps(problem, clip_norm))
+    return int(np.clip(round(made), _FEWEST_STEPS, most))
+
+
+def stretch(problem, clip_norm):
+    """Return how much longer steps are where the default number of them is less than wanted."""
+    missed = _wanted_steps(problem) / _enough_steps(problem, clip_norm)
+    return float(np.clip(missed, 1.0, _MOST_STRETCH))
 
 
 def accelerates(problem):
     """Return whether full-batch steps have momentum: where a clip leaves curvatures unlike."""
     return problem.geometry is None or loss_defaults(problem.loss).accelerates
+
+
+def _enough_steps(problem, clip_norm):
+    """Return the number of clipped steps beyond which more do not pay; infinite if none is known.
+    """
+    enough = loss_defaults(problem.loss).enough_steps
+    if enough is None or problem.geometry is None or clip_norm >= full_clip_norm(problem):
+        return np.inf
+    return enough * np.sqrt(max(1.0, problem.signal / _STEPS_SIGNAL))
 
 
 def _shrinkage(problem):

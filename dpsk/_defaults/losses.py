@@ -30,6 +30,9 @@ class LossDefaults:
         and the least. In between it falls as the clip grows.
     steps, most_steps : float, int
         The number of steps on whitened rows over the root of the signal, and the most.
+    enough_steps : int or None
+        How many of these do where the clip leaves curvatures low, up to an ample signal; longer
+        steps make up for the others. None: all are made.
     longest : float
         Longest whitened row over a usual one: shorter cuts bend scores, longer rows need wider
         clips. Below 1 usual rows are shortened too.
@@ -51,6 +54,7 @@ class LossDefaults:
     least_gain: float = 1.0
     steps: float = 2.5
     most_steps: int = 120
+    enough_steps: int | None = None
     longest: float = 2.0
     accelerates: bool = True
     plain_gain: float = 2.0
@@ -102,7 +106,7 @@ MEASURED = {
     "AUCSquare": LossDefaults(clip_share=1.0, longest=1.0),
     "GroupRisk": LossDefaults(clip_share=1.0, longest=1.4),
     "Huber": _RESIDUAL,
-    "Logistic": _LOGISTIC,
+    "Logistic": replace(_LOGISTIC, enough_steps=20),
     # Of many outputs each learns from few rows; the best of them stays so at any length.
     "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25, longest=0.7),
     "RankingLogistic": replace(_LOGISTIC, gain=1.5),

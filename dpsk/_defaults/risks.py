@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from dpsk._defaults.budgets import AMPLE_SIGNAL, whitening_pays
+from dpsk._defaults.newton import hessians_are_sharp
 from dpsk._defaults.perturbation import perturbation_clip, perturbation_ridge
 from dpsk._problem import full_clip_norm
 
@@ -20,9 +21,8 @@ _REMEMBERED = 0.3
 _WHITENED = 7.0
 #: The same of Newton's method.
 _NEWTON = 3.0
-#: A fit without narrow clips is no worse at decisions from this signal on, and Hessians are worth
-#: their noise from ``n mu`` on this times ``p^1.5``, and their time up to so many columns.
-_PLENTY, _HESSIAN_SIGNAL, _MOST_HESSIAN = 1500.0, 60.0, 400
+#: Hessians are worth their time up to so many columns.
+_MOST_HESSIAN = 400
 #: Its clip over the slope where the signal is not ample.
 _NARROW = 0.3
 #: A usual row over the longest.
@@ -106,7 +106,7 @@ def newton_risk(problem):
         return math.inf
     if not whitening_pays(problem) or columns > _MOST_HESSIAN:
         return math.inf
-    if problem.signal < max(_PLENTY, _HESSIAN_SIGNAL * math.sqrt(columns)):
+    if not hessians_are_sharp(problem):
         return math.inf
     return _NEWTON * _whitened_noise(problem)
 

@@ -2,14 +2,20 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg.blas import dtrmm
 
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import LinearModel
 
 __all__ = ["WhitenedModel"]
+
+#: Of the longest column of the map.
+_TRIANGLE_BITS = 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,20 +33,53 @@ class WhitenedModel(LinearModel):
         Scales a row and appends the intercept's 1.
     matrix : ndarray of shape (rows of theta, rows of theta)
         P transposed, public.
+    sizes : ndarray of shape (rows of theta,) or None
+        No more than by how much it lengthens rows in directions of its own; None: to be found.
     """
 
     rows: LinearModel = None
     matrix: np.ndarray = None
+    sizes: np.ndarray = None
 
     @classmethod
-    def of(cls, rows, matrix):
+    def of(cls, rows, matrix, sizes=None):
         """Return the model of the rows of a LinearModel, mapped by `matrix`."""
-        return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix)
+        return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix, sizes=sizes)
 
-    @property
+    @cached_property
     def _error(self):
         """float : rounding in the norm of a mapped row, over the norm of the row."""
-        return len(self.matrix) * 2.0**-52 * float(np.linalg.norm(self.matrix))
+        size = len(self.matrix)
+        # Of the triangle first of all: each of its reflections rounds all columns.
+        rounding = 16.0 * size**2 * 2.0**-53 * float(np.linalg.norm(self.matrix))
+        return rounding + size * self._triangle_unit
+
+    @cached_property
+    def _triangle_unit(self):
+        """float : the power of two whose multiples the entries of the triangle are."""
+        # No entry is longer than its column, which is an image.
+        largest = float(np.linalg.norm(self.matrix, axis=1).max())
+        return 2.0 ** (math.ceil(math.log2(largest)) - _TRIANGLE_BITS)
+
+    @cached_property
+    def _triangle(self):
+        """ndarray : a triangular matrix whose images are as long as those of the map, or nearly.
+
+        In so few bits that its products with rows on a grid are exact, in blocks of any size.
+        """
+        triangle, unit = np.linalg.qr(self.matrix.T, mode="r"), self._triangle_unit
+        return np.asfortranarray(np.rint(triangle / unit) * unit)
+
+    @cached_property
+    def _sizes(self):
+        if self.sizes is not None and self.sizes.min() > 0.0:
+            return self.sizes
+        return np.linalg.svd(self.matrix, compute_uv=False)
+
+    @property
+    def inverse_norm(self):
+        """float : by how much rows are longer than their images, at most."""
+        return float(1.0 / self._sizes.min())
 
     @property
     def clips_entries(self):
@@ -60,10 +99,10 @@ class WhitenedModel(LinearModel):
             scales[part, 0], scales[part, 1] = factors * own, factors * constants
         return scales, norms
 
-    @property
+    @cached_property
     def spread(self):
         """float : by how much the map may lengthen one row more than another."""
-        return float(np.linalg.norm(self.matrix) * np.linalg.norm(np.linalg.inv(self.matrix)))
+        return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self._sizes))
 
     def rounding_terms(self, n_rows):
         return math.ceil(n_rows * math.sqrt(self.spread))
@@ -74,15 +113,8 @@ class WhitenedModel(LinearModel):
         `lengths` are the norms of rows after their `scale`, None for 1, and `constants` what
         stands for the intercept's 1.
         """
-        p = self.rows.n_features
         with np.errstate(all="ignore"):
-            mapped = X @ self.matrix[:p]
-            if scale is not None:
-                mapped *= scale[:, None]
-                mapped[scale == 0.0] = 0.0
-            if self.rows.fit_intercept:
-                mapped += np.outer(constants, self.matrix[-1])
-            norms = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
+            norms = np.sqrt(self._square_norms(X, constants, scale))
             # Products of long rows that cancel are off by more than the head-room of a norm.
             norms += self._error * self.rows.entering_norms(lengths)
             factors = clip_factors(norms, HEADROOM)
@@ -90,6 +122,23 @@ class WhitenedModel(LinearModel):
             factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
         norms[factors == 0.0] = 0.0
         return factors, norms * factors
+
+    def _square_norms(self, X, constants, scale):
+        """Return the squared lengths of the mapped rows of a block, which are scaled."""
+        p = self.rows.n_features
+        corner = self._triangle[:p, :p]
+        if sparse.issparse(X):
+            mapped = X @ corner.T
+        else:
+            # Half the products of a full matrix, and in place.
+            mapped = dtrmm(1.0, corner, np.array(X, np.float64, order="C").T, overwrite_b=True).T
+        if scale is not None:
+            mapped *= scale[:, None]
+            mapped[scale == 0.0] = 0.0
+        if not self.rows.fit_intercept:
+            return np.einsum("ij,ij->i", mapped, mapped)
+        mapped += np.outer(constants, self._triangle[:p, -1])
+        return np.einsum("ij,ij->i", mapped, mapped) + (constants * self._triangle[p, p])**2
 
     def mapped_point(self, theta):
         """Return ``P' theta``, which rows as they are meet."""

@@ -214,7 +214,7 @@ class WhitenedGridSums(GridSums):
     def __init__(self, model, loss, rows, clip_norm, n_samples=None):
         self._constants = {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
-        self._stretch = float(np.linalg.norm(np.linalg.inv(model.matrix), 2))
+        self._stretch = model.inverse_norm
         reach = clip_norm * self._stretch
         most = min(n_samples or len(rows), _BLOCK_ROWS)
         bits = 51 - math.ceil(math.log2(most * reach))

@@ -49,6 +49,7 @@ Everywhere mu >= 0 is the distance of two unit normals, epsilon >= 0 a loss, del
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -122,6 +123,7 @@ def gaussian_epsilon(mu, delta):
     return _pushed(root, lambda e: gaussian_log_delta(mu, e) <= target, 1e-13 * max(root, mu))
 
 
+@lru_cache(maxsize=256)
 def gaussian_mu(epsilon, delta):
     """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down by about 1e-12.
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import ndtr
 
 from dpsk._defaults.budgets import (
@@ -33,6 +34,8 @@ _DEVIATIONS = np.linspace(2.0, 6.0, 81)
 _LEAST_CONSTANT = 0.05
 #: Of the largest entry of the map.
 _MATRIX_BITS = 22
+#: Up to so many directions all eigenvalues are found as fast as the largest.
+_FEW_DIRECTIONS = 128
 
 
 class Whitening(RowStage):
@@ -76,9 +79,10 @@ class Whitening(RowStage):
         least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal)
         over_noise = SCORE_FLOOR if model.homogeneous else NOISE_FLOOR
         floor = max(least, over_noise * noise_std * math.sqrt(entries))
-        matrix, effective_rank = inverse_root(moment, floor)
-        left = float(np.linalg.eigvalsh(matrix @ noisy @ matrix)[-1])
-        self._matrix = _on_grid(matrix / (np.sqrt(effective_rank) * self._longest(problem)))
+        matrix, effective_rank, sizes = inverse_root(moment, floor)
+        left = _largest(matrix, noisy)
+        usual = np.sqrt(effective_rank) * self._longest(problem)
+        self._matrix, self._sizes = _on_grid(matrix / usual, sizes / usual)
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
         # A squared penalty stays on the coefficients of the rows as they came.
@@ -108,7 +112,8 @@ class Whitening(RowStage):
 
     def _mapped(self, problem, rows):
         """Return the problem and the rows after the map, which products with them make."""
-        return replace(problem, model=WhitenedModel.of(self._model, self._matrix)), rows
+        return replace(problem, model=WhitenedModel.of(self._model, self._matrix,
+                                                       self._sizes)), rows
 
 
 class UnitNorm(Whitening):
@@ -125,10 +130,26 @@ class UnitNorm(Whitening):
         return problem, rows.mapped(self.row_map)
 
 
-def _on_grid(matrix):
-    """Return a matrix in so few bits that its products with rows on a grid are exact."""
+def _on_grid(matrix, sizes):
+    """Return a matrix in so few bits that its products with rows on a grid are exact.
+
+    And what its eigenvalues, which were `sizes`, are at least.
+    """
     unit = 2.0 ** (math.ceil(math.log2(np.abs(matrix).max())) - _MATRIX_BITS)
-    return np.rint(matrix / unit) * unit
+    # Half a unit an entry, and as much for the rounding of what was given.
+    return np.rint(matrix / unit) * unit, sizes - len(sizes) * unit
+
+
+def _largest(matrix, moment):
+    """Return the largest eigenvalue of a moment after a map on both sides, as well as steps ask.
+    """
+    size = len(matrix)
+    if size <= _FEW_DIRECTIONS or not moment.any():
+        return float(np.linalg.eigvalsh(matrix @ moment @ matrix)[-1])
+    mapped = LinearOperator((size, size), lambda x: matrix @ (moment @ (matrix @ x)), dtype=float)
+    # A start of its own would be random.
+    start = 1.0 + np.linspace(0.0, 1.0, size)
+    return float(eigsh(mapped, 1, which="LA", v0=start, tol=0.01, return_eigenvectors=False)[0])
 
 
 def moment_budget(problem):
@@ -197,7 +218,7 @@ def _spikes(rest, deviation):
 
 
 def inverse_root(moment, floor):
-    """Return the symmetric inverse root of a noisy moment with a public floor, and its rank.
+    """Return the inverse root of a noisy moment with a public floor, its rank and eigenvalues.
 
     The `floor` is added to the eigenvalues, after raising negative ones to 0. The effective rank
     says how many directions the map makes alike: those well above the floor.
@@ -207,4 +228,5 @@ def inverse_root(moment, floor):
     # What stands less than two fifths of the floor above zero is taken for noise.
     shares = np.maximum(values - 0.4 * floor, 0.0) / (values + floor)
     effective_rank = max(1.0, float(shares.sum()))
-    return (vectors / np.sqrt(values + floor)) @ vectors.T, effective_rank
+    sizes = 1.0 / np.sqrt(values + floor)
+    return (vectors * sizes) @ vectors.T, effective_rank, sizes

@@ -155,12 +155,13 @@ def test_whitening_is_positive_definite_for_any_noisy_moment(values):
     rng = np.random.default_rng(4)
     vectors, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     moment = (vectors * values) @ vectors.T
-    matrix, directions = inverse_root((moment + moment.T) / 2, 0.25)
+    matrix, directions, sizes = inverse_root((moment + moment.T) / 2, 0.25)
     kept = np.maximum(values, 0.0)
     # A direction counts for no more than its share above the floor, and one always does.
     assert 1.0 <= directions <= max(1.0, np.sum(kept / (kept + 0.25))) * (1 + 1e-5)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
     found = np.sort(np.linalg.eigvalsh(matrix))
+    np.testing.assert_allclose(np.sort(sizes), found, rtol=1e-5)
     np.testing.assert_allclose(found, np.sort((kept + 0.25)**-0.5), rtol=1e-5)
     assert found.min() > 0
     # What was in the moment above zero is levelled, down to the floor.
@@ -171,7 +172,7 @@ def test_whitening_is_positive_definite_for_any_noisy_moment(values):
 @pytest.mark.parametrize("values, expected", [
     ([1e6, 1e6, 1e6], 3.0), ([1e6, 1e6, -0.1], 2.0), ([1e6, 0.0, 0.0], 1.0), ([-1.0] * 3, 1.0)])
 def test_the_directions_are_those_well_above_the_floor(values, expected):
-    _, directions = inverse_root(np.diag(values), 0.25)
+    _, directions, _ = inverse_root(np.diag(values), 0.25)
     assert directions == pytest.approx(expected, rel=1e-5)
 
 

@@ -11,7 +11,7 @@ from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._oracle.grid_sums import WhitenedGridSums
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.events import tally
-from dpsk._stages.whitening import _on_grid
+from dpsk._stages.whitening import _largest, _on_grid, inverse_root
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 
@@ -25,9 +25,10 @@ units = pytest.mark.parametrize("unit", [2.0**-32, 1.0, 300.0])
 def _model(rng, intercept, homogeneous, outputs=None, unit=1.0, spread=3.0):
     size = _D + intercept
     turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
-    matrix = _on_grid((turn * 10.0 ** rng.uniform(-spread, 0.0, size)) @ turn.T)
+    sizes = 10.0 ** rng.uniform(-spread, 0.0, size)
+    matrix, sizes = _on_grid((turn * sizes) @ turn.T, sizes)
     rows = LinearModel(_D, outputs, intercept, 1.0, unit=unit, homogeneous=homogeneous)
-    return WhitenedModel.of(rows, matrix)
+    return WhitenedModel.of(rows, matrix, sizes)
 
 
 def _rows(rng, unit, outputs=None):
@@ -96,6 +97,33 @@ def test_exact_totals_are_the_same_in_any_order_and_container(intercept):
                                    (sparse.csr_matrix(X), y))]
     for total in totals[1:]:
         np.testing.assert_array_equal(total, totals[0])
+
+
+@pytest.mark.parametrize("floor", [1e-12, 1e-6, 1.0])
+@pytest.mark.parametrize("size", [1, 5, 60])
+def test_a_map_shortens_no_row_more_than_its_sizes_say(floor, size):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2 * size, size)) * 10.0 ** rng.uniform(-6, 0, size)
+    matrix, _, sizes = inverse_root(rows.T @ rows, floor)
+    matrix, least = _on_grid(matrix, sizes)
+    model = WhitenedModel.of(LinearModel(size, None, False, 1.0), matrix, least)
+    found = np.linalg.svd(matrix, compute_uv=False)
+    assert model.inverse_norm >= (1.0 - 1e-9) / found.min()
+    bound = np.linalg.norm(matrix) * np.linalg.norm(1.0 / found)
+    assert model.spread >= (1.0 - 1e-9) * bound
+    if floor == 1.0:
+        assert model.spread < 1.01 * bound
+
+
+@pytest.mark.parametrize("size", [2, 128, 129, 300])
+def test_the_largest_direction_is_found(size):
+    rng = np.random.default_rng(0)
+    rows, noise = rng.normal(size=(2 * size, size)) / size, rng.normal(size=(size, size))
+    moment = rows.T @ rows + 1e-3 * (noise + noise.T)
+    matrix = np.diag(rng.uniform(0.5, 2.0, size))
+    expected = np.linalg.eigvalsh(matrix @ moment @ matrix)[-1]
+    assert _largest(matrix, moment) == pytest.approx(expected, rel=0.02)
+    assert _largest(matrix, np.zeros((size, size))) == 0.0
 
 
 def test_short_rows_in_a_small_unit_stay_within_the_clip():

@@ -10,6 +10,7 @@ from dpsk._defaults.descent import (
     default_clip_norm,
     default_step,
     default_steps,
+    stretch,
 )
 from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
 from dpsk._defaults.noiseless import noiseless_descent
@@ -109,7 +110,9 @@ class GradientDescent(Solver):
             learning_rate = self.learning_rate
             if learning_rate is None:
                 learning_rate = default_step(problem, clip_norm)
-            max_iter = self.max_iter or default_steps(problem)
+                if self.max_iter is None:
+                    learning_rate *= stretch(problem, clip_norm)
+            max_iter = self.max_iter or default_steps(problem, clip_norm)
         else:
             clip_norm, learning_rate, max_iter = noiseless_descent(
                 problem, self.clip_norm, self.learning_rate, self.max_iter)

@@ -9,6 +9,7 @@ from dpsk._defaults.newton import (
     HESSIAN_SHARE,
     curvature_clip,
     first_step,
+    hessians_are_sharp,
     longest_step,
     newton_clip_norm,
     newton_steps,
@@ -24,7 +25,7 @@ from dpsk._objective.requirements import (
     SCALAR_PREDICTION,
 )
 from dpsk._oracle import CurvatureOracle
-from dpsk._parameters import check_real
+from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import SharedBudget
 from dpsk._solvers.base import Result, Solver
@@ -48,12 +49,12 @@ class NewtonDescent(Solver):
     r"""Newton's method on noisy gradients and noisy Hessians, for tables with many rows.
 
     ``theta = theta - (H + R)^-1 (g + R theta)``, R the penalty's Hessian. The first step is one
-    along the gradient, later ones have
+    along the gradient, later ones have, anew before each or before steps 1, 2, 4, 8, ...,
     ``H = (1/n) [sum of w x x' + symmetric noise]`` with its eigenvalues raised to half the edge
     of those of the noise. A row's curvature w is lowered where its gradient is clipped, by as
     much, and to `curvature_clip` over its squared norm. No step is longer than `longest_step`.
 
-    Privacy: T gradients and T - 1 Hessians, every one a ``Gaussian(mu_t)``, whose squares add up
+    Privacy: T gradients and fewer Hessians, every one a ``Gaussian(mu_t)``, whose squares add up
     exactly. Gradients cost twice as much from step to step, less where there are more than 11 of
     them, Hessians are alike. Replacing a row moves a sum of Hessians by
     ``sqrt(2) curvature_clip`` at most in the Frobenius norm, as both of its terms have rank one
@@ -62,7 +63,7 @@ class NewtonDescent(Solver):
     Parameters
     ----------
     max_iter : int or None
-        T, the number of passes for gradients. None: 6 to 8, by the signal.
+        T, the number of passes for gradients. None: 6 to 12, by the signal.
     learning_rate : float or None
         The first step. None: the inverse curvature of usual rows.
     clip_norm : float or None
@@ -71,6 +72,9 @@ class NewtonDescent(Solver):
         Bound on ``w ||x||^2``. None: four times what a usual row may have.
     hessian_share : float or None
         Of mu^2, for all Hessians, from 0.001 to 0.999. None: a fifth.
+    keep_hessians : bool or None
+        Whether there are new ones before steps 1, 2, 4, 8, ... only. None: where they have little
+        noise.
     longest_step : float or None
         None: what changes the scores of usual rows by 2.
 
@@ -85,6 +89,7 @@ class NewtonDescent(Solver):
     clip_norm: float | None = None
     curvature_clip: float | None = None
     hessian_share: float | None = None
+    keep_hessians: bool | None = None
     longest_step: float | None = None
 
     oracle: ClassVar[type] = CurvatureOracle
@@ -100,12 +105,16 @@ class NewtonDescent(Solver):
         if self.longest_step is not None:
             check_real("solver_options: longest_step", self.longest_step, low=0, open_low=True,
                        remedy="None, or a finite number > 0")
+        if self.keep_hessians is not None:
+            check_flag("solver_options: keep_hessians", self.keep_hessians, ", or None")
         share = HESSIAN_SHARE if self.hessian_share is None else check_real(
             "solver_options: hessian_share", self.hessian_share, low=_LEAST_SHARE,
             high=1.0 - _LEAST_SHARE,
             remedy=f"None, or a number from {_LEAST_SHARE} to {1.0 - _LEAST_SHARE}")
         return replace(
             self, max_iter=self.max_iter or newton_steps(problem), hessian_share=float(share),
+            keep_hessians=hessians_are_sharp(problem) if self.keep_hessians is None
+            else self.keep_hessians,
             learning_rate=self.learning_rate or first_step(problem),
             clip_norm=newton_clip_norm(problem, self.clip_norm),
             curvature_clip=curvature_clip(problem, self.curvature_clip),
@@ -115,14 +124,22 @@ class NewtonDescent(Solver):
     def clip_bounds(self):
         return self.clip_norm, self.curvature_clip
 
+    @property
+    def _renewals(self):
+        """list of int : the steps before which there is a new Hessian."""
+        steps = range(1, self.max_iter)
+        return [t for t in steps if t & (t - 1) == 0] if self.keep_hessians else list(steps)
+
     def plan(self, problem):
-        further = self.max_iter - 1
+        further, renewals = self.max_iter - 1, self._renewals
         growth = min(_GROWTH, _MOST_GROWTH ** (1.0 / max(further, 1)))
         gradients = growth ** np.arange(self.max_iter)
-        gradients *= (1.0 - (self.hessian_share if further else 0.0)) / gradients.sum()
-        shares = [gradients[0]]
-        for gradient in gradients[1:]:
-            shares += [self.hessian_share / further, gradient]
+        gradients *= (1.0 - (self.hessian_share if renewals else 0.0)) / gradients.sum()
+        shares = []
+        for t, gradient in enumerate(gradients):
+            if t in renewals:
+                shares.append(self.hessian_share / len(renewals))
+            shares.append(gradient)
         return SharedBudget(tuple(map(float, shares)))
 
     def stated(self):
@@ -132,9 +149,9 @@ class NewtonDescent(Solver):
     def minimize(self, oracle, penalty, theta):
         size = len(theta)
         ridge = penalty.slope(np.eye(size))
-        hessian = np.eye(size) / self.learning_rate
+        hessian, renewals = np.eye(size) / self.learning_rate, self._renewals
         for t in range(self.max_iter):
-            if t:
+            if t in renewals:
                 hessian = _raised(oracle.hessian(theta), _FLOOR * oracle.hessian_edge)
             gradient = oracle.gradient(theta) + penalty.slope(theta)
             step = np.linalg.solve(_regular(hessian + ridge), gradient)
