@@ -96,7 +96,8 @@ class NetworkWhitening(Stage):
         signal = len(rows) * problem.mu / len(moment)
         floor = max(LEAST_FLOOR / ampleness(signal),
                     SCORE_FLOOR * noise_std * math.sqrt(entries))
-        matrix, effective_rank = inverse_root(moment[:-1, :-1] - np.outer(mean, mean), floor)
+        covariance = moment[:-1, :-1] - np.outer(mean, mean)
+        matrix, effective_rank, _ = inverse_root(covariance, floor)
         # The bound on rows is the unit of the moment.
         matrix *= WHITENED_LENGTH / (math.sqrt(effective_rank) * model.unit)
         self.value = matrix.astype(np.float32)
