@@ -5,6 +5,7 @@ again elsewhere, and sums that are exact are the same. Errors come back as value
 raises, it logs.
 """
 
+import dis
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from dpsk._data.parted import Places
 
 __all__ = ["Cluster", "Refusal"]
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,10 @@ class Refusal:
         trace = error.__traceback__
         while trace.tb_next is not None:
             trace = trace.tb_next
-        ours = trace.tb_frame.f_globals.get("__name__", "").split(".")[0] == "dpsk"
+        frame = trace.tb_frame
+        # Compiled code has no frame: what it raises, and may quote, seems to come from its caller.
+        ours = (frame.f_globals.get("__name__", "").split(".")[0] == "dpsk"
+                and frame.f_code.co_code[trace.tb_lasti] == _RAISE)
         kind = next((kind for kind in (TypeError, ValueError) if type(error) is kind),
                     RuntimeError)
         return cls(kind, str(error) if ours else f"{type(error).__name__} on a worker; the "
@@ -52,6 +58,10 @@ class Cluster(Places):
 
     def __init__(self, client, addresses):
         self._client, self._addresses = client, addresses
+
+    def only(self, places):
+        """Return the Cluster of some of the places, by their numbers."""
+        return Cluster(self._client, [self._addresses[place] for place in places])
 
     def keep(self, functions, *kept):
         return self._submitted(functions, *kept)

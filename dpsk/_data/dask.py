@@ -11,17 +11,15 @@ from operator import attrgetter
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks
+from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks, checksum
 from dpsk._data.cluster import Cluster
 from dpsk._data.errors import discreetly
 from dpsk._data.norms import row_norms
 from dpsk._data.opening import check_targets, opened
 from dpsk._data.parted import PartedRows
-from dpsk._data.structure import check_structure, without_duplicates
-from dpsk._data.validation import check_block
+from dpsk._data.validation import check_block, check_part
 from dpsk._data.weights import check_weights
 
 __all__ = ["is_dask", "lazily", "opened_dask"]
@@ -59,11 +57,15 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
     if len({is_sparse for _, is_sparse in found}) > 1:
         raise ValueError("X: some chunks are sparse and some are dense; let all be of one kind.")
     starts = [0, *accumulate(int(by_chunk[place]) for place in range(len(by_chunk)))]
-    kept = cluster.keep([partial(_with_offsets, tuple(starts[place] for place in places))
-                         for places in order], kept)
-    rows = PartedRows(cluster, kept, tuple(int(sum(sizes)) for sizes, _ in found),
-                      _runs(order, by_chunk, starts), like.shape[1], like.dtype, found[0][1],
-                      sample_weight is not None)
+    # Places without rows have no part in what follows.
+    used = [place for place, (sizes, _) in enumerate(found) if sum(sizes)]
+    kept, order, sizes = ([listed[place] for place in used]
+                          for listed in (kept, order, [sizes for sizes, _ in found]))
+    cluster = cluster.only(used)
+    kept = cluster.keep([partial(_with_offsets, tuple(starts[place] for place in places), each)
+                         for places, each in zip(order, sizes, strict=True)], kept)
+    rows = PartedRows(cluster, kept, tuple(map(sum, sizes)), _runs(order, by_chunk, starts),
+                      like.shape[1], like.dtype, found[0][1], sample_weight is not None)
     if sample_weight is not None and not any(rows.each(_some_weight)):
         raise ValueError("sample_weight: all weights are zero; at least one must not be.")
     return rows
@@ -180,12 +182,12 @@ def _open(name, checks, target_checks, weight_dtype, *given):
     """
     lazy = len(given) == 1
     parts = _computed(given[0]) if lazy else zip(*given, strict=True)
-    held, norms, targets, weights = [], [], [], []
+    held, checksums, norms, targets, weights = [], [], [], [], []
     for X, y, weight in parts:
-        check_structure("X", X)
-        X = without_duplicates(discreetly("X", check_array, X, estimator=name,
-                                          ensure_min_samples=0, **checks))
+        X = check_part(name, X, **checks)
         held.append(X[:0] if lazy else X)
+        if lazy:
+            checksums.append(checksum(X))
         norms.append(row_norms(X))
         for kept, values in ((targets, y), (weights, weight)):
             if values is not None:
@@ -194,7 +196,8 @@ def _open(name, checks, target_checks, weight_dtype, *given):
     dtype, width, is_sparse = held[0].dtype, held[0].shape[1], sparse.issparse(held[0])
     chunks = HeldChunks(held)
     if lazy:
-        chunks = ReadChunks(partial(_features, given[0], dtype), sizes, width, dtype)
+        chunks = ReadChunks(partial(_features, given[0], name, checks),
+                            [(size, width) for size in sizes], checksums)
     y = _checked_targets(name, targets, sum(sizes), target_checks)
     weights = check_weights(np.concatenate(weights), y, weight_dtype, whole=False) if (
         weights) else None
@@ -223,12 +226,12 @@ def _computed(text):
         yield chunk
 
 
-def _features(text, dtype):
+def _features(text, name, checks):
     """Yield the features of chunks that are made here once more."""
     import dask
     for parts in pickle.loads(text):
         (X,) = dask.compute(parts[0], scheduler="synchronous")
-        yield without_duplicates(X.tocsr()) if sparse.issparse(X) else np.asarray(X, dtype)
+        yield check_part(name, X, **checks)
 
 
 def _runs(order, sizes, starts):
@@ -243,7 +246,11 @@ def _runs(order, sizes, starts):
     return tuple(sorted(runs))
 
 
-def _with_offsets(offsets, rows):
+def _with_offsets(offsets, sizes, rows):
+    # What a worker kept may have been made anew.
+    if rows.sizes != sizes:
+        raise RuntimeError("X could not be read again: chunks have other numbers of rows; they "
+                           "must be the same every time. What was charged stays charged.")
     return replace(rows, offsets=offsets)
 
 

@@ -211,7 +211,8 @@ class RowSums:
             scale, norms[part] = self.model.row_scales(X)
             scales.append(scale)
             norms[part] = self._entering(X, scale, norms[part])
-        return np.concatenate(scales), norms
+        # A place may have no rows.
+        return np.concatenate(scales) if scales else norms, norms
 
     def _entering(self, X, scale, norms):
         """Return the norms, by this clip's measure, of scaled rows as they enter."""
