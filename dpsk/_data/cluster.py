@@ -49,19 +49,17 @@ class Refusal:
 class Cluster(Places):
     """Places on workers of a client of Dask.
 
+    The scheduler spreads what needs nothing, and sends functions to where most of what they need
+    is. Names of workers would outlive these: with all of them lost, tasks that ask for one of
+    them wait forever.
+
     Parameters
     ----------
     client : distributed.Client
-    addresses : list of str
-        The worker of every place; another takes over where it is lost.
     """
 
-    def __init__(self, client, addresses):
-        self._client, self._addresses = client, addresses
-
-    def only(self, places):
-        """Return the Cluster of some of the places, by their numbers."""
-        return Cluster(self._client, [self._addresses[place] for place in places])
+    def __init__(self, client):
+        self._client = client
 
     def keep(self, functions, *kept):
         return self._submitted(functions, *kept)
@@ -87,10 +85,8 @@ class Cluster(Places):
         return answers
 
     def _submitted(self, functions, *kept):
-        return [self._client.submit(_run, function, *each, workers=[address], pure=False,
-                                    allow_other_workers=True)
-                for function, address, *each in zip(functions, self._addresses, *kept,
-                                                    strict=True)]
+        return [self._client.submit(_run, function, *each, pure=False)
+                for function, *each in zip(functions, *kept, strict=True)]
 
 
 def _run(function, *kept):

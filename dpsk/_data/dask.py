@@ -61,7 +61,6 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
     used = [place for place, (sizes, _) in enumerate(found) if sum(sizes)]
     kept, order, sizes = ([listed[place] for place in used]
                           for listed in (kept, order, [sizes for sizes, _ in found]))
-    cluster = cluster.only(used)
     kept = cluster.keep([partial(_with_offsets, tuple(starts[place] for place in places), each)
                          for places, each in zip(order, sizes, strict=True)], kept)
     rows = PartedRows(cluster, kept, tuple(map(sum, sizes)), _runs(order, by_chunk, starts),
@@ -158,9 +157,6 @@ class _Chunks:
             order = {}
             for place, home in enumerate(homes):
                 order.setdefault(home, []).append(place)
-            # Chunks that failed are nowhere.
-            order = {home or next(iter(_workers(client))): places
-                     for home, places in order.items()}
             given = [[[parts[place][kind] for place in places] for kind in range(3)]
                      for places in order.values()]
         else:
@@ -170,9 +166,8 @@ class _Chunks:
                      if len(piece)}
             given = [[_pickled([self._parts[place] for place in places])]
                      for places in order.values()]
-        cluster = Cluster(client, list(order))
-        return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), list(
-            order.values())
+        cluster, order = Cluster(client), list(order.values())
+        return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), order
 
 
 def _open(name, checks, target_checks, weight_dtype, *given):

@@ -35,7 +35,7 @@ def computed(X):
 
 
 def _slowly(block):
-    time.sleep(0.02)
+    time.sleep(0.005)
     return block
 
 
