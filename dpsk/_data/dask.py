@@ -256,7 +256,8 @@ def _some_weight(rows):
 def _like(X):
     """Return two rows of the columns and dtypes of a collection, and none of its entries."""
     if hasattr(X, "_meta_nonempty"):
-        return X._meta_nonempty
+        # Types of pandas that may miss entries do so there.
+        return X._meta_nonempty.ffill().bfill()
     rows = np.zeros((2, *X.shape[1:]), X.dtype)
     return sparse.csr_matrix(rows) if sparse.issparse(X._meta) else rows
 

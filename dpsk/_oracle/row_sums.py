@@ -201,7 +201,7 @@ class RowSums:
             return max(1, _BLOCK_BYTES // (8 * rows.n_features))
         # Slices are copies, which pay only where blocks save as much elsewhere.
         copied = self.loss.vector_output or rows.dtype != np.float64
-        return max(_CSR_ROWS, rows.n_features) if copied else len(rows)
+        return max(_CSR_ROWS, rows.n_features) if copied else max(1, len(rows))
 
     def _enter(self):
         """Return the scale of every row and the norm with which it then enters."""

@@ -157,6 +157,17 @@ def test_frames_series_and_groups(client):
     np.testing.assert_array_equal(lazy.compute(), found.predict(frame))
 
 
+@pytest.mark.parametrize("dtype", ["Float64", "Int64", "boolean", "int8"])
+def test_types_that_may_miss_entries_are_taken_where_none_is_missing(dtype, client):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    X, y = training_rows(DPLogisticRegression())
+    frame = pandas.DataFrame((X > 0).astype(int), columns=list("abcd")).astype(dtype)
+    whole = seeded(DPLogisticRegression).fit(frame, y).coef_
+    given = [frames.from_pandas(each, npartitions=3) for each in (frame, pandas.Series(y))]
+    np.testing.assert_array_equal(seeded(DPLogisticRegression).fit(*given).coef_, whole)
+
+
 def test_predictions_are_lazy_and_those_of_arrays():
     X, y = training_rows(DPLogisticRegression())
     model = seeded(DPLogisticRegression).fit(X, y)

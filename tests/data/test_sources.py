@@ -70,6 +70,15 @@ def test_places_without_rows_make_no_difference(cls, solver, monkeypatch):
                                atol=rtol)
 
 
+@pytest.mark.parametrize("kind", [GridSums, RowSums])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_sums_over_no_rows_are_zero(make, kind):
+    rows = Rows(make(np.zeros((0, 4))), np.zeros(0))
+    sums = kind(LinearModel(4, None, True, 2.0), Logistic(), rows, 0.7,
+                *([30] if kind is GridSums else []), n_samples=60)
+    np.testing.assert_array_equal(sums.gradient(np.ones(5)), np.zeros(5))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit", [
     lambda X, y: DPLogisticRegression(random_state=NoiseSeed(0)).fit(X, y),
