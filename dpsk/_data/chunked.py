@@ -1,8 +1,14 @@
-"""Rows in chunks, one after another: held in memory, or read again in every pass."""
+"""Rows in chunks, one after another: held in memory, or read again in every pass.
 
+What was found of rows in one pass bounds what they do in another. So they have to be the same
+rows: a checksum of every chunk is compared before any of it is used.
+"""
+
+import threading
+import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +16,7 @@ from scipy import sparse
 from dpsk._data.blocks import csr_rows, row_blocks
 from dpsk._data.source import Block, Rows, RowSource
 
-__all__ = ["ChunkedRows", "Chunks", "HeldChunks", "ReadChunks"]
+__all__ = ["ChunkedRows", "Chunks", "HeldChunks", "ReadChunks", "checksum"]
 
 
 class Chunks(ABC):
@@ -30,7 +36,7 @@ class Chunks(ABC):
 
     def mapped(self, row_map):
         """Return chunks of dense rows that are mapped one by one."""
-        return MappedChunks(self, lambda X: _dense(row_map, X))
+        return MappedChunks(self, partial(_dense, row_map))
 
     def clipped_by(self, model):
         """Return chunks with entries within the model's bound on coordinates."""
@@ -60,50 +66,70 @@ class HeldChunks(Chunks):
         return HeldChunks([model.bounded(X) for X in self._parts])
 
 
-class ReadChunks(Chunks):
-    """Chunks of which the latest is in memory, read in order.
+class _Latest(threading.local):
+    """The chunk that a thread came to last, and the pass that it came from."""
+
+    at = pass_ = X = None
+
+
+class _LatestChunks(Chunks):
+    """Chunks of which the latest is in memory, one for every thread that reads them.
+
+    Tasks that read the same rows may run side by side. What travels has none.
+    """
+
+    def __init__(self):
+        self._latest = _Latest()
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_latest"}
+
+    def __setstate__(self, state):
+        vars(self).update(state, _latest=_Latest())
+
+
+class ReadChunks(_LatestChunks):
+    """Chunks that are read in order, and are those of the first pass.
 
     Parameters
     ----------
     start : callable, () -> iterator of ndarray or CSR matrix
         Begins a pass; yields the same chunks each time.
-    sizes : sequence of int
-        The numbers of rows.
-    n_features : int
-    dtype : dtype
+    shapes : sequence of (int, int)
+    checksums : sequence of int
+        Of the chunks as they were checked.
     """
 
-    def __init__(self, start, sizes, n_features, dtype):
-        self._start, self._sizes, self._n_features, self._dtype = start, sizes, n_features, dtype
-        self._at, self._pass, self._X = None, None, None
+    def __init__(self, start, shapes, checksums):
+        super().__init__()
+        self._start, self._shapes, self._checksums = start, shapes, checksums
 
     def get(self, place):
-        if self._at is None or place < self._at:
-            self._pass, self._at = self._start(), -1
-        while self._at < place:
+        latest = self._latest
+        if latest.at is None or place < latest.at:
+            latest.pass_, latest.at = self._start(), -1
+        while latest.at < place:
             # One chunk at a time.
-            self._X = None
-            self._X, self._at = self._next(self._at + 1), self._at + 1
-        return self._X
+            latest.X = None
+            latest.X, latest.at = self._next(latest.at + 1), latest.at + 1
+        return latest.X
 
     def _next(self, place):
         try:
-            X = next(self._pass)
-            if not sparse.issparse(X):
-                X = np.asarray(X)
-            shape, X = X.shape, X.astype(self._dtype, copy=False)
+            X = next(self._latest.pass_)
+            shape, same = X.shape, checksum(X) == self._checksums[place]
         except Exception as error:
             kind = type(error).__name__
         else:
-            if shape == (self._sizes[place], self._n_features):
+            if same and shape == self._shapes[place]:
                 return X
-            kind = f"a shape of {shape}"
-        self._at = None
+            kind = "other rows" if shape == self._shapes[place] else f"a shape of {shape}"
+        self._latest.at = None
         raise RuntimeError(f"X could not be read again: block {place} gave {kind}; a source must "
                            "give the same blocks in every pass. What was charged stays charged.")
 
 
-class MappedChunks(Chunks):
+class MappedChunks(_LatestChunks):
     """Chunks of which each is mapped when it is asked for.
 
     Parameters
@@ -114,14 +140,15 @@ class MappedChunks(Chunks):
     """
 
     def __init__(self, chunks, function):
+        super().__init__()
         self._chunks, self._function = chunks, function
-        self._at, self._X = None, None
 
     def get(self, place):
-        if place != self._at:
-            self._X = None
-            self._X, self._at = self._function(self._chunks.get(place)), place
-        return self._X
+        latest = self._latest
+        if place != latest.at:
+            latest.X = None
+            latest.X, latest.at = self._function(self._chunks.get(place)), place
+        return latest.X
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,6 +282,15 @@ class ChunkedRows(RowSource):
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return X[back]
+
+
+def checksum(X):
+    """Return a checksum of the entries of a chunk, and of where they are."""
+    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    found = 0
+    for part in parts:
+        found = zlib.crc32(np.ascontiguousarray(part), found)
+    return found
 
 
 def _dense(row_map, X):

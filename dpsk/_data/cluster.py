@@ -5,6 +5,7 @@ again elsewhere, and sums that are exact are the same. Errors come back as value
 raises, it logs.
 """
 
+import dis
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from dpsk._data.parted import Places
 
 __all__ = ["Cluster", "Refusal"]
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,10 @@ class Refusal:
         trace = error.__traceback__
         while trace.tb_next is not None:
             trace = trace.tb_next
-        ours = trace.tb_frame.f_globals.get("__name__", "").split(".")[0] == "dpsk"
+        frame = trace.tb_frame
+        # Compiled code has no frame: what it raises, and may quote, seems to come from its caller.
+        ours = (frame.f_globals.get("__name__", "").split(".")[0] == "dpsk"
+                and frame.f_code.co_code[trace.tb_lasti] == _RAISE)
         kind = next((kind for kind in (TypeError, ValueError) if type(error) is kind),
                     RuntimeError)
         return cls(kind, str(error) if ours else f"{type(error).__name__} on a worker; the "
@@ -43,15 +49,17 @@ class Refusal:
 class Cluster(Places):
     """Places on workers of a client of Dask.
 
+    The scheduler spreads what needs nothing, and sends functions to where most of what they need
+    is. Names of workers would outlive these: with all of them lost, tasks that ask for one of
+    them wait forever.
+
     Parameters
     ----------
     client : distributed.Client
-    addresses : list of str
-        The worker of every place; another takes over where it is lost.
     """
 
-    def __init__(self, client, addresses):
-        self._client, self._addresses = client, addresses
+    def __init__(self, client):
+        self._client = client
 
     def keep(self, functions, *kept):
         return self._submitted(functions, *kept)
@@ -77,10 +85,8 @@ class Cluster(Places):
         return answers
 
     def _submitted(self, functions, *kept):
-        return [self._client.submit(_run, function, *each, workers=[address], pure=False,
-                                    allow_other_workers=True)
-                for function, address, *each in zip(functions, self._addresses, *kept,
-                                                    strict=True)]
+        return [self._client.submit(_run, function, *each, pure=False)
+                for function, *each in zip(functions, *kept, strict=True)]
 
 
 def _run(function, *kept):

@@ -11,17 +11,15 @@ from operator import attrgetter
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks
+from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks, checksum
 from dpsk._data.cluster import Cluster
 from dpsk._data.errors import discreetly
 from dpsk._data.norms import row_norms
 from dpsk._data.opening import check_targets, opened
 from dpsk._data.parted import PartedRows
-from dpsk._data.structure import check_structure, without_duplicates
-from dpsk._data.validation import check_block
+from dpsk._data.validation import check_block, check_part
 from dpsk._data.weights import check_weights
 
 __all__ = ["is_dask", "lazily", "opened_dask"]
@@ -59,11 +57,14 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
     if len({is_sparse for _, is_sparse in found}) > 1:
         raise ValueError("X: some chunks are sparse and some are dense; let all be of one kind.")
     starts = [0, *accumulate(int(by_chunk[place]) for place in range(len(by_chunk)))]
-    kept = cluster.keep([partial(_with_offsets, tuple(starts[place] for place in places))
-                         for places in order], kept)
-    rows = PartedRows(cluster, kept, tuple(int(sum(sizes)) for sizes, _ in found),
-                      _runs(order, by_chunk, starts), like.shape[1], like.dtype, found[0][1],
-                      sample_weight is not None)
+    # Places without rows have no part in what follows.
+    used = [place for place, (sizes, _) in enumerate(found) if sum(sizes)]
+    kept, order, sizes = ([listed[place] for place in used]
+                          for listed in (kept, order, [sizes for sizes, _ in found]))
+    kept = cluster.keep([partial(_with_offsets, tuple(starts[place] for place in places), each)
+                         for places, each in zip(order, sizes, strict=True)], kept)
+    rows = PartedRows(cluster, kept, tuple(map(sum, sizes)), _runs(order, by_chunk, starts),
+                      like.shape[1], like.dtype, found[0][1], sample_weight is not None)
     if sample_weight is not None and not any(rows.each(_some_weight)):
         raise ValueError("sample_weight: all weights are zero; at least one must not be.")
     return rows
@@ -156,9 +157,6 @@ class _Chunks:
             order = {}
             for place, home in enumerate(homes):
                 order.setdefault(home, []).append(place)
-            # Chunks that failed are nowhere.
-            order = {home or next(iter(_workers(client))): places
-                     for home, places in order.items()}
             given = [[[parts[place][kind] for place in places] for kind in range(3)]
                      for places in order.values()]
         else:
@@ -168,9 +166,8 @@ class _Chunks:
                      if len(piece)}
             given = [[_pickled([self._parts[place] for place in places])]
                      for places in order.values()]
-        cluster = Cluster(client, list(order))
-        return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), list(
-            order.values())
+        cluster, order = Cluster(client), list(order.values())
+        return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), order
 
 
 def _open(name, checks, target_checks, weight_dtype, *given):
@@ -180,12 +177,12 @@ def _open(name, checks, target_checks, weight_dtype, *given):
     """
     lazy = len(given) == 1
     parts = _computed(given[0]) if lazy else zip(*given, strict=True)
-    held, norms, targets, weights = [], [], [], []
+    held, checksums, norms, targets, weights = [], [], [], [], []
     for X, y, weight in parts:
-        check_structure("X", X)
-        X = without_duplicates(discreetly("X", check_array, X, estimator=name,
-                                          ensure_min_samples=0, **checks))
+        X = check_part(name, X, **checks)
         held.append(X[:0] if lazy else X)
+        if lazy:
+            checksums.append(checksum(X))
         norms.append(row_norms(X))
         for kept, values in ((targets, y), (weights, weight)):
             if values is not None:
@@ -194,7 +191,8 @@ def _open(name, checks, target_checks, weight_dtype, *given):
     dtype, width, is_sparse = held[0].dtype, held[0].shape[1], sparse.issparse(held[0])
     chunks = HeldChunks(held)
     if lazy:
-        chunks = ReadChunks(partial(_features, given[0], dtype), sizes, width, dtype)
+        chunks = ReadChunks(partial(_features, given[0], name, checks),
+                            [(size, width) for size in sizes], checksums)
     y = _checked_targets(name, targets, sum(sizes), target_checks)
     weights = check_weights(np.concatenate(weights), y, weight_dtype, whole=False) if (
         weights) else None
@@ -223,12 +221,12 @@ def _computed(text):
         yield chunk
 
 
-def _features(text, dtype):
+def _features(text, name, checks):
     """Yield the features of chunks that are made here once more."""
     import dask
     for parts in pickle.loads(text):
         (X,) = dask.compute(parts[0], scheduler="synchronous")
-        yield without_duplicates(X.tocsr()) if sparse.issparse(X) else np.asarray(X, dtype)
+        yield check_part(name, X, **checks)
 
 
 def _runs(order, sizes, starts):
@@ -243,7 +241,11 @@ def _runs(order, sizes, starts):
     return tuple(sorted(runs))
 
 
-def _with_offsets(offsets, rows):
+def _with_offsets(offsets, sizes, rows):
+    # What a worker kept may have been made anew.
+    if rows.sizes != sizes:
+        raise RuntimeError("X could not be read again: chunks have other numbers of rows; they "
+                           "must be the same every time. What was charged stays charged.")
     return replace(rows, offsets=offsets)
 
 
@@ -254,7 +256,8 @@ def _some_weight(rows):
 def _like(X):
     """Return two rows of the columns and dtypes of a collection, and none of its entries."""
     if hasattr(X, "_meta_nonempty"):
-        return X._meta_nonempty
+        # Types of pandas that may miss entries do so there.
+        return X._meta_nonempty.ffill().bfill()
     rows = np.zeros((2, *X.shape[1:]), X.dtype)
     return sparse.csr_matrix(rows) if sparse.issparse(X._meta) else rows
 

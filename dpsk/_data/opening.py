@@ -6,11 +6,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_X_y
 
-from dpsk._data.chunked import ChunkedRows, ReadChunks
+from dpsk._data.chunked import ChunkedRows, ReadChunks, checksum
 from dpsk._data.errors import discreetly
 from dpsk._data.norms import row_norms
-from dpsk._data.structure import without_duplicates
-from dpsk._data.validation import check_block
+from dpsk._data.validation import check_block, check_part
 from dpsk._data.weights import check_weights
 
 __all__ = ["check_targets", "is_source", "opened"]
@@ -42,12 +41,13 @@ def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_che
     for place, block in enumerate(_guarded(source)):
         reader.read(place, block)
     reader.check_all(source)
-    n = sum(reader.sizes)
-    y = check_targets(estimator, _given("y", y, reader.targets), n, target_checks)
+    sizes = tuple(size for size, _ in reader.shapes)
+    y = check_targets(estimator, _given("y", y, reader.targets), sum(sizes), target_checks)
+    start = partial(_features, source, type(estimator).__name__,
+                    {**checks, "dtype": reader.dtype})
     rows = ChunkedRows(
-        ReadChunks(partial(_features, source, reader.dtype), reader.sizes, source.n_features,
-                   reader.dtype),
-        tuple(reader.sizes), source.n_features, reader.dtype, reader.is_sparse, y,
+        ReadChunks(start, reader.shapes, reader.checksums), sizes, reader.shapes[0][1],
+        reader.dtype, reader.is_sparse, y,
         known_norms=np.concatenate(reader.norms),
         cache_bytes=int(getattr(source, "cache_bytes", 0)))
     weights = _given("sample_weight", sample_weight, reader.weights)
@@ -76,7 +76,8 @@ class _Reader:
     def __init__(self, estimator, checks):
         self._estimator, self._checks = estimator, checks
         self.dtype = self.is_sparse = None
-        self.sizes, self.norms, self.targets, self.weights = [], [], [], []
+        self.shapes, self.checksums, self.norms = [], [], []
+        self.targets, self.weights = [], []
 
     def read(self, place, block):
         """Check a block and keep what is beside its features."""
@@ -90,7 +91,8 @@ class _Reader:
         elif sparse.issparse(X) != self.is_sparse:
             raise ValueError(f"X: block {place} is {'dense' if self.is_sparse else 'sparse'} and "
                              "the first is not; let all blocks be of one kind.")
-        self.sizes.append(X.shape[0])
+        self.shapes.append(X.shape)
+        self.checksums.append(checksum(X))
         self.norms.append(row_norms(X))
         for kept, values, name in ((self.targets, y, "y"), (self.weights, weights,
                                                             "sample_weight")):
@@ -104,13 +106,13 @@ class _Reader:
 
     def check_all(self, source):
         """Raise a ValueError unless the blocks were what the source says of itself."""
-        n = sum(self.sizes)
-        width = self._estimator.n_features_in_ if self.sizes else 0
+        n = sum(size for size, _ in self.shapes)
+        width = self._estimator.n_features_in_ if self.shapes else 0
         if (n, width) != (n if source.n is None else source.n, source.n_features):
             raise ValueError(f"X says n={source.n!r}, n_features={source.n_features!r}, and its "
                              f"blocks have {n} rows and {width} columns; make them agree.")
         for name, found in (("y", self.targets), ("sample_weight", self.weights)):
-            if found and len(found) != len(self.sizes):
+            if found and len(found) != len(self.shapes):
                 raise ValueError(f"{name}: some blocks of X have it and some do not; let all "
                                  "have it, or none.")
             if len({values.dtype.kind for values in found} - {"b"}) > 1:
@@ -145,7 +147,7 @@ def _guarded(source):
             blocks = iter(source.blocks()) if blocks is None else blocks
             block = next(blocks)
         except StopIteration:
-            return
+            break
         except Exception as error:
             kind = type(error).__name__
         if kind is not None:
@@ -153,10 +155,20 @@ def _guarded(source):
                              "withheld, as they may quote data.")
         yield block
         place += 1
+    if _next_pass(source) is blocks:
+        raise ValueError("X: blocks() returned an iterator that was read already; it must start "
+                         "a new pass every time, as a generator function does.")
 
 
-def _features(source, dtype):
+def _next_pass(source):
+    """Return an iterator over the blocks of a source that is not read, None if there is none."""
+    try:
+        return iter(source.blocks())
+    except Exception:  # as if a block could not be read
+        return None
+
+
+def _features(source, name, checks):
     """Yield the features of the blocks of a source, once more."""
     for block in source.blocks():
-        X = _parts(block)[0]
-        yield without_duplicates(X.tocsr()) if sparse.issparse(X) else np.asarray(X, dtype)
+        yield check_part(name, _parts(block)[0], **checks)

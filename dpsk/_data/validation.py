@@ -4,12 +4,13 @@ import warnings
 
 import numpy as np
 from sklearn import config_context
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
-__all__ = ["FLOATS", "check_block", "check_next_rows", "check_prediction_rows",
+__all__ = ["FLOATS", "check_block", "check_next_rows", "check_part", "check_prediction_rows",
            "check_public_rows", "check_rows", "check_unlabeled_rows"]
 
 #: The types of rows that are kept; others become the first.
@@ -33,6 +34,15 @@ def check_block(estimator, X, **checks):
     """Return some of the training rows of a source as an array, in one entry a place if sparse."""
     with config_context(assume_finite=False):
         return without_duplicates(_validated("X", estimator, X, **checks))
+
+
+def check_part(name, X, **checks):
+    """Return rows, maybe none, as `check_block` does, for an estimator known by its `name` only.
+    """
+    check_structure("X", X)
+    with config_context(assume_finite=False, array_api_dispatch=False):
+        return without_duplicates(discreetly("X", check_array, X, estimator=name,
+                                             ensure_min_samples=0, **checks))
 
 
 def check_unlabeled_rows(estimator, X, **checks):

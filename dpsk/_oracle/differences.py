@@ -50,8 +50,16 @@ class DifferenceSums(RowSums):
             dz = self._derivatives(anchor, part)
             derivatives.append(dz.copy())
             self.model.gradient_sum(dz, part[0], part[2], total)
-        self._anchor, self._at_anchor = anchor.copy(), np.concatenate(derivatives)
+        self._anchor = anchor.copy()
+        # A place may have no rows.
+        self._at_anchor = np.concatenate(derivatives) if derivatives else np.empty(0)
         return total
+
+    def difference_anew(self, theta, anchor, bound, rows=None):
+        """Return what `difference` does, also where sums were made anew since the anchor."""
+        if not self._holds(anchor):
+            self.anchor_gradient(anchor)
+        return self.difference(theta, anchor, bound, rows)
 
     def difference(self, theta, anchor, bound, rows=None):
         """Return the sum of differences ``gradient(theta) - gradient(anchor)``, float64.
@@ -60,7 +68,7 @@ class DifferenceSums(RowSums):
         clipped in their place, to the norm `bound`. `rows` are indices, None for all. A ValueError
         if the anchor is not that of the last `anchor_gradient`.
         """
-        if self._anchor is None or anchor.tobytes() != self._anchor.tobytes():
+        if not self._holds(anchor):
             raise ValueError("anchor: not the point of the last gradient that was asked for; ask "
                              "for the gradient at an anchor before differences from it.")
         total = np.zeros(self.model.shape)
@@ -75,6 +83,9 @@ class DifferenceSums(RowSums):
             dz = self._clipped(dz, limits, None)
             self.model.gradient_sum(dz, part[0], part[2], total)
         return total
+
+    def _holds(self, anchor):
+        return self._anchor is not None and anchor.tobytes() == self._anchor.tobytes()
 
 
 class DifferenceOracle(SumsOracle):

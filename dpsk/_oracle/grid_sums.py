@@ -56,7 +56,7 @@ class GridSums(RowSums):
         # By start of a block: what its rows are multiplied by before the grid, as Shares.
         self._first = {}
         row_bits = _row_bits(model, clip_norm, bits)
-        self._cached_dtype = _cached_dtype(row_bits)
+        self._cached_dtype = _cached_dtype(model.data_norm, row_bits)
         self._row_unit = 2.0 ** -row_bits
         self._weight_unit = 2.0**-bits / self._row_unit
         self._usual = 1.0 / (model.unit * self._row_unit)
@@ -336,11 +336,11 @@ def rounded_down(values):
     return single
 
 
-def _cached_dtype(row_bits):
+def _cached_dtype(data_norm, row_bits):
     """Return the smallest type that holds entries of rows in whole units, None for none."""
     for dtype, bits in ((np.int16, 15), (np.float32, 24)):
         # Rows that are scaled after products may be that much longer.
-        if 2.0**row_bits / _LEAST_LATE < 2.0**bits:
+        if data_norm * 2.0**row_bits / _LEAST_LATE < 2.0**bits:
             return np.dtype(dtype)
     return None
 

@@ -61,7 +61,8 @@ class PartedSums:
 
     def difference(self, theta, anchor, bound, rows=None):
         """Return the sum of clipped differences of gradients from those at the anchor."""
-        return self._held.added("difference", theta, anchor, bound, rows=rows)
+        # A place that was lost, and is made again, has no anchor.
+        return self._held.added("difference_anew", theta, anchor, bound, rows=rows)
 
     def gradients(self, primal, dual, rows=None):
         """Return the sums of clipped primal and dual gradients."""

@@ -198,7 +198,7 @@ class RowSums:
             return max(1, _BLOCK_BYTES // (8 * rows.n_features))
         # Slices are copies, which pay only where blocks save as much elsewhere.
         copied = self.loss.vector_output or rows.dtype != np.float64
-        return max(_CSR_ROWS, rows.n_features) if copied else len(rows)
+        return max(_CSR_ROWS, rows.n_features) if copied else max(1, len(rows))
 
     def _enter(self):
         """Return the scale of every row, and the limit on the norm of its derivatives."""
@@ -208,7 +208,8 @@ class RowSums:
             scale, norms = self.model.row_scales(X)
             scales.append(scale)
             limits[part] = self._limit(self._entering(X, scale, norms))
-        return np.concatenate(scales), limits
+        # A place may have no rows.
+        return np.concatenate(scales) if scales else limits, limits
 
     def _limit(self, norms):
         """Return the limits on derivatives of rows that enter with some norms."""

@@ -78,8 +78,10 @@ class SaddleSums:
 
     def _row_scales(self):
         """Return the factor by which every row is scaled, and the norm it then has."""
-        scales, norms = zip(*(self.model.row_scales(self._rows.take(part).X)
-                              for part in self._rows.blocks(self._length)), strict=True)
+        found = [self.model.row_scales(self._rows.take(part).X)
+                 for part in self._rows.blocks(self._length)]
+        # A place may have no rows.
+        scales, norms = zip(*found, strict=True) if found else ([np.empty(0)],) * 2
         return np.concatenate(scales), np.concatenate(norms)
 
     def _blocks(self, chosen):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["Blocks", "FailingBlocks"]
+__all__ = ["Blocks", "ChangingBlocks", "FailingBlocks"]
 
 
 class Blocks:
@@ -46,4 +46,19 @@ class FailingBlocks(Blocks):
                 if self._how is not None:
                     raise self._how("row 17 holds 31337")
                 block = np.asarray(block)[:-1]
+            yield block
+
+
+class ChangingBlocks(Blocks):
+    """Blocks of which one row is another from some pass on."""
+
+    def __init__(self, *args, changes, entry, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._changes, self._entry = changes, entry
+
+    def blocks(self):
+        for place, block in enumerate(super().blocks()):
+            if place == 1 and self.passes >= self._changes:
+                block = block.copy()
+                block[0, 0] = self._entry
             yield block

@@ -1,14 +1,20 @@
 """Collections of Dask train the bits that one array trains, on any chunks and workers."""
 
 import gc
+import pickle
 import time
 import warnings
+from functools import partial
+from types import FunctionType
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from dpsk import DPGroupDROClassifier, DPLogisticRegression, DPMLPClassifier, DPRidge
+from dpsk._data.chunked import ReadChunks, checksum
+from dpsk._data.cluster import Refusal, _run
+from dpsk._data.weights import check_weights
 from dpsk.testing import NoiseSeed
 from tests.registry import coefficients, every_estimator, make_estimator, training_rows
 
@@ -19,7 +25,7 @@ pytest.importorskip("distributed")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("default::"
                                                                               "UserWarning:dpsk")]
 
-CHUNKS = [(80,), (1, 79), (40, 40), (0, 20, 20, 40), tuple([8] * 10)]
+CHUNKS = [(80,), (1, 79), (40, 40), (0, 20, 20, 40), (0, 0, 79, 1), tuple([8] * 10)]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +81,41 @@ def test_chunks_and_where_they_are_make_no_difference(sizes, held, client):
     np.testing.assert_array_equal(found, whole)
 
 
+def test_tasks_of_one_worker_may_run_side_by_side():
+    from distributed import Client, LocalCluster
+    model = make_estimator(DPLogisticRegression, "stgd", random_state=NoiseSeed(0))
+    X, y = training_rows(model, n=5000)
+    whole = coefficients(model.fit(X, y))
+    dX, dy = collections(X, y, (500,) * 10)
+    with LocalCluster(n_workers=1, threads_per_worker=4, dashboard_address=None, memory_limit=0,
+                      silence_logs=60, processes=False) as cluster, Client(cluster):
+        found = coefficients(model.fit(dX.map_blocks(_slowly, dtype=float), dy))
+    np.testing.assert_array_equal(found, whole)
+
+
+def _slowly(block):
+    time.sleep(0.005)
+    return block
+
+
+def test_rows_on_their_way_between_workers_are_read_anew():
+    chunks = ReadChunks(partial(iter, [np.zeros((3, 2)), np.ones((1, 2))]), [(3, 2), (1, 2)],
+                        [checksum(np.zeros((3, 2))), checksum(np.ones((1, 2)))])
+    chunks.get(1)
+    moved = pickle.loads(pickle.dumps(chunks))
+    np.testing.assert_array_equal(moved.get(0), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("fails", [lambda: np.bincount([0, 31337], np.ones(31337)),
+                                   lambda: np.zeros(2)[31337], lambda: float("31337x"),
+                                   lambda: {}["31337"]])
+def test_words_of_compiled_code_are_withheld(fails):
+    answer = _run(FunctionType(fails.__code__, {"__name__": "dpsk.part", "np": np}))
+    assert isinstance(answer, Refusal) and "31337" not in answer.message
+    ours = _run(check_weights, [-1.0], np.zeros((1, 1)), float)
+    assert ours.kind is ValueError and ours.message.startswith("sample_weight: must be finite")
+
+
 def test_learnt_bounds_newton_and_sampled_batches_are_the_same(client):
     X, y = training_rows(DPLogisticRegression(), n=5000)
     X = X * [1.0, 10.0, 0.1, 3.0]
@@ -114,6 +155,17 @@ def test_frames_series_and_groups(client):
     lazy = found.predict(given[0])
     assert dask.is_dask_collection(lazy)
     np.testing.assert_array_equal(lazy.compute(), found.predict(frame))
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "Int64", "boolean", "int8"])
+def test_types_that_may_miss_entries_are_taken_where_none_is_missing(dtype, client):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    X, y = training_rows(DPLogisticRegression())
+    frame = pandas.DataFrame((X > 0).astype(int), columns=list("abcd")).astype(dtype)
+    whole = seeded(DPLogisticRegression).fit(frame, y).coef_
+    given = [frames.from_pandas(each, npartitions=3) for each in (frame, pandas.Series(y))]
+    np.testing.assert_array_equal(seeded(DPLogisticRegression).fit(*given).coef_, whole)
 
 
 def test_predictions_are_lazy_and_those_of_arrays():

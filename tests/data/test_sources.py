@@ -6,7 +6,9 @@ from scipy import sparse
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPRidge
 from dpsk._data.chunked import ChunkedRows, HeldChunks
+from dpsk._data.parted import Threads, in_places
 from dpsk._data.source import Rows
+from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic
 from dpsk._oracle.exact import ExactSums
@@ -18,7 +20,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk.sources import NpyFiles, ParquetFiles
 from dpsk.testing import NoiseSeed
 from tests.columns import spread
-from tests.data.sources import Blocks, FailingBlocks
+from tests.data.sources import Blocks, ChangingBlocks, FailingBlocks
 from tests.registry import (
     coefficients,
     every_fit,
@@ -34,6 +36,13 @@ def seeded(cls, solver, **params):
     return make_estimator(cls, solver, random_state=NoiseSeed(0), **params)
 
 
+def part_of(rows, start, stop):
+    """Return some of the rows, as those of a place."""
+    X = rows.X[start:stop]
+    return ChunkedRows(HeldChunks([X]), (len(X),), rows.n_features, rows.dtype, False,
+                       rows.y[start:stop], offsets=(start,))
+
+
 @every_fit
 def test_blocks_train_what_one_array_trains(cls, solver):
     model = seeded(cls, solver)
@@ -45,6 +54,29 @@ def test_blocks_train_what_one_array_trains(cls, solver):
         # Sums of networks are of single precision: their last bits follow the order.
         rtol = 0.0 if is_linear(cls) else 1e-4
         np.testing.assert_allclose(found, whole, rtol=rtol, atol=rtol)
+
+
+@every_fit
+def test_places_without_rows_make_no_difference(cls, solver, monkeypatch):
+    model = seeded(cls, solver)
+    X, y = training_rows(model)
+    whole = coefficients(model.fit(X, y))
+    read = DPEstimator._read_rows
+    monkeypatch.setattr(DPEstimator, "_read_rows", lambda self, *args: in_places(
+        Threads(2), [part_of(read(self, *args), *ends)
+                     for ends in ((0, 0), (0, 1), (1, 1), (1, 80), (80, 80))]))
+    rtol = 0.0 if is_linear(cls) else 1e-4
+    np.testing.assert_allclose(coefficients(seeded(cls, solver).fit(X, y)), whole, rtol=rtol,
+                               atol=rtol)
+
+
+@pytest.mark.parametrize("kind", [GridSums, RowSums])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_sums_over_no_rows_are_zero(make, kind):
+    rows = Rows(make(np.zeros((0, 4))), np.zeros(0))
+    sums = kind(LinearModel(4, None, True, 2.0), Logistic(), rows, 0.7,
+                *([30] if kind is GridSums else []), n_samples=60)
+    np.testing.assert_array_equal(sums.gradient(np.ones(5)), np.zeros(5))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -136,6 +168,64 @@ def test_what_cannot_be_read_leaves_no_half_fitted_model(fails, how, monkeypatch
     # Nothing is charged before a pass that a release asks for.
     assert bool(charged) == (fails > 1)
     assert {name: vars(model)[name] for name in before} == before
+
+
+@pytest.mark.parametrize("changes", [2, 3, 4])
+@pytest.mark.parametrize("entry", [0.125, 1e6, np.nan, np.inf])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_rows_that_change_between_passes_are_refused(make, entry, changes):
+    X, y = training_rows(DPLogisticRegression())
+    source = ChangingBlocks(make(X), [30], changes=changes, entry=entry)
+    # A row that is not the one that was bounded could move a sum by any amount.
+    with pytest.raises(RuntimeError, match="block 1 gave"):
+        seeded(DPLogisticRegression, "gd").fit(source, y)
+
+
+@pytest.mark.parametrize("convert", [
+    lambda X: X.tolist(), lambda X: X.astype(object), lambda X: np.asfortranarray(X),
+    lambda X: X.astype(np.float16), lambda X: X.astype(np.float32), lambda X: X > 0,
+    lambda X: (10 * X).astype(np.int8), lambda X: X.astype(str),
+    lambda X: sparse.csc_matrix((100 * (X > 0)).astype(np.int8)),
+    lambda X: sparse.csr_matrix((np.full(8, 100, np.int8), np.zeros(8, int),
+                                 np.linspace(0, 8, len(X) + 1).astype(int)), (len(X), 4))])
+def test_blocks_of_any_kind_are_those_of_every_pass(convert):
+    X, y = training_rows(DPLogisticRegression())
+
+    class Converted(Blocks):
+        def blocks(self):
+            yield from map(convert, super().blocks())
+
+    source = Converted(X, [30])
+    # As narrow as a caller may count.
+    source.n, source.n_features = np.int16(source.n), np.int8(source.n_features)
+    model = seeded(DPLogisticRegression, "gd").fit(source, y)
+    blocks = [convert(X[:30]), convert(X[30:])]
+    whole = sparse.vstack([sparse.csr_matrix(block, dtype=float) for block in blocks]) if (
+        sparse.issparse(blocks[0])) else np.concatenate(blocks)
+    found = seeded(DPLogisticRegression, "gd").fit(whole, y)
+    np.testing.assert_array_equal(model.coef_, found.coef_)
+
+
+def test_what_can_be_read_once_is_refused_before_it_is_charged(monkeypatch):
+    monkeypatch.setattr(Ledger, "charge", None)
+    X, y = training_rows(DPLogisticRegression())
+    source = Blocks(X, [30])
+    blocks = source.blocks()
+    source.__class__ = type("Once", (Blocks,), {"blocks": lambda self: blocks})
+    with pytest.raises(ValueError, match="must start a new pass"):
+        DPLogisticRegression().fit(source, y)
+
+
+@pytest.mark.parametrize("data_norm", [1e-3, 1.0, 100.0, 1e5])
+@pytest.mark.parametrize("epsilon", [0.1, 10.0, 100.0])
+def test_whole_units_fit_into_a_cache(data_norm, epsilon):
+    X, y = training_rows(DPLogisticRegression(), n=400)
+    X = X * [1.0, 1e3, 30.0, 1e4]
+    params = {"data_norm": data_norm, "epsilon": epsilon, "precondition": False, "max_iter": 5}
+    whole = seeded(DPLogisticRegression, "gd", **params).fit(X, y)
+    found = seeded(DPLogisticRegression, "gd", **params).fit(
+        Blocks(X, [100, 250], cache_bytes=1 << 30), y)
+    np.testing.assert_array_equal(found.coef_, whole.coef_)
 
 
 @pytest.mark.parametrize("blocks, match", [
