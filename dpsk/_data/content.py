@@ -21,7 +21,8 @@ def table_digest(rows):
     Every row has a digest of its own, its place included, and these are added: an order in which
     they are added makes no difference either.
     """
-    total = sum(rows.each(_digests_sum)) % (1 << 8 * _SIZE)
+    # Weights as they came, whatever they are lowered to.
+    total = sum(rows.with_weight_bound(np.inf).each(_digests_sum)) % (1 << 8 * _SIZE)
     facts = repr((len(rows), rows.n_features, total))
     return hashlib.sha256(facts.encode()).digest()
 

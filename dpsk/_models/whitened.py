@@ -51,7 +51,7 @@ class WhitenedModel(LinearModel):
         """float : rounding in the norm of a mapped row, over the norm of the row."""
         size = len(self.matrix)
         # Of the triangle first of all: each of its reflections rounds all columns.
-        rounding = 16.0 * size**2 * 2.0**-53 * float(np.linalg.norm(self.matrix))
+        rounding = 2.0**-49 * size**2 * float(np.linalg.norm(self.matrix))
         return rounding + size * self._triangle_unit
 
     @cached_property
