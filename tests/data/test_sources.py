@@ -29,7 +29,7 @@ from tests.registry import (
     training_rows,
 )
 
-CUTS = {"one": [], "first": [1], "empty": [7, 7, 30], "many": range(3, 78, 3), "last": [79]}
+CUTS = {"empty": [7, 7, 30], "many": range(3, 78, 3)}
 
 
 def seeded(cls, solver, **params):
