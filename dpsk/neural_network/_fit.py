@@ -82,7 +82,8 @@ class NetworkFit(DPEstimator):
 
     def _whitens_rows(self, problem):
         """Return whether the rows of this fit are whitened, from public facts."""
-        if not (self._whitens and problem.is_private):
+        # Without a delta there is no moment: solvers refuse it themselves, as for plain rows.
+        if not (self._whitens and problem.is_private and problem.delta > 0):
             return False
         if self.precondition == "auto":
             return network_whitening_pays(problem)

@@ -39,6 +39,9 @@ SETTINGS = {
     "public": {"solver_options": {"holdout": "public"}},
     "pure": {"delta": 0.0},
     "ridge": {"alpha": 0.1, "max_iter": None},
+    # So large a budget that these few rows are enough to learn their bound from.
+    "learnt": {"epsilon": 50.0},
+    "bounded": {"data_norm": 0.6},
 }
 
 
@@ -52,6 +55,8 @@ def _variants(cls, solver):
             yield "whitened"
     if "hidden_layer_sizes" in names and family.oracle.takes_networks:
         yield "layers"
+    if getattr(cls, "_whitens", False):
+        yield from ("learnt", "bounded")
     if is_classifier(cls()) and takes_several_classes(cls, solver):
         yield "several"
     if "temperature" in names and family.takes_temperature:

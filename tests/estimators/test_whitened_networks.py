@@ -110,6 +110,14 @@ def test_without_a_budget_rows_are_not_mapped(cls):
     assert model.preconditioner_ is None
 
 
+@every_network
+def test_pure_epsilon_is_refused_as_for_plain_rows(cls):
+    X, y = rows(300)
+    for precondition in ("whitening", False):
+        with pytest.raises(ValueError, match=r"delta=0.0: solver='sgd' adds Gaussian noise"):
+            cls(delta=0.0, **{**WHITENED, "precondition": precondition}).fit(X, y)
+
+
 def test_other_names_are_refused():
     with pytest.raises(ValueError, match=r"precondition='unit_norm'.*'whitening'"):
         DPMLPClassifier(precondition="unit_norm").fit(*rows(50))
