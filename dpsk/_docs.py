@@ -72,7 +72,7 @@ precondition|network : {"auto", "whitening", True, False}
     length of a row of features of size 1. "whitening": a fifth of ``mu**2`` goes to a noisy
     second moment, and up to a tenth to a bound on rows for it where `data_norm` is None;
     centered rows are whitened by it, and beside hidden layers enter the output by a linear
-    path as well. "auto": "whitening" for at most 200 features and where
+    path as well. "auto": "whitening" for "relu", at most 200 features and where
     ``n_features + 1 < n mu``; else True where the noise on the mean is small beside the bound.
 hidden_layer_sizes : int or sequence of int
     Numbers of units of the hidden layers; ``()`` for none of them.
