@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_rows, row_blocks
-from dpsk._data.source import Block, Rows, RowSource
+from dpsk._data.source import LocalRows, Rows, RowSource
 
 __all__ = ["ChunkedRows", "Chunks", "HeldChunks", "ReadChunks", "checksum"]
 
@@ -152,7 +152,7 @@ class MappedChunks(_LatestChunks):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ChunkedRows(RowSource):
+class ChunkedRows(LocalRows):
     """Rows of one place in chunks.
 
     Parameters
@@ -241,19 +241,6 @@ class ChunkedRows(RowSource):
     def with_features(self, X):
         return Rows(X, self.y, self.weights, self.weight_bound, owned=True)
 
-    def with_targets(self, target_map):
-        holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
-        return replace(self, y=target_map(self.y), holdout=holdout)
-
-    def with_more_targets(self, others):
-        return replace(self, y=np.column_stack([self.y, others.y]))
-
-    def with_weights(self, weigh, bound):
-        return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
-
-    def with_weight_bound(self, bound):
-        return replace(self, weight_bound=bound)
-
     def clipped_by(self, model):
         if not model.clips_entries:
             return self
@@ -262,12 +249,6 @@ class ChunkedRows(RowSource):
     def mapped(self, row_map):
         return replace(self, chunks=self.chunks.mapped(row_map), n_features=row_map.width,
                        dtype=np.dtype(row_map.dtype), is_sparse=False, known_norms=None)
-
-    def _block(self, X, part):
-        if self.weights is None:
-            return Block(X, self.y[part], None)
-        return Block(X, self.y[part],
-                     np.minimum(self.weights[part], self.weight_bound, dtype=np.float64))
 
     def _gathered(self, indices):
         """Return the features of rows at indices, in their order."""

@@ -14,8 +14,7 @@ from scipy import sparse
 from dpsk._data.blocks import csr_rows, row_blocks
 from dpsk._data.norms import row_norms
 
-__all__ = ["Block", "Held", "RowSource", "Rows", "added"]
-
+__all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
 
 
 class Block(NamedTuple):
@@ -174,8 +173,40 @@ def added(answers):
     return total
 
 
+class LocalRows(RowSource):
+    """Rows of one place, whose targets and weights are in memory; a dataclass.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,) or (n, n_targets)
+    weights : ndarray of shape (n,) or None
+        Factors of the rows' losses. They belong to the rows, so they come before any clip.
+    """
+
+    def with_targets(self, target_map):
+        holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
+        return replace(self, y=target_map(self.y), holdout=holdout)
+
+    def with_more_targets(self, others):
+        return replace(self, y=np.column_stack([self.y, others.y]))
+
+    def with_weights(self, weigh, bound):
+        return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
+
+    def with_weight_bound(self, bound):
+        return replace(self, weight_bound=bound)
+
+    def _block(self, X, part):
+        """Return features beside the targets and weights of their part of the rows."""
+        if self.weights is None:
+            return Block(X, self.y[part], None)
+        # In single precision the bound itself could be rounded up.
+        return Block(X, self.y[part],
+                     np.minimum(self.weights[part], self.weight_bound, dtype=np.float64))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows(RowSource):
+class Rows(LocalRows):
     """Rows in memory.
 
     Parameters
@@ -226,11 +257,7 @@ class Rows(RowSource):
             X = self.X
         else:
             X = csr_rows(self.X, part) if self.is_sparse else self.X[part]
-        if self.weights is None:
-            return Block(X, self.y[part], None)
-        # In single precision the bound itself could be rounded up.
-        return Block(X, self.y[part],
-                     np.minimum(self.weights[part], self.weight_bound, dtype=np.float64))
+        return self._block(X, part)
 
     def subset(self, indices):
         X, y, weights = self.X[indices], self.y[indices], self.weights
@@ -247,19 +274,6 @@ class Rows(RowSource):
 
     def with_features(self, X):
         return replace(self, X=X, owned=True)
-
-    def with_targets(self, target_map):
-        holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
-        return replace(self, y=target_map(self.y), holdout=holdout)
-
-    def with_more_targets(self, others):
-        return replace(self, y=np.column_stack([self.y, others.y]))
-
-    def with_weights(self, weigh, bound):
-        return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
-
-    def with_weight_bound(self, bound):
-        return replace(self, weight_bound=bound)
 
     def clipped_by(self, model):
         X = model.bounded(self.X)
