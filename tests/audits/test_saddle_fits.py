@@ -236,8 +236,8 @@ def test_fits_stay_under_the_claim(name):
     assert epsilon <= EPSILON and mu <= CASES[name].claim
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=() if name == "auc-sgda" else pytest.mark.audit) for name in CORE])
+@pytest.mark.audit
+@pytest.mark.parametrize("name", CORE)
 def test_noise_cut_to_its_share_exceeds_the_claim(name, noise_times):
     above = threshold(name, *CORE[name])
     noise_times(CORE[name][1])

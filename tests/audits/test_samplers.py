@@ -157,6 +157,7 @@ def test_choices_of_pairs_stay_under_the_claim(plan):
     assert mu <= CLAIMS[plan]
 
 
+@pytest.mark.audit
 @every_plan
 def test_choices_with_noise_cut_to_a_third_exceed_the_claim(plan, noise_times):
     noise_times(1 / 3)

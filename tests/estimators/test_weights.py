@@ -12,12 +12,13 @@ from tests.registry import (
     documented_solvers,
     every_fit,
     is_linear,
+    pair_marks,
     plain_bounds,
     takes_several_classes,
     training_rows,
 )
 
-CLASSIFIER_FITS = [pytest.param(cls, solver, id=f"{name}-{solver}")
+CLASSIFIER_FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
                    for name, cls in sorted(ESTIMATORS.items()) if is_classifier(cls())
                    for solver in sorted(documented_solvers(cls))]
 
