@@ -6,7 +6,7 @@ Dask is imported where a collection of it is handed over, and nowhere else.
 import pickle
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import attrgetter
 
 import numpy as np
@@ -78,7 +78,7 @@ class _Chunks:
         collections = [X, *(None if given is None else _along(name, given, X)
                             for name, given in (("y", y), ("sample_weight", sample_weight)))]
         self._graphs = [each.__dask_graph__() for each in collections if each is not None]
-        columns = [None if each is None else delayed_chunks(each) for each in collections]
+        columns = _delayed_together(collections)
         for name, parts in zip(("y", "sample_weight"), columns[1:], strict=True):
             if parts is not None and len(parts) != len(columns[0]):
                 raise ValueError(f"{name} has {len(parts)} chunks and X has {len(columns[0])}; "
@@ -123,7 +123,7 @@ class _Chunks:
             pieces = np.array_split(np.arange(len(self._parts)), len(workers))
             order = {worker: piece.tolist() for worker, piece in zip(workers, pieces, strict=True)
                      if len(piece)}
-            given = [[_pickled([self._parts[place] for place in places])]
+            given = [[_recipe([self._parts[place] for place in places])]
                      for places in order.values()]
         cluster, order = Cluster(client), list(order.values())
         return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), order
@@ -132,7 +132,7 @@ class _Chunks:
 def _open(name, checks, target_checks, weight_dtype, *given):
     """Return the rows of one place, checked.
 
-    `given` are lists of chunks of features, targets and weights, or what makes them, pickled.
+    `given` are lists of chunks of features, targets and weights, or the `_recipe` of them.
     """
     held = len(given) == 3
     reader = Reader(held)
@@ -146,11 +146,28 @@ def _open(name, checks, target_checks, weight_dtype, *given):
     return replace(rows, weights=check_weights(weights, y, weight_dtype, whole=False))
 
 
-def _computed(text, count=3):
+def _recipe(chunks):
+    """Return, pickled, what makes chunks, each of features, targets and weights, and no more."""
+    import cloudpickle
+    from dask.optimization import cull
+    graph = {}
+    for part in chain.from_iterable(chunks):
+        if part is not None:
+            graph.update(part.__dask_graph__())
+    keys = [[None if part is None else part.key for part in parts] for parts in chunks]
+    return cloudpickle.dumps((cull(graph, [key for each in keys for key in each
+                                           if key is not None])[0], keys))
+
+
+def _computed(recipe, count=3):
     """Yield features, targets and weights of chunks that are made here, or the first of these."""
-    import dask
-    for parts in pickle.loads(text):
-        yield dask.compute(*parts[:count], scheduler="synchronous")
+    from dask import get
+    from dask.optimization import cull
+    graph, keys = pickle.loads(recipe)
+    for each in keys:
+        asked = [key for key in each[:count] if key is not None]
+        made = iter(get(cull(graph, asked)[0], asked))
+        yield tuple(None if key is None else next(made) for key in each[:count])
 
 
 def _runs(order, sizes, starts):
@@ -209,14 +226,24 @@ def whole_rows(X):
     return X.rechunk({1: -1}) if getattr(X, "chunks", None) and X.numblocks[1] > 1 else X
 
 
-def delayed_chunks(collection):
+def delayed_chunks(collection, optimize_graph=True):
     """Return what makes each chunk of rows, a list."""
-    return np.ravel(collection.to_delayed()).tolist()
+    return np.ravel(collection.to_delayed(optimize_graph=optimize_graph)).tolist()
 
 
-def _pickled(parts):
-    import cloudpickle
-    return cloudpickle.dumps(parts)
+def _delayed_together(collections):
+    """Return what makes each chunk of collections that go together, lists, None for None.
+
+    What several arrays are made from is made once; frames are optimized one by one.
+    """
+    import dask
+    arrays = [each if hasattr(each, "rechunk") else None for each in collections]
+    # Fused tasks would be each array's own.
+    with dask.config.set({"optimization.fuse.active": False}):
+        arrays = dask.optimize(*arrays)
+    return [None if whole is None else delayed_chunks(whole) if each is None
+            else delayed_chunks(each, optimize_graph=False)
+            for each, whole in zip(arrays, collections, strict=True)]
 
 
 def _workers(client):
