@@ -21,8 +21,8 @@ from dpsk._data.weights import check_weights
 
 __all__ = ["delayed_chunks", "is_dask", "like_rows", "opened_dask", "whole_rows"]
 
-#: What sums may keep of chunks that are made anew in every pass: all of it, on workers.
-_ALL = 1 << 62
+#: The part of a worker's memory that sums may fill with chunks that are made anew otherwise.
+_SHARE = 0.4
 
 
 def is_dask(X):
@@ -126,11 +126,12 @@ class _Chunks:
             given = [[_recipe([self._parts[place] for place in places])]
                      for places in order.values()]
         cluster, order = Cluster(client), list(order.values())
-        return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), order
+        opening = [partial(opening, len(order))] * len(order)
+        return cluster, cluster.keep(opening, *zip(*given, strict=True)), order
 
 
-def _open(name, checks, target_checks, weight_dtype, *given):
-    """Return the rows of one place, checked.
+def _open(name, checks, target_checks, weight_dtype, n_places, *given):
+    """Return the rows of one place of several, checked.
 
     `given` are lists of chunks of features, targets and weights, or the `_recipe` of them.
     """
@@ -142,8 +143,18 @@ def _open(name, checks, target_checks, weight_dtype, *given):
     # A place may have no rows, or one.
     y = check_targets(name, y, reader.n, {**target_checks, "ensure_min_samples": 0})
     rows = reader.rows(y) if held else reader.rows(
-        y, partial(features_again, partial(_computed, *given, 1), name, checks), _ALL)
+        y, partial(features_again, partial(_computed, *given, 1), name, checks),
+        _room(n_places))
     return replace(rows, weights=check_weights(weights, y, weight_dtype, whole=False))
+
+
+def _room(n_places):
+    """Return how many bytes of this worker may be filled, if there are so many places."""
+    from distributed import get_worker
+    from distributed.system import MEMORY_LIMIT
+    limit = get_worker().memory_manager.memory_limit
+    # Workers without a limit share a machine.
+    return int(_SHARE * (limit or MEMORY_LIMIT / n_places))
 
 
 def _recipe(chunks):
