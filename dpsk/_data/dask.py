@@ -143,8 +143,7 @@ def _open(name, checks, target_checks, weight_dtype, n_places, *given):
     # A place may have no rows, or one.
     y = check_targets(name, y, reader.n, {**target_checks, "ensure_min_samples": 0})
     rows = reader.rows(y) if held else reader.rows(
-        y, partial(features_again, partial(_computed, *given, 1), name, checks),
-        _room(n_places))
+        y, partial(features_again, partial(_computed, *given, 1), name, checks), _room(n_places))
     return replace(rows, weights=check_weights(weights, y, weight_dtype, whole=False))
 
 
@@ -161,13 +160,12 @@ def _recipe(chunks):
     """Return, pickled, what makes chunks, each of features, targets and weights, and no more."""
     import cloudpickle
     from dask.optimization import cull
-    graph = {}
-    for part in chain.from_iterable(chunks):
-        if part is not None:
-            graph.update(part.__dask_graph__())
     keys = [[None if part is None else part.key for part in parts] for parts in chunks]
-    return cloudpickle.dumps((cull(graph, [key for each in keys for key in each
-                                           if key is not None])[0], keys))
+    parts = [part for part in chain.from_iterable(chunks) if part is not None]
+    # Chunks of a collection have one graph, of all of them.
+    graphs = {id(part.dask): part.dask for part in parts}.values()
+    graph = dict(chain.from_iterable(each.items() for each in graphs))
+    return cloudpickle.dumps((cull(graph, [part.key for part in parts])[0], keys))
 
 
 def _computed(recipe, count=3):
