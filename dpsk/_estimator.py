@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dpsk._data.dask import is_dask, opened_dask
-from dpsk._data.opening import is_source, opened
+from dpsk._data.opening import opened
 from dpsk._data.source import Rows
+from dpsk._data.validation import is_source
 from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice

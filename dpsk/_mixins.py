@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from dpsk._data.dask import lazily
+from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.targets import check_target_bounds
@@ -45,7 +45,7 @@ class ScoreClassifier(ClassifierMixin):
             "free_weights": sample_weight is not None,
             "public": [labels_fact(classes, self.classes), *self._weight_facts(sample_weight)]}
 
-    @lazily
+    @blockwise
     def decision_function(self, X):
         """Return confidence scores of samples.
 
@@ -60,7 +60,7 @@ class ScoreClassifier(ClassifierMixin):
         """
         return self._predict_raw(X)
 
-    @lazily
+    @blockwise
     def predict(self, X):
         """Return the class of highest score of each sample.
 
@@ -80,7 +80,7 @@ class ScoreClassifier(ClassifierMixin):
 class Probabilities:
     """Mixin of classifiers whose scores are logits."""
 
-    @lazily
+    @blockwise
     @quietly
     def predict_proba(self, X):
         """Return class probabilities of samples, in the order of `classes_`.
@@ -95,7 +95,7 @@ class Probabilities:
         """
         return probabilities(self.decision_function(X))
 
-    @lazily
+    @blockwise
     @quietly
     def predict_log_proba(self, X):
         """Return the logarithm of the class probabilities of samples.

@@ -3,7 +3,8 @@
 Wherever ``fit(X, y)`` takes an array it takes a source: any object with ``n``, ``n_features`` and
 ``blocks()``. The latter starts a pass and yields blocks of rows, the same ones every time: ``X``,
 or ``(X, y)``, or ``(X, y, sample_weight)``. Targets and weights that do not come with blocks are
-given to `fit`, as arrays. A memory map of NumPy is an array, and needs none of this.
+given to `fit`, as arrays. `predict` and its like read the features of a source, block by block.
+A memory map of NumPy is an array, and needs none of this.
 """
 
 import numpy as np

@@ -5,27 +5,24 @@ Dask is imported where a collection of it is handed over, and nowhere else.
 
 import pickle
 from dataclasses import replace
-from functools import partial, wraps
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain
 from operator import attrgetter
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks, checksum
 from dpsk._data.cluster import Cluster
 from dpsk._data.errors import discreetly
-from dpsk._data.norms import row_norms
-from dpsk._data.opening import check_targets, opened
+from dpsk._data.opening import Reader, check_targets, features_again, guarded, opened
 from dpsk._data.parted import PartedRows
 from dpsk._data.validation import check_block, check_part
 from dpsk._data.weights import check_weights
 
-__all__ = ["is_dask", "lazily", "opened_dask"]
+__all__ = ["delayed_chunks", "is_dask", "like_rows", "opened_dask", "whole_rows"]
 
-#: What sums may keep of chunks that are made anew in every pass: all of it, on workers.
-_ALL = 1 << 62
+#: The part of a worker's memory that sums may fill with chunks that are made anew otherwise.
+_SHARE = 0.4
 
 
 def is_dask(X):
@@ -39,7 +36,7 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
     On the workers of the client that is current, or one chunk after another in this process where
     there is none.
     """
-    like = check_block(estimator, _like(X), **checks)
+    like = check_block(estimator, like_rows(X), **checks)
     chunks = _Chunks(X, y, sample_weight, like.shape[1])
     client = _current_client()
     if client is None:
@@ -70,44 +67,6 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
     return rows
 
 
-def lazily(method):
-    """Return a method of rows that is lazy on collections of Dask: chunk by chunk, an array."""
-    @wraps(method)
-    def wrapped(self, X):
-        return _by_chunks(method, self, X) if is_dask(X) else method(self, X)
-    return wrapped
-
-
-def _by_chunks(method, model, X):
-    """Return what a method makes of each chunk of rows, as an array of Dask."""
-    from dask import array, delayed
-    check_is_fitted(model, "privacy_")
-    # On rows without entries of the table.
-    like = method(model, _like(X))
-    X = X.rechunk({1: -1}) if getattr(X, "chunks", None) and X.numblocks[1] > 1 else X
-    sizes = X.chunks[0] if getattr(X, "chunks", None) else (np.nan,) * X.npartitions
-    run = delayed(partial(_of_chunk, method.__name__), pure=False)
-    parts = [array.from_delayed(run(model, part), (size, *like.shape[1:]), like.dtype)
-             for part, size in zip(_delayed(X), sizes, strict=True)]
-    return array.concatenate(parts, allow_unknown_chunksizes=True)
-
-
-def _of_chunk(name, model, X):
-    # A chunk may have no rows, which scikit-learn refuses.
-    if not X.shape[0]:
-        like = _of_chunk(name, model, _padded(X))
-        return like[:0]
-    return getattr(model, name)(X)
-
-
-def _padded(X):
-    """Return one row of zeros like those of an empty chunk."""
-    if hasattr(X, "columns"):
-        return X.reindex([0], fill_value=0)
-    row = np.zeros((1, X.shape[1]), X.dtype)
-    return sparse.csr_matrix(row) if sparse.issparse(X) else row
-
-
 class _Chunks:
     """Chunks of features, targets and weights that go together; a source of `dpsk.sources`."""
 
@@ -115,11 +74,11 @@ class _Chunks:
 
     def __init__(self, X, y, sample_weight, n_features):
         self.n_features = n_features
-        X = X.rechunk({1: -1}) if getattr(X, "chunks", None) and X.numblocks[1] > 1 else X
+        X = whole_rows(X)
         collections = [X, *(None if given is None else _along(name, given, X)
                             for name, given in (("y", y), ("sample_weight", sample_weight)))]
         self._graphs = [each.__dask_graph__() for each in collections if each is not None]
-        columns = [None if each is None else _delayed(each) for each in collections]
+        columns = _delayed_together(collections)
         for name, parts in zip(("y", "sample_weight"), columns[1:], strict=True):
             if parts is not None and len(parts) != len(columns[0]):
                 raise ValueError(f"{name} has {len(parts)} chunks and X has {len(columns[0])}; "
@@ -164,69 +123,60 @@ class _Chunks:
             pieces = np.array_split(np.arange(len(self._parts)), len(workers))
             order = {worker: piece.tolist() for worker, piece in zip(workers, pieces, strict=True)
                      if len(piece)}
-            given = [[_pickled([self._parts[place] for place in places])]
+            given = [[_recipe([self._parts[place] for place in places])]
                      for places in order.values()]
         cluster, order = Cluster(client), list(order.values())
-        return cluster, cluster.keep([opening] * len(order), *zip(*given, strict=True)), order
+        opening = [partial(opening, len(order))] * len(order)
+        return cluster, cluster.keep(opening, *zip(*given, strict=True)), order
 
 
-def _open(name, checks, target_checks, weight_dtype, *given):
-    """Return the rows of one place, checked.
+def _open(name, checks, target_checks, weight_dtype, n_places, *given):
+    """Return the rows of one place of several, checked.
 
-    `given` are lists of chunks of features, targets and weights, or what makes them, pickled.
+    `given` are lists of chunks of features, targets and weights, or the `_recipe` of them.
     """
-    lazy = len(given) == 1
-    parts = _computed(given[0]) if lazy else zip(*given, strict=True)
-    held, checksums, norms, targets, weights = [], [], [], [], []
-    for X, y, weight in parts:
-        X = check_part(name, X, **checks)
-        held.append(X[:0] if lazy else X)
-        if lazy:
-            checksums.append(checksum(X))
-        norms.append(row_norms(X))
-        for kept, values in ((targets, y), (weights, weight)):
-            if values is not None:
-                kept.append(discreetly("y", np.asarray, values))
-    sizes = tuple(map(len, norms))
-    dtype, width, is_sparse = held[0].dtype, held[0].shape[1], sparse.issparse(held[0])
-    chunks = HeldChunks(held)
-    if lazy:
-        chunks = ReadChunks(partial(_features, given[0], name, checks),
-                            [(size, width) for size in sizes], checksums)
-    y = _checked_targets(name, targets, sum(sizes), target_checks)
-    weights = check_weights(np.concatenate(weights), y, weight_dtype, whole=False) if (
-        weights) else None
-    return ChunkedRows(chunks, sizes, width, dtype, is_sparse, y, weights,
-                       known_norms=np.concatenate(norms), cache_bytes=_ALL if lazy else 0)
-
-
-def _checked_targets(name, targets, n_samples, target_checks):
-    y = np.concatenate(targets) if targets else None
+    held = len(given) == 3
+    reader = Reader(held)
+    for X, *beside in zip(*given, strict=True) if held else guarded(partial(_computed, *given)):
+        reader.add(check_part(name, X, **checks), *beside)
+    y, weights = reader.beside()
     # A place may have no rows, or one.
-    return check_targets(name, y, n_samples, {**target_checks, "ensure_min_samples": 0})
+    y = check_targets(name, y, reader.n, {**target_checks, "ensure_min_samples": 0})
+    rows = reader.rows(y) if held else reader.rows(
+        y, partial(features_again, partial(_computed, *given, 1), name, checks), _room(n_places))
+    return replace(rows, weights=check_weights(weights, y, weight_dtype, whole=False))
 
 
-def _computed(text):
-    """Yield features, targets and weights of chunks that are made here, one after another."""
-    import dask
-    for place, parts in enumerate(pickle.loads(text)):
-        kind = None
-        try:
-            chunk = dask.compute(*parts, scheduler="synchronous")
-        except Exception as error:
-            kind = type(error).__name__
-        if kind is not None:
-            raise ValueError(f"X could not be read: chunk {place} of a place raised {kind}; the "
-                             "details are withheld, as they may quote data.")
-        yield chunk
+def _room(n_places):
+    """Return how many bytes of this worker may be filled, if there are so many places."""
+    from distributed import get_worker
+    from distributed.system import MEMORY_LIMIT
+    limit = get_worker().memory_manager.memory_limit
+    # Workers without a limit share a machine.
+    return int(_SHARE * (limit or MEMORY_LIMIT / n_places))
 
 
-def _features(text, name, checks):
-    """Yield the features of chunks that are made here once more."""
-    import dask
-    for parts in pickle.loads(text):
-        (X,) = dask.compute(parts[0], scheduler="synchronous")
-        yield check_part(name, X, **checks)
+def _recipe(chunks):
+    """Return, pickled, what makes chunks, each of features, targets and weights, and no more."""
+    import cloudpickle
+    from dask.optimization import cull
+    keys = [[None if part is None else part.key for part in parts] for parts in chunks]
+    parts = [part for part in chain.from_iterable(chunks) if part is not None]
+    # Chunks of a collection have one graph, of all of them.
+    graphs = {id(part.dask): part.dask for part in parts}.values()
+    graph = dict(chain.from_iterable(each.items() for each in graphs))
+    return cloudpickle.dumps((cull(graph, [part.key for part in parts])[0], keys))
+
+
+def _computed(recipe, count=3):
+    """Yield features, targets and weights of chunks that are made here, or the first of these."""
+    from dask import get
+    from dask.optimization import cull
+    graph, keys = pickle.loads(recipe)
+    for each in keys:
+        asked = [key for key in each[:count] if key is not None]
+        made = iter(get(cull(graph, asked)[0], asked))
+        yield tuple(None if key is None else next(made) for key in each[:count])
 
 
 def _runs(order, sizes, starts):
@@ -253,7 +203,7 @@ def _some_weight(rows):
     return bool(rows.weights.any())
 
 
-def _like(X):
+def like_rows(X):
     """Return two rows of the columns and dtypes of a collection, and none of its entries."""
     if hasattr(X, "_meta_nonempty"):
         # Types of pandas that may miss entries do so there.
@@ -267,36 +217,46 @@ def _along(name, given, X):
     from dask import array
     sizes = X.chunks[0] if getattr(X, "chunks", None) else None
     known = sizes is not None and not np.isnan(sizes).any()
-    if not is_dask(given):
-        if not known:
-            raise ValueError(f"{name} is in memory, and the sizes of the chunks of X are not "
-                             f"known; give {name} as a collection of Dask with the same "
-                             "partitions.")
-        given = discreetly(name, np.asarray, given)
-        if given.ndim != 1 or len(given) != sum(sizes):
-            raise ValueError(f"{name} of shape {given.shape}: must be one value for each of the "
-                             f"{sum(sizes)} rows.")
-        return array.from_array(given, chunks=(sizes,))
-    if hasattr(given, "rechunk") and known and not np.isnan(given.shape[0]):
-        if given.ndim != 1 or given.shape[0] != sum(sizes):
-            raise ValueError(f"{name} of shape {given.shape}: must be one value for each of the "
-                             f"{sum(sizes)} rows.")
-        return given.rechunk((sizes,))
-    return given
+    lazy = is_dask(given)
+    if lazy and not (known and hasattr(given, "rechunk") and not np.isnan(given.shape[0])):
+        return given
+    if not known:
+        raise ValueError(f"{name} is in memory, and the sizes of the chunks of X are not known; "
+                         f"give {name} as a collection of Dask with the same partitions.")
+    given = given if lazy else discreetly(name, np.asarray, given)
+    if given.ndim != 1 or given.shape[0] != sum(sizes):
+        raise ValueError(f"{name} of shape {given.shape}: must be one value for each of the "
+                         f"{sum(sizes)} rows.")
+    return given.rechunk((sizes,)) if lazy else array.from_array(given, chunks=(sizes,))
 
 
-def _delayed(collection):
+def whole_rows(X):
+    """Return a collection of which every chunk has all columns."""
+    return X.rechunk({1: -1}) if getattr(X, "chunks", None) and X.numblocks[1] > 1 else X
+
+
+def delayed_chunks(collection, optimize_graph=True):
     """Return what makes each chunk of rows, a list."""
-    return np.ravel(collection.to_delayed()).tolist()
+    return np.ravel(collection.to_delayed(optimize_graph=optimize_graph)).tolist()
 
 
-def _pickled(parts):
-    import cloudpickle
-    return cloudpickle.dumps(parts)
+def _delayed_together(collections):
+    """Return what makes each chunk of collections that go together, lists, None for None.
+
+    What several arrays are made from is made once; frames are optimized one by one.
+    """
+    import dask
+    arrays = [each if hasattr(each, "rechunk") else None for each in collections]
+    # Fused tasks would be each array's own.
+    with dask.config.set({"optimization.fuse.active": False}):
+        arrays = dask.optimize(*arrays)
+    return [None if whole is None else delayed_chunks(whole) if each is None
+            else delayed_chunks(each, optimize_graph=False)
+            for each, whole in zip(arrays, collections, strict=True)]
 
 
 def _workers(client):
-    """Return the addresses of workers, of which there is at least one, each once a thread."""
+    """Return the addresses of workers, of which there is at least one."""
     client.wait_for_workers(1)
     return sorted(client.scheduler_info(n_workers=-1)["workers"])
 

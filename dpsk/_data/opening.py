@@ -1,24 +1,19 @@
 """Sources of rows that a caller hands over, checked in one pass."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_X_y
 
-from dpsk._data.chunked import ChunkedRows, ReadChunks, checksum
+from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks, checksum
 from dpsk._data.errors import discreetly
 from dpsk._data.norms import row_norms
 from dpsk._data.validation import check_block, check_part
 from dpsk._data.weights import check_weights
 
-__all__ = ["check_targets", "is_source", "opened"]
-
-
-def is_source(X):
-    """Return whether rows come in blocks: from an object with `n`, `n_features` and `blocks()`."""
-    kind = type(X)
-    return callable(getattr(kind, "blocks", None)) and hasattr(X, "n_features") and hasattr(X, "n")
+__all__ = ["Reader", "check_targets", "features_again", "guarded", "opened", "parts_of"]
 
 
 def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_checks):
@@ -37,98 +32,128 @@ def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_che
     checks, target_checks : dict
         Of scikit-learn's ``check_array`` and ``check_X_y``.
     """
-    reader = _Reader(estimator, checks)
-    for place, block in enumerate(_guarded(source)):
-        reader.read(place, block)
-    reader.check_all(source)
-    sizes = tuple(size for size, _ in reader.shapes)
-    y = check_targets(estimator, _given("y", y, reader.targets), sum(sizes), target_checks)
-    start = partial(_features, source, type(estimator).__name__,
-                    {**checks, "dtype": reader.dtype})
-    rows = ChunkedRows(
-        ReadChunks(start, reader.shapes, reader.checksums), sizes, reader.shapes[0][1],
-        reader.dtype, reader.is_sparse, y,
-        known_norms=np.concatenate(reader.norms),
-        cache_bytes=int(getattr(source, "cache_bytes", 0)))
-    weights = _given("sample_weight", sample_weight, reader.weights)
-    if weights is None:
-        return rows
-    weights = check_weights(weights, y, weight_dtype(rows))
-    return rows.with_weights(lambda targets, before: weights, rows.weight_bound)
+    name, reader = type(estimator).__name__, Reader(held=False)
+    for block in guarded(source.blocks):
+        X, *beside = parts_of(block)
+        first = reader.dtype is None
+        if not first:
+            checks = {**checks, "dtype": reader.dtype}
+        # What is too little is seen at the end.
+        X = check_block(estimator, X, reset=first, ensure_min_samples=0, **checks)
+        reader.add(X, *beside)
+    if _is_read_once(source):
+        raise ValueError("X: blocks() returned an iterator that was read already; it must start "
+                         "a new pass every time, as a generator function does.")
+    _check_said(source, reader)
+    targets, weights = reader.beside()
+    y = check_targets(name, _given("y", y, targets), reader.n, target_checks)
+    rows = reader.rows(y, partial(features_again, source.blocks, name, checks),
+                       int(getattr(source, "cache_bytes", 0)))
+    weights = _given("sample_weight", sample_weight, weights)
+    return replace(rows, weights=check_weights(weights, y, weight_dtype(rows)))
 
 
-def check_targets(estimator, y, n_samples, target_checks):
+def check_targets(name, y, n_samples, target_checks):
     """Return targets of so many rows as scikit-learn takes them, without a data value in errors.
+
+    `name` is that of the estimator.
     """
     if y is None:
-        name = estimator if isinstance(estimator, str) else type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is "
                          "None.")
     # One column stands for rows that are checked apart.
     column = np.broadcast_to(np.int8(0), (n_samples, 1))
     checks = {"ensure_min_samples": 2, **target_checks}
-    return discreetly("y", check_X_y, column, y, dtype=None, estimator=estimator, **checks)[1]
+    return discreetly("y", check_X_y, column, y, dtype=None, estimator=name, **checks)[1]
 
 
-class _Reader:
-    """What one pass over the blocks of a source finds."""
+class Reader:
+    """What one pass over blocks of checked features finds.
 
-    def __init__(self, estimator, checks):
-        self._estimator, self._checks = estimator, checks
-        self.dtype = self.is_sparse = None
-        self.shapes, self.checksums, self.norms = [], [], []
-        self.targets, self.weights = [], []
+    Parameters
+    ----------
+    held : bool
+        Whether blocks stay in memory; others are read again, and compared.
+    """
 
-    def read(self, place, block):
-        """Check a block and keep what is beside its features."""
-        X, y, weights = _parts(block)
-        first = place == 0
-        checks = self._checks if first else {**self._checks, "dtype": self.dtype}
-        # What is too little is seen at the end.
-        X = check_block(self._estimator, X, reset=first, ensure_min_samples=0, **checks)
-        if first:
-            self.dtype, self.is_sparse = X.dtype, sparse.issparse(X)
-        elif sparse.issparse(X) != self.is_sparse:
-            raise ValueError(f"X: block {place} is {'dense' if self.is_sparse else 'sparse'} and "
+    def __init__(self, held):
+        self.dtype = None
+        self.shapes = []
+        self._held, self._checksums = [] if held else None, []
+        self._norms, self._beside = [], {"y": [], "sample_weight": []}
+
+    @property
+    def n(self):
+        """int : the number of rows so far."""
+        return sum(size for size, _ in self.shapes)
+
+    def add(self, X, y=None, weights=None):
+        """Take a block of features that were checked, and what is beside them."""
+        place = len(self.shapes)
+        if self.dtype is None:
+            self.dtype, self._is_sparse = X.dtype, sparse.issparse(X)
+        elif sparse.issparse(X) != self._is_sparse:
+            raise ValueError(f"X: block {place} is {'dense' if self._is_sparse else 'sparse'} and "
                              "the first is not; let all blocks be of one kind.")
         self.shapes.append(X.shape)
-        self.checksums.append(checksum(X))
-        self.norms.append(row_norms(X))
-        for kept, values, name in ((self.targets, y, "y"), (self.weights, weights,
-                                                            "sample_weight")):
+        self._norms.append(row_norms(X))
+        if self._held is None:
+            self._checksums.append(checksum(X))
+        else:
+            self._held.append(X)
+        for name, values in (("y", y), ("sample_weight", weights)):
             if values is None:
                 continue
             values = discreetly(name, np.asarray, values)
             if values.ndim != 1 or len(values) != X.shape[0]:
                 raise ValueError(f"{name}: block {place} has a shape of {values.shape} beside "
                                  f"{X.shape[0]} rows; give one value a row.")
-            kept.append(values)
+            self._beside[name].append(values)
 
-    def check_all(self, source):
-        """Raise a ValueError unless the blocks were what the source says of itself."""
-        n = sum(size for size, _ in self.shapes)
-        width = self._estimator.n_features_in_ if self.shapes else 0
-        if (n, width) != (n if source.n is None else source.n, source.n_features):
-            raise ValueError(f"X says n={source.n!r}, n_features={source.n_features!r}, and its "
-                             f"blocks have {n} rows and {width} columns; make them agree.")
-        for name, found in (("y", self.targets), ("sample_weight", self.weights)):
+    def beside(self):
+        """Return the targets and weights of all blocks, None for what no block has."""
+        for name, found in self._beside.items():
             if found and len(found) != len(self.shapes):
                 raise ValueError(f"{name}: some blocks of X have it and some do not; let all "
                                  "have it, or none.")
             if len({values.dtype.kind for values in found} - {"b"}) > 1:
                 raise ValueError(f"{name}: the blocks of X have it in several types; let all have "
                                  "one.")
+        return [np.concatenate(found) if found else None for found in self._beside.values()]
+
+    def rows(self, y, start=None, cache_bytes=0):
+        """Return the rows with targets `y`; ``start()`` begins a pass over those not held."""
+        chunks = ReadChunks(start, self.shapes, self._checksums) if self._held is None else (
+            HeldChunks(self._held))
+        return ChunkedRows(chunks, tuple(size for size, _ in self.shapes), self.shapes[0][1],
+                           self.dtype, self._is_sparse, y, known_norms=np.concatenate(self._norms),
+                           cache_bytes=cache_bytes)
 
 
-def _given(name, whole, blocks):
-    """Return what was given as a whole or in blocks, None for neither."""
-    if whole is not None and blocks:
-        raise ValueError(f"{name} is given to fit, and comes with the blocks of X too; leave one "
-                         "of them out.")
-    return np.concatenate(blocks) if blocks else whole
+def guarded(start):
+    """Yield what the iterator of ``start()`` does; its own errors are replaced, as they may quote
+    data.
+    """
+    blocks, place = None, 0
+    while True:
+        kind = None
+        try:
+            blocks = iter(start()) if blocks is None else blocks
+            block = next(blocks)
+        except StopIteration:
+            return
+        except Exception as error:
+            kind = type(error).__name__
+        if kind is not None:
+            raise ValueError(f"X could not be read: block {place} raised {kind}; the details are "
+                             "withheld, as they may quote data.")
+        yield block
+        # Not a block more than is asked for.
+        del block
+        place += 1
 
 
-def _parts(block):
+def parts_of(block):
     """Return features, targets and weights of a block; the last two are None where missing."""
     if not isinstance(block, tuple):
         return block, None, None
@@ -138,26 +163,32 @@ def _parts(block):
     return (*block, None, None)[:3]
 
 
-def _guarded(source):
-    """Yield the blocks of a source; an error of its own is replaced, as it may quote data."""
-    blocks, place = None, 0
-    while True:
-        kind = None
-        try:
-            blocks = iter(source.blocks()) if blocks is None else blocks
-            block = next(blocks)
-        except StopIteration:
-            break
-        except Exception as error:
-            kind = type(error).__name__
-        if kind is not None:
-            raise ValueError(f"X could not be read: block {place} raised {kind}; the details are "
-                             "withheld, as they may quote data.")
-        yield block
-        place += 1
-    if _next_pass(source) is blocks:
-        raise ValueError("X: blocks() returned an iterator that was read already; it must start "
-                         "a new pass every time, as a generator function does.")
+def features_again(start, name, checks):
+    """Yield the features of the blocks of ``start()``, checked once more."""
+    for block in start():
+        yield check_part(name, parts_of(block)[0], **checks)
+
+
+def _check_said(source, reader):
+    """Raise a ValueError unless the blocks were what the source says of itself."""
+    n, width = reader.n, reader.shapes[0][1] if reader.shapes else 0
+    if (n, width) != (n if source.n is None else source.n, source.n_features):
+        raise ValueError(f"X says n={source.n!r}, n_features={source.n_features!r}, and its "
+                         f"blocks have {n} rows and {width} columns; make them agree.")
+
+
+def _given(name, whole, blocks):
+    """Return what was given as a whole or in blocks, None for neither."""
+    if whole is not None and blocks is not None:
+        raise ValueError(f"{name} is given to fit, and comes with the blocks of X too; leave one "
+                         "of them out.")
+    return whole if blocks is None else blocks
+
+
+def _is_read_once(source):
+    """Return whether `blocks` gives the same iterator every time."""
+    first, second = _next_pass(source), _next_pass(source)
+    return first is not None and first is second
 
 
 def _next_pass(source):
@@ -166,9 +197,3 @@ def _next_pass(source):
         return iter(source.blocks())
     except Exception:  # as if a block could not be read
         return None
-
-
-def _features(source, name, checks):
-    """Yield the features of the blocks of a source, once more."""
-    for block in source.blocks():
-        yield check_part(name, _parts(block)[0], **checks)

@@ -11,11 +11,26 @@ from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
 __all__ = ["FLOATS", "check_block", "check_next_rows", "check_part", "check_prediction_rows",
-           "check_public_rows", "check_rows", "check_unlabeled_rows"]
+           "check_public_rows", "check_rows", "check_unlabeled_rows", "is_source", "refuse_source"]
 
 #: The types of rows that are kept; others become the first.
 FLOATS = [np.float64, np.float32]
 _NAMED_COLUMNS = 5
+
+
+def is_source(X):
+    """Return whether rows come in blocks: from an object with `n`, `n_features` and `blocks()`."""
+    kind = type(X)
+    return callable(getattr(kind, "blocks", None)) and hasattr(X, "n_features") and hasattr(X, "n")
+
+
+def refuse_source(what, X):
+    """Raise a TypeError where rows that are needed in memory, called `what`, come in blocks."""
+    if is_source(X):
+        raise TypeError(f"{what} is a source of rows in blocks ({type(X).__name__}), which are "
+                        "read by predictions and by fits of classifiers and regressors of rows; "
+                        "pass one array here, such as np.concatenate([*source.blocks()]) of "
+                        "blocks without targets, or a memory map.")
 
 
 def check_rows(estimator, X, y, **checks):
@@ -77,6 +92,7 @@ def check_prediction_rows(estimator, X, **checks):
 def _validated(what, estimator, X, *y, **checks):
     """Return what `validate_data` does; name a frame's columns that are not numeric."""
     rows = what.partition(" or ")[0]
+    refuse_source(rows, X)
     check_structure(rows, X)
     try:
         with config_context(array_api_dispatch=False):

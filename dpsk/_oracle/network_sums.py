@@ -3,6 +3,7 @@
 import numpy as np
 
 from dpsk._models.clipping import clip_factors
+from dpsk._oracle.whole_sums import WholeSums
 
 __all__ = ["SHORT_BLOCK", "SINGLE_HEADROOM", "NetworkSums", "bounded_factors"]
 
@@ -14,7 +15,7 @@ SINGLE_HEADROOM = 1.0 - 2.0**-8
 _LONGEST, _LEAST_FACTOR = 2.0**100, float(np.finfo(np.float32).tiny)
 
 
-class NetworkSums:
+class NetworkSums(WholeSums):
     """Rows, targets and the clipped gradient sums over them.
 
     No (n, dimension) array is made: a row's norm follows from its activations and errors, and

@@ -30,11 +30,8 @@ class PartedSums:
 
     def gradient(self, theta, rows=None):
         """Return the sum of clipped gradients; `rows` are indices, None for all."""
-        if hasattr(self._twin, "whole_gradient"):
-            # Exact before its map, which comes once.
-            whole = self._held.added("whole_gradient", theta, rows=rows)
-            return self._twin.from_whole_gradient(whole)
-        return self._held.added("gradient", theta, rows=rows)
+        whole = self._held.added("whole_gradient", theta, rows=rows)
+        return self._twin.from_whole_gradient(whole)
 
     def hessian(self, theta):
         """Return the Hessian of the sum of clipped losses."""
@@ -42,10 +39,8 @@ class PartedSums:
 
     def curvature(self, theta, *bound):
         """Return the sum of curvatures."""
-        if hasattr(self._twin, "whole_curvature"):
-            whole = self._held.added("whole_curvature", theta, *bound)
-            return self._twin.from_whole_curvature(whole, *bound)
-        return self._held.added("curvature", theta, *bound)
+        whole = self._held.added("whole_curvature", theta, *bound)
+        return self._twin.from_whole_curvature(whole, *bound)
 
     def value(self, theta):
         """Return the sum of losses."""

@@ -7,6 +7,7 @@ import numpy as np
 from dpsk._data.norms import absolute_sums
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
 from dpsk._oracle.release import rounding_margin
+from dpsk._oracle.whole_sums import WholeSums
 
 __all__ = ["RowSums"]
 
@@ -19,7 +20,7 @@ _UNIT = 2.0**-53
 _LEAST = float(np.finfo(np.float64).tiny)
 
 
-class RowSums:
+class RowSums(WholeSums):
     """Rows, targets and the clipped gradient sums over them, in double precision.
 
     Every per-sample gradient that enters a sum has norm at most `clip_norm`; a non-finite one
@@ -144,6 +145,7 @@ class RowSums:
         For choosing where to look, never for what a guarantee rests on.
         """
         total = np.zeros((len(theta), len(theta)))
+        theta = self._point(theta)
         for X, y, scale, limits, weights in map(self._take, self._blocks(None)):
             z = self._predict(theta, X, scale)
             curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._data.dask import lazily
+from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import check_target_bounds, shares
 from dpsk._docs import documented
@@ -103,7 +103,7 @@ class DPPoissonRegressor(LinearRegressor):
     def _unmapped(self, coef, intercept, low, high):
         return coef, float(intercept) + float(np.log(high)) + self._fixed_offset((low, high))
 
-    @lazily
+    @blockwise
     @quietly
     def predict(self, X):
         """Return predicted means of the targets.

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._data.dask import lazily
+from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import (
     centered,
@@ -139,7 +139,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         middle, half = (middle_of if self.fit_intercept else largest_of)(low, high)
         return coef * coef.dtype.type(half), float(intercept) * half + middle
 
-    @lazily
+    @blockwise
     @quietly
     def predict(self, X):
         """Return predicted targets.

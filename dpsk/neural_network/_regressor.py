@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpsk._data.dask import lazily
+from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import centered, clipped_targets, middle_of
 from dpsk._docs import documented
@@ -109,7 +109,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"
         return self
 
-    @lazily
+    @blockwise
     @quietly
     def predict(self, X):
         """Return predicted targets.

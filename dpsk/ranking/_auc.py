@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.dask import lazily
+from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic, RankingLogistic
@@ -184,7 +184,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             self.positive_ratio_ = None if ratio is None else float(ratio)
         return self
 
-    @lazily
+    @blockwise
     @quietly
     def decision_function(self, X):
         """Return scores of samples, positive where the second class is predicted.

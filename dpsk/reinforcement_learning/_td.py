@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.norms import row_norms
 from dpsk._data.source import Rows
@@ -268,6 +269,10 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         -------
         values : ndarray of shape (n,)
         """
+        return self._bounded_values(states)
+
+    @blockwise
+    def _bounded_values(self, states):
         check_is_fitted(self, "privacy_")
         states = check_prediction_rows(self, states, dtype=np.float64)
         return np.clip(self._fitted_values(states), *self.value_bounds_)

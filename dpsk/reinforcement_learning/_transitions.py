@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 
 from dpsk._data.errors import discreetly
-from dpsk._data.validation import check_next_rows, check_rows
+from dpsk._data.validation import check_next_rows, check_rows, refuse_source
 from dpsk._parameters import check_real
 
 __all__ = ["check_reward_bounds", "check_state_bounds", "check_transitions", "column_bounds"]
@@ -66,6 +66,7 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
     codes : ndarray of int, shape (n,), or None
         The index of every transition's group.
     """
+    refuse_source("states", states)
     states, rewards = check_rows(estimator, states, rewards, dtype=np.float64, y_numeric=True)
     if next_states is None:
         raise ValueError("next_states=None: a value rests on where each transition leads; pass "

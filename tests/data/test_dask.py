@@ -93,6 +93,33 @@ def test_tasks_of_one_worker_may_run_side_by_side():
     np.testing.assert_array_equal(found, whole)
 
 
+#: The places of the chunks that `_pair` made.
+MADE = []
+
+
+def _pair(place):
+    """Return features and targets of a chunk of two, of more entries than are always kept."""
+    MADE.append(place)
+    rng = np.random.default_rng(place)
+    X = rng.normal(size=(110_000, 24))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("share, least, most", [(0.0, 9, 20), (0.4, 2, 3)])
+def test_chunks_are_made_anew_where_they_would_fill_memory(share, least, most, monkeypatch):
+    from distributed import Client, LocalCluster
+    monkeypatch.setattr("dpsk._data.dask._SHARE", share)
+    MADE.clear()
+    pairs = [dask.delayed(_pair, pure=True, nout=2)(place) for place in range(2)]
+    X = array.concatenate([array.from_delayed(X, (110_000, 24), float) for X, _ in pairs])
+    y = array.concatenate([array.from_delayed(y, (110_000,), int) for _, y in pairs])
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit=0,
+                      silence_logs=60, processes=False) as cluster, Client(cluster):
+        DPLogisticRegression(solver="gd", max_iter=8, precondition=False, data_norm=1.0).fit(X, y)
+    # Features and targets come of one call.
+    assert MADE == MADE[:2] * (len(MADE) // 2) and least <= len(MADE) // 2 <= most
+
+
 def _slowly(block):
     time.sleep(0.005)
     return block

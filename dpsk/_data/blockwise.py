@@ -1,0 +1,62 @@
+"""Methods of rows, such as predictions, that go block by block through tables beyond memory."""
+
+from functools import partial, wraps
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from dpsk._data.dask import delayed_chunks, is_dask, like_rows, whole_rows
+from dpsk._data.opening import guarded, parts_of
+from dpsk._data.validation import is_source
+
+__all__ = ["blockwise"]
+
+
+def blockwise(method):
+    """Return a method of rows that takes sources and collections of Dask as well.
+
+    What it makes of a source is one array in memory, and of a collection one of Dask, lazily.
+    """
+    @wraps(method)
+    def wrapped(self, X):
+        if is_dask(X):
+            return _lazily(method, self, X)
+        return _of_source(method, self, X) if is_source(X) else method(self, X)
+    return wrapped
+
+
+def _of_source(method, model, source):
+    check_is_fitted(model, "privacy_")
+    answers = [_of_block(method.__name__, model, parts_of(block)[0])
+               for block in guarded(source.blocks)]
+    # Without rows there is an error to be raised.
+    return np.concatenate(answers) if answers else method(
+        model, np.zeros((0, source.n_features)))
+
+
+def _lazily(method, model, X):
+    from dask import array, delayed
+    check_is_fitted(model, "privacy_")
+    # On rows without entries of the table.
+    like, X = method(model, like_rows(X)), whole_rows(X)
+    sizes = X.chunks[0] if getattr(X, "chunks", None) else (np.nan,) * X.npartitions
+    run = delayed(partial(_of_block, method.__name__), pure=False)
+    parts = [array.from_delayed(run(model, part), (size, *like.shape[1:]), like.dtype)
+             for part, size in zip(delayed_chunks(X), sizes, strict=True)]
+    return array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def _of_block(name, model, X):
+    # A block may have no rows, which scikit-learn refuses.
+    if not _num_samples(X):
+        return _of_block(name, model, _padded(X))[:0]
+    return getattr(model, name)(X)
+
+
+def _padded(X):
+    """Return one row of zeros like those of an empty block."""
+    if hasattr(X, "columns"):
+        return X.reindex([0], fill_value=0)
+    row = np.zeros((1, X.shape[1]), X.dtype)
+    return sparse.csr_matrix(row) if sparse.issparse(X) else row
