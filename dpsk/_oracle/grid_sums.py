@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 
-from dpsk._data.blocks import row_blocks
 from dpsk._data.norms import absolute_sums, row_norms
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.truncation import Shares, add_products, whole_units
@@ -24,6 +23,8 @@ _BLOCK_BYTES = 1 << 20
 _CSR_ROWS = 1 << 12
 #: Rows of a block, at most: so many whole numbers are added up in doubles.
 _BLOCK_ROWS = 1 << 14
+#: Whole units of smaller tables are kept, whatever the source says of a cache.
+_SMALL_BYTES = 1 << 23
 #: Half of the bits of such a sum; 2^26 blocks have exact sums of either half.
 _CARRY = 2.0**26
 #: Larger limits would be infinite in single precision, and a product with 0 no number.
@@ -89,12 +90,18 @@ class GridSums(RowSums):
         """Return the sum of the rows' outer products in whole units, exact, in two parts."""
         unit, size = self._curvature_unit(bound), len(theta)
         parts, point = np.zeros((2, size, size)), self._point(theta)
+        total, held = np.zeros((size, size)), 0
         for part in map(self._take, self._blocks(None)):
-            roots = np.sqrt(self._curvatures(point, part, bound)) / unit
-            total = np.zeros((size, size))
+            roots = self._curvatures(point, part, bound)
+            np.sqrt(roots, out=roots)
+            roots /= unit
+            if held + len(roots) > _BLOCK_ROWS:
+                _carry(total, parts)
+                total[...], held = 0.0, 0
             # In whole units every sum of products is exact.
             self._add_products(part[0], roots, part[2], total)
-            _carry(total, parts)
+            held += len(roots)
+        _carry(total, parts)
         return parts
 
     def from_whole_curvature(self, parts, bound):
@@ -110,9 +117,7 @@ class GridSums(RowSums):
 
     def _add_products(self, X, roots, scale, total):
         """Add outer products of rows times `roots` of their weights, in whole units."""
-        own, constant = (scale, np.ones(1)) if scale.ndim == 1 else scale.T
-        constants = roots * constant if self._plain.fit_intercept else None
-        add_products(X, roots * own, constants, total)
+        add_products(X, roots * scale, roots if self._plain.fit_intercept else None, total)
 
     def _enter(self):
         limits = self._open_rows()
@@ -169,7 +174,7 @@ class GridSums(RowSums):
         """Return whether whole units are kept, of rows that are read again, from public facts."""
         rows, dtype = self._rows, self._cached_dtype
         return not (dtype is None or rows.is_sparse) and (
-            len(rows) * rows.n_features * dtype.itemsize <= rows.cache_bytes)
+            len(rows) * rows.n_features * dtype.itemsize <= max(rows.cache_bytes, _SMALL_BYTES))
 
     def _cut(self, X, part):
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
@@ -252,17 +257,16 @@ class WhitenedGridSums(GridSums):
         """Return the sum over the rows as they are in whole units, exact, in two parts."""
         parts = np.zeros((2, *self.model.shape))
         point, p = self._point(theta), self._plain.n_features
-        unit = self._weight_unit * self._row_unit
-        for block in self._blocks(rows):
-            total, part = np.zeros(self.model.shape), self._take(block)
+        total, unit = np.empty(self.model.shape), self._weight_unit * self._row_unit
+        for part in map(self._take, self._blocks(rows)):
+            X, _, (own, constants), _, _ = part
             dz = self._derivatives(point, part)
-            dz *= part[2][(slice(None), 0, None)[:dz.ndim + 1]]
+            dz *= own if dz.ndim == 1 else own[:, None]
             _whole(dz, unit, dz)
             # The sum that is exact is over the rows as they are.
-            total[:p] += part[0].T @ dz
+            total[:p] = X.T @ dz
             if self._plain.fit_intercept:
-                constants = self._constants[block.start]
-                total[-1] += (constants * dz.T).sum(axis=-1)
+                total[-1] = _products_sum(constants, dz)
             _carry(total, parts)
         return parts
 
@@ -274,14 +278,13 @@ class WhitenedGridSums(GridSums):
             # Often they are alike, and one number says so.
             same = np.all(constants == constants[0])
             self._constants[part.start] = constants[0] if same else constants
-            for inside in row_blocks(rows.shape[0], 4 * self.model.shape[0]):
-                at = slice(part.start + inside.start, part.start + inside.stop)
-                block, late = rows[inside] * self._row_unit, self._late[at]
-                beside = constants[inside] * self._row_unit
-                factors, norms = self.model.factors(
-                    block, row_norms(block) * late, beside * late, late)
-                late[...] = self._factors(late * factors)
-                limits[at] = self._limit(norms)
+            late, constants = self._late[part], self._constants[part.start]
+            scale = late * self._row_unit
+            lengths = row_norms(rows)
+            lengths *= scale
+            factors, norms = self.model.factors_of_multiples(rows, lengths, constants, scale)
+            self._late[part] = self._factors(late * factors)
+            limits[part] = self._limit(norms)
         self._late *= self._row_unit
         return self._late, limits
 
@@ -290,15 +293,30 @@ class WhitenedGridSums(GridSums):
         return _whole(self._plain.constants(shares / self._plain.unit) / late, self._row_unit)
 
     def _take(self, block):
+        """Return the same as other sums, but for scales: those of rows, and constants over them.
+
+        The latter are one number where all are alike.
+        """
         X, y, factors, limits, weights = super()._take(block)
-        scale = np.column_stack([factors, factors * self._constants[block.start]])
-        return X, y, scale, limits, weights
+        return X, y, (factors, self._constants[block.start]), limits, weights
 
     def _point(self, theta):
         return self._truncated(self.model.mapped_point(theta), self._plain.radius)
 
     def _predict(self, point, X, scale):
-        return self.model.predict_entering(point, X, scale)
+        own, constants = scale
+        # Whole units are finite, so that rows that are dropped have products to multiply by 0.
+        z = X @ point[:self._plain.n_features]
+        if self._plain.fit_intercept:
+            z += (constants * point[-1] if z.ndim == 1
+                  else np.multiply.outer(constants, point[-1]))
+        z *= own if z.ndim == 1 else own[:, None]
+        return z
+
+    def _add_products(self, X, roots, scale, total):
+        own, constants = scale
+        roots *= own
+        add_products(X, roots, roots * constants if self._plain.fit_intercept else None, total)
 
 
 def _row_bits(model, clip_norm, bits):
@@ -314,6 +332,11 @@ def _row_bits(model, clip_norm, bits):
     share = math.floor(0.5 * (bits + math.log2(clip_norm / (longest * model.radius))))
     # The constant itself has to lie on the grid of the rows.
     return max(share, 0) if model.fit_intercept else share
+
+
+def _products_sum(constants, dz):
+    """Return the sum of constants, or of one that all rows have, times whole derivatives."""
+    return constants @ dz if np.ndim(constants) else constants * dz.sum(axis=0)
 
 
 def _carry(total, parts):

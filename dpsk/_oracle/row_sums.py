@@ -241,11 +241,8 @@ class RowSums:
         if not math.isfinite(np.vdot(dz, dz)):
             dz[~np.isfinite(dz).reshape(len(dz), -1).all(axis=1)] = 0.0
         if dz.ndim == 1:
-            # Twice the upper limit, as the lower one would be another vector.
-            for _ in range(2):
-                np.minimum(dz, limits, out=dz)
-                np.negative(dz, out=dz)
-            return dz
+            np.minimum(dz, limits, out=dz)
+            return np.maximum(dz, -limits, out=dz)
         lengths = self._lengths(dz)
         # The squares of shorter derivatives underflow: those are not longer than this.
         np.maximum(lengths, SHORTEST, out=lengths)
