@@ -29,6 +29,8 @@ _SMALL_BYTES = 1 << 23
 _CARRY = 2.0**26
 #: Larger limits would be infinite in single precision, and a product with 0 no number.
 _MOST_LIMIT = float(np.finfo(np.float32).max)
+#: Sign, exponent and the bits of a double that single precision has as well.
+_SINGLE_BITS = np.int64(-(1 << 29))
 #: The binary logarithm of an ordinary unit or limit, at most: times such a unit numbers down to
 #: one over it have all bits of single precision.
 _ORDINARY = 60
@@ -290,7 +292,9 @@ class WhitenedGridSums(GridSums):
 
     def _beside(self, shares, late):
         """Return what stands for the intercept's 1 beside rows, in whole units."""
-        return _whole(self._plain.constants(shares / self._plain.unit) / late, self._row_unit)
+        # Where rows are scaled after products their own quotient is 1.
+        own = shares if self._plain.homogeneous else np.ones(len(shares))
+        return _whole(own / late, self._row_unit)
 
     def _take(self, block):
         """Return the same as other sums, but for scales: those of rows, and constants over them.
@@ -353,8 +357,8 @@ def _joined(parts):
 
 def rounded_down(values):
     """Return positive numbers in single precision, none of them larger; 0 for the smallest."""
-    single = values.astype(np.float32)
-    np.nextafter(single, np.float32(0.0), out=single, where=single > values)
+    # Without the bits that single precision has no room for.
+    single = (values.view(np.int64) & _SINGLE_BITS).view(np.float64).astype(np.float32)
     single[values < 2.0**-_ORDINARY] = 0.0
     return single
 
