@@ -15,7 +15,7 @@ __all__ = ["accelerates", "default_clip_norm", "default_step", "default_steps", 
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
-#: The signals up to which all steps that are enough are made, as narrow clips make losses flat, and
+#: The signals up to which all steps that are enough are made, as narrow clips flatten losses, and
 #: from which on more are made than are enough below, as what they leave of the way is to vanish.
 _FLAT_SIGNAL, _STEPS_SIGNAL = 150.0, 800.0
 #: The least share of steps in between, and by how much steps are longer at most where fewer are

@@ -90,21 +90,21 @@ class GridSums(RowSums):
 
     def whole_curvature(self, theta, bound):
         """Return the sum of the rows' outer products in whole units, exact, in two parts."""
+        return self._whole_curvature(theta, bound)
+
+    def _whole_curvature(self, theta, bound, gradients=None):
+        """Return the same; the sum of gradients is added to `gradients`, where there is one."""
         unit, size = self._curvature_unit(bound), len(theta)
-        parts, point = np.zeros((2, size, size)), self._point(theta)
-        total, held = np.zeros((size, size)), 0
+        sums, point = _TwoPartSum((size, size)), self._point(theta)
         for part in map(self._take, self._blocks(None)):
-            roots = self._curvatures(point, part, bound)
+            roots, slopes = self._curvatures(point, part, bound)
+            if gradients is not None:
+                self._add_gradient(self._clipped(slopes, part[3], None), part, gradients)
             np.sqrt(roots, out=roots)
             roots /= unit
-            if held + len(roots) > _BLOCK_ROWS:
-                _carry(total, parts)
-                total[...], held = 0.0, 0
             # In whole units every sum of products is exact.
-            self._add_products(part[0], roots, part[2], total)
-            held += len(roots)
-        _carry(total, parts)
-        return parts
+            self._add_products(part[0], roots, part[2], sums.room(len(roots)))
+        return sums.parts()
 
     def from_whole_curvature(self, parts, bound):
         """Return the `curvature` that two parts of its whole units stand for."""
@@ -217,6 +217,8 @@ class WhitenedGridSums(GridSums):
 
     # What is rounded is no multiple of a unit.
     resolution = None
+    #: The point of the last curvature, and the sum of gradients there.
+    _beside_curvature = None
 
     def __init__(self, model, loss, rows, clip_norm, n_samples=None):
         self._constants = {}
@@ -257,19 +259,32 @@ class WhitenedGridSums(GridSums):
 
     def whole_gradient(self, theta, rows=None):
         """Return the sum over the rows as they are in whole units, exact, in two parts."""
-        parts = np.zeros((2, *self.model.shape))
-        point, p = self._point(theta), self._plain.n_features
-        total, unit = np.empty(self.model.shape), self._weight_unit * self._row_unit
+        if self._beside_curvature is not None:
+            at, parts = self._beside_curvature
+            self._beside_curvature = None
+            if rows is None and np.array_equal(at, theta):
+                return parts
+        point, sums = self._point(theta), _TwoPartSum(self.model.shape)
         for part in map(self._take, self._blocks(rows)):
-            X, _, (own, constants), _, _ = part
-            dz = self._derivatives(point, part)
-            dz *= own if dz.ndim == 1 else own[:, None]
-            _whole(dz, unit, dz)
-            # The sum that is exact is over the rows as they are.
-            total[:p] = X.T @ dz
-            if self._plain.fit_intercept:
-                total[-1] = _products_sum(constants, dz)
-            _carry(total, parts)
+            self._add_gradient(self._derivatives(point, part), part, sums)
+        return sums.parts()
+
+    def _add_gradient(self, dz, part, sums):
+        """Add the sum of rows in `part`, times their clipped derivatives, to a `_TwoPartSum`."""
+        X, (own, constants) = part[0], part[2]
+        dz *= own if dz.ndim == 1 else own[:, None]
+        _whole(dz, self._weight_unit * self._row_unit, dz)
+        total = sums.room(len(dz))
+        # The sum that is exact is over the rows as they are.
+        total[:self._plain.n_features] += X.T @ dz
+        if self._plain.fit_intercept:
+            total[-1] += _products_sum(constants, dz)
+
+    def whole_curvature(self, theta, bound):
+        gradients = _TwoPartSum(self.model.shape)
+        parts = self._whole_curvature(theta, bound, gradients)
+        # A step asks for the gradient at the same point.
+        self._beside_curvature = theta.copy(), gradients.parts()
         return parts
 
     def _enter(self):
@@ -343,11 +358,32 @@ def _products_sum(constants, dz):
     return constants @ dz if np.ndim(constants) else constants * dz.sum(axis=0)
 
 
-def _carry(total, parts):
-    """Add whole numbers to two parts of a sum, high and low, which stay exact."""
-    high = np.floor(total * (1.0 / _CARRY))
-    parts[0] += high
-    parts[1] += total - high * _CARRY
+class _TwoPartSum:
+    """An exact sum of whole numbers, high and low, of blocks that are added up in doubles first.
+
+    As many rows as a block may have are added up so; what two parts hold does not depend on that.
+    """
+
+    def __init__(self, shape):
+        self._parts, self._total, self._rows = np.zeros((2, *shape)), np.zeros(shape), 0
+
+    def room(self, n_rows):
+        """Return what the sum over so many rows, of a block, may be added to."""
+        if self._rows + n_rows > _BLOCK_ROWS:
+            self._carry()
+        self._rows += n_rows
+        return self._total
+
+    def parts(self):
+        """Return the two parts, shape (2, ...), which stay exact when they are added to others."""
+        self._carry()
+        return self._parts
+
+    def _carry(self):
+        high = np.floor(self._total * (1.0 / _CARRY))
+        self._parts[0] += high
+        self._parts[1] += self._total - high * _CARRY
+        self._total[...], self._rows = 0.0, 0
 
 
 def _joined(parts):

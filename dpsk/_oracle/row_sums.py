@@ -163,7 +163,7 @@ class RowSums:
         total = np.zeros((len(theta), len(theta)))
         theta = self._point(theta)
         for part in map(self._take, self._blocks(None)):
-            curvatures, scale = self._curvatures(theta, part, bound), part[2]
+            (curvatures, _), scale = self._curvatures(theta, part, bound), part[2]
             squares = (scale if scale.ndim == 1 else scale[:, 0])**2
             # Products of too few bits would not keep the bound.
             curvatures[np.minimum(squares, curvatures * squares) < _LEAST] = 0.0
@@ -177,7 +177,10 @@ class RowSums:
         return bound, math.ceil(2.0**0.25 * self.n_samples)
 
     def _curvatures(self, theta, part, bound):
-        """Return the weights of outer products of the rows in `part`; none is negative."""
+        """Return the weights of outer products of the rows in `part`, and their derivatives.
+
+        No weight is negative; derivatives are those before the clip.
+        """
         X, y, scale, limits, weights = part
         z = self._predict(theta, X, scale)
         curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)
@@ -189,7 +192,7 @@ class RowSums:
         np.minimum(curvature, bound * (limits / self.clip_norm)**2, out=curvature)
         # Comparisons with what is no number are false.
         curvature[~(curvature > 0.0)] = 0.0
-        return curvature
+        return curvature, slope
 
     def _block_size(self):
         """Return how many rows are read at a time; it follows from public facts."""
