@@ -149,7 +149,7 @@ class WhitenedModel(LinearModel):
     def _shortening(self, norms, lengths):
         """Return ``t`` of rows whose images have some norms, and the norms that are left."""
         # Products of long rows that cancel are off by more than the head-room of a norm.
-        norms += self._error * (lengths + float(self.rows.fit_intercept))
+        norms += self._error * self.rows.entering_norms(lengths)
         factors = clip_factors(norms, HEADROOM)
         # Beyond, squares overflow or underflow, and a norm says nothing.
         factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0

@@ -12,8 +12,10 @@ import math
 import numpy as np
 
 from dpsk._data.norms import absolute_sums, row_norms
+from dpsk._data.source import Rows
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.truncation import Shares, add_products, whole_units
+from dpsk._oracle.two_part_sum import MOST_ROWS, TwoPartSum, joined
 from dpsk._privacy.noise.grids import exact_bits
 
 __all__ = ["GridSums", "WhitenedGridSums"]
@@ -21,12 +23,8 @@ __all__ = ["GridSums", "WhitenedGridSums"]
 # A block and its truncated copy, which a cache keeps until the gradient has been added.
 _BLOCK_BYTES = 1 << 20
 _CSR_ROWS = 1 << 12
-#: Rows of a block, at most: so many whole numbers are added up in doubles.
-_BLOCK_ROWS = 1 << 14
-#: Whole units of smaller tables are kept, whatever the source says of a cache.
+#: Whole units of smaller tables in memory are kept.
 _SMALL_BYTES = 1 << 23
-#: Half of the bits of such a sum; 2^26 blocks have exact sums of either half.
-_CARRY = 2.0**26
 #: Larger limits would be infinite in single precision, and a product with 0 no number.
 _MOST_LIMIT = float(np.finfo(np.float32).max)
 #: Sign, exponent and the bits of a double that single precision has as well.
@@ -69,7 +67,7 @@ class GridSums(RowSums):
         rows = self._rows
         if rows.is_sparse:
             return _CSR_ROWS
-        return min(_BLOCK_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
+        return min(MOST_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
 
     def gradient(self, theta, rows=None):
         total, products = np.zeros((2, *self.model.shape))
@@ -95,7 +93,7 @@ class GridSums(RowSums):
     def _whole_curvature(self, theta, bound, gradients=None):
         """Return the same; the sum of gradients is added to `gradients`, where there is one."""
         unit, size = self._curvature_unit(bound), len(theta)
-        sums, point = _TwoPartSum((size, size)), self._point(theta)
+        sums, point = TwoPartSum((size, size)), self._point(theta)
         for part in map(self._take, self._blocks(None)):
             roots, slopes = self._curvatures(point, part, bound)
             if gradients is not None:
@@ -108,14 +106,14 @@ class GridSums(RowSums):
 
     def from_whole_curvature(self, parts, bound):
         """Return the `curvature` that two parts of its whole units stand for."""
-        return _joined(parts) * self._curvature_unit(bound)**2
+        return joined(parts) * self._curvature_unit(bound)**2
 
     def curvature_bound(self, bound):
         # Cut toward zero, and exact.
         return bound, 0
 
     def _curvature_unit(self, bound):
-        return 2.0 ** -(exact_bits(min(self.n_samples, _BLOCK_ROWS) * bound, 0.0) // 2)
+        return 2.0 ** -(exact_bits(min(self.n_samples, MOST_ROWS) * bound, 0.0) // 2)
 
     def _add_products(self, X, roots, scale, total):
         """Add outer products of rows times `roots` of their weights, in whole units."""
@@ -175,8 +173,9 @@ class GridSums(RowSums):
     def _caches(self):
         """Return whether whole units are kept, of rows that are read again, from public facts."""
         rows, dtype = self._rows, self._cached_dtype
+        room = _SMALL_BYTES if isinstance(rows, Rows) else rows.cache_bytes
         return not (dtype is None or rows.is_sparse) and (
-            len(rows) * rows.n_features * dtype.itemsize <= max(rows.cache_bytes, _SMALL_BYTES))
+            len(rows) * rows.n_features * dtype.itemsize <= room)
 
     def _cut(self, X, part):
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
@@ -225,7 +224,7 @@ class WhitenedGridSums(GridSums):
         # A derivative times a row that is not mapped may be longer than the clip norm.
         self._stretch = model.inverse_norm
         reach = clip_norm * self._stretch
-        most = min(n_samples or len(rows), _BLOCK_ROWS)
+        most = min(n_samples or len(rows), MOST_ROWS)
         bits = 51 - math.ceil(math.log2(most * reach))
         self._units(model.rows, reach, bits)
         RowSums.__init__(self, model, loss, rows, clip_norm, n_samples=n_samples)
@@ -255,7 +254,7 @@ class WhitenedGridSums(GridSums):
     def from_whole_gradient(self, parts):
         """Return the gradient that two parts of its whole units stand for."""
         unit = self._weight_unit * self._row_unit
-        return self.model.matrix.T @ (_joined(parts) * unit)
+        return self.model.matrix.T @ (joined(parts) * unit)
 
     def whole_gradient(self, theta, rows=None):
         """Return the sum over the rows as they are in whole units, exact, in two parts."""
@@ -264,13 +263,13 @@ class WhitenedGridSums(GridSums):
             self._beside_curvature = None
             if rows is None and np.array_equal(at, theta):
                 return parts
-        point, sums = self._point(theta), _TwoPartSum(self.model.shape)
+        point, sums = self._point(theta), TwoPartSum(self.model.shape)
         for part in map(self._take, self._blocks(rows)):
             self._add_gradient(self._derivatives(point, part), part, sums)
         return sums.parts()
 
     def _add_gradient(self, dz, part, sums):
-        """Add the sum of rows in `part`, times their clipped derivatives, to a `_TwoPartSum`."""
+        """Add the sum of rows in `part`, times their clipped derivatives, to a `TwoPartSum`."""
         X, (own, constants) = part[0], part[2]
         dz *= own if dz.ndim == 1 else own[:, None]
         _whole(dz, self._weight_unit * self._row_unit, dz)
@@ -281,7 +280,7 @@ class WhitenedGridSums(GridSums):
             total[-1] += _products_sum(constants, dz)
 
     def whole_curvature(self, theta, bound):
-        gradients = _TwoPartSum(self.model.shape)
+        gradients = TwoPartSum(self.model.shape)
         parts = self._whole_curvature(theta, bound, gradients)
         # A step asks for the gradient at the same point.
         self._beside_curvature = theta.copy(), gradients.parts()
@@ -356,39 +355,6 @@ def _row_bits(model, clip_norm, bits):
 def _products_sum(constants, dz):
     """Return the sum of constants, or of one that all rows have, times whole derivatives."""
     return constants @ dz if np.ndim(constants) else constants * dz.sum(axis=0)
-
-
-class _TwoPartSum:
-    """An exact sum of whole numbers, high and low, of blocks that are added up in doubles first.
-
-    As many rows as a block may have are added up so; what two parts hold does not depend on that.
-    """
-
-    def __init__(self, shape):
-        self._parts, self._total, self._rows = np.zeros((2, *shape)), np.zeros(shape), 0
-
-    def room(self, n_rows):
-        """Return what the sum over so many rows, of a block, may be added to."""
-        if self._rows + n_rows > _BLOCK_ROWS:
-            self._carry()
-        self._rows += n_rows
-        return self._total
-
-    def parts(self):
-        """Return the two parts, shape (2, ...), which stay exact when they are added to others."""
-        self._carry()
-        return self._parts
-
-    def _carry(self):
-        high = np.floor(self._total * (1.0 / _CARRY))
-        self._parts[0] += high
-        self._parts[1] += self._total - high * _CARRY
-        self._total[...], self._rows = 0.0, 0
-
-
-def _joined(parts):
-    """Return the sum of two parts, rounded once."""
-    return parts[0] * _CARRY + parts[1]
 
 
 def rounded_down(values):
