@@ -10,8 +10,8 @@ from dpsk._data.errors import discreetly, without_warnings
 __all__ = ["encode_labels", "encoded_rows", "labels_fact"]
 
 
-#: Labels that are looked up at once.
-_PART = 1 << 20
+#: Labels that are looked up at once, and the range of whole numbers within which all are counted.
+_PART, _MOST_COUNTED = 1 << 20, 1 << 16
 
 
 def encode_labels(y, classes, name, what="y", parameter="classes"):
@@ -76,8 +76,21 @@ def _check_known(known, what, parameter):
 
 def _label_set(y, what):
     """Return the sorted labels that occur."""
+    if np.ndim(y) == 1 and len(y) and np.issubdtype(np.asarray(y).dtype, np.signedinteger):
+        # Whole numbers are labels, and mostly few.
+        return _whole_numbers(np.asarray(y))
     discreetly(what, without_warnings, check_classification_targets, y)
     return discreetly(what, np.unique, y)
+
+
+def _whole_numbers(y):
+    """Return the sorted whole numbers that occur in an array."""
+    low, high = int(y.min()), int(y.max())
+    if high - low >= _MOST_COUNTED:
+        return np.unique(y)
+    counts = sum(np.bincount(y[start:start + _PART].astype(np.int64) - low,
+                             minlength=high - low + 1) for start in range(0, len(y), _PART))
+    return (np.flatnonzero(counts) + low).astype(y.dtype)
 
 
 def _joined(sets):

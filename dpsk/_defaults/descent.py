@@ -15,9 +15,12 @@ __all__ = ["accelerates", "default_clip_norm", "default_step", "default_steps", 
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
-#: The signal from which on more steps are made than are enough below, as what they leave of the
-#: way is to vanish, and by how much steps are longer at most where fewer are made than wanted.
-_STEPS_SIGNAL, _MOST_STRETCH = 800.0, 1.5
+#: The signals up to which all steps that are enough are made, as narrow clips flatten losses, and
+#: from which on more are made than are enough below, as what they leave of the way is to vanish.
+_FLAT_SIGNAL, _STEPS_SIGNAL = 150.0, 800.0
+#: The least share of steps in between, and by how much steps are longer at most where fewer are
+#: made than wanted, with all of them and with that share.
+_LEAST_SHARE, _MOST_STRETCH = 0.6, (1.5, 1.875)
 
 
 def default_clip_norm(problem, clip_norm):
@@ -74,7 +77,9 @@ def default_steps(problem, clip_norm=0.0):
 def stretch(problem, clip_norm):
     """Return how much longer steps are where the default number of them is less than wanted."""
     missed = _wanted_steps(problem) / _enough_steps(problem, clip_norm)
-    return float(np.clip(missed, 1.0, _MOST_STRETCH))
+    usual, most = _MOST_STRETCH
+    left = (1.0 - _share_of_steps(problem)) / (1.0 - _LEAST_SHARE)
+    return float(np.clip(missed, 1.0, usual + left * (most - usual)))
 
 
 def accelerates(problem):
@@ -88,7 +93,13 @@ def _enough_steps(problem, clip_norm):
     enough = loss_defaults(problem.loss).enough_steps
     if enough is None or problem.geometry is None or clip_norm >= full_clip_norm(problem):
         return np.inf
-    return enough * np.sqrt(max(1.0, problem.signal / _STEPS_SIGNAL))
+    growth = np.sqrt(max(1.0, problem.signal / _STEPS_SIGNAL))
+    return enough * _share_of_steps(problem) * growth
+
+
+def _share_of_steps(problem):
+    """Return the share of steps that do where the signal lets clips be wider."""
+    return float(np.clip(_FLAT_SIGNAL / problem.signal, _LEAST_SHARE, 1.0))
 
 
 def _shrinkage(problem):

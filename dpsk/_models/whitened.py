@@ -71,6 +71,12 @@ class WhitenedModel(LinearModel):
         return np.asfortranarray(np.rint(triangle / unit) * unit)
 
     @cached_property
+    def _corner(self):
+        """ndarray : the part of the triangle for features, in one piece."""
+        p = self.rows.n_features
+        return np.asfortranarray(self._triangle[:p, :p])
+
+    @cached_property
     def _sizes(self):
         if self.sizes is not None and self.sizes.min() > 0.0:
             return self.sizes
@@ -114,41 +120,66 @@ class WhitenedModel(LinearModel):
         stands for the intercept's 1.
         """
         with np.errstate(all="ignore"):
-            norms = np.sqrt(self._square_norms(X, constants, scale))
-            # Products of long rows that cancel are off by more than the head-room of a norm.
-            norms += self._error * self.rows.entering_norms(lengths)
-            factors = clip_factors(norms, HEADROOM)
-            # Beyond, squares overflow or underflow, and a norm says nothing.
-            factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
-        norms[factors == 0.0] = 0.0
-        return factors, norms * factors
+            mapped = (X @ self._corner.T if sparse.issparse(X)
+                      else self._mapped_features(np.array(X, np.float64, order="C")))
+            if scale is not None:
+                mapped *= scale[:, None]
+                mapped[scale == 0.0] = 0.0
+            norms = np.sqrt(self._square_norms(mapped, constants))
+            return self._shortening(norms, lengths)
 
-    def _square_norms(self, X, constants, scale):
-        """Return the squared lengths of the mapped rows of a block, which are scaled."""
-        p = self.rows.n_features
-        corner = self._triangle[:p, :p]
-        if sparse.issparse(X):
-            mapped = X @ corner.T
-        else:
-            # Half the products of a full matrix, and in place.
-            mapped = dtrmm(1.0, corner, np.array(X, np.float64, order="C").T, overwrite_b=True).T
-        if scale is not None:
-            mapped *= scale[:, None]
-            mapped[scale == 0.0] = 0.0
+    def factors_of_multiples(self, X, lengths, constants, scale):
+        """Return the same of ``scale (X, constants)``; `constants` may be one number.
+
+        X is a block of whole units, whose products with the map are exact, and is overwritten
+        where it is dense. `lengths` are those of features after their scale.
+        """
+        with np.errstate(all="ignore"):
+            if sparse.issparse(X):
+                norms = np.empty(X.shape[0])
+                for part in row_blocks(X.shape[0], 4 * len(self.matrix)):
+                    beside = constants[part] if np.ndim(constants) else constants
+                    norms[part] = self._square_norms(X[part] @ self._corner.T, beside)
+            else:
+                norms = self._square_norms(self._mapped_features(X), constants)
+            np.sqrt(norms, out=norms)
+            norms *= scale
+            return self._shortening(norms, lengths)
+
+    def _shortening(self, norms, lengths):
+        """Return ``t`` of rows whose images have some norms, and the norms that are left."""
+        # Products of long rows that cancel are off by more than the head-room of a norm.
+        norms += self._error * self.rows.entering_norms(lengths)
+        factors = clip_factors(norms, HEADROOM)
+        # Beyond, squares overflow or underflow, and a norm says nothing.
+        factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
+        norms[factors == 0.0] = 0.0
+        norms *= factors
+        return factors, norms
+
+    def _mapped_features(self, X):
+        """Return the images of features of dense rows in the place of those."""
+        # Half the products of a full matrix.
+        return dtrmm(1.0, self._corner, X.T, overwrite_b=True).T
+
+    def _square_norms(self, mapped, constants):
+        """Return squared lengths of rows from the images of features, which are overwritten."""
         if not self.rows.fit_intercept:
             return np.einsum("ij,ij->i", mapped, mapped)
-        mapped += np.outer(constants, self._triangle[:p, -1])
-        return np.einsum("ij,ij->i", mapped, mapped) + (constants * self._triangle[p, p])**2
+        p = self.rows.n_features
+        column = self._triangle[:p, -1]
+        mapped += np.multiply.outer(constants, column) if np.ndim(constants) else (
+            constants * column)
+        squares = np.einsum("ij,ij->i", mapped, mapped)
+        squares += (constants * self._triangle[p, p])**2
+        return squares
 
     def mapped_point(self, theta):
         """Return ``P' theta``, which rows as they are meet."""
         return self.matrix @ theta
 
     def predict_raw(self, theta, X, scale=None):
-        return self.predict_entering(self.mapped_point(theta), X, scale)
-
-    def predict_entering(self, point, X, scale):
-        """Return raw predictions at a `mapped_point`; `scale` is what `row_scales` returned."""
+        point = self.mapped_point(theta)
         own, constant = scale.T
         z = X @ point[:self.rows.n_features].astype(X.dtype, copy=False)
         columns = (slice(None), None)[:z.ndim]

@@ -11,10 +11,11 @@ import math
 
 import numpy as np
 
-from dpsk._data.blocks import row_blocks
 from dpsk._data.norms import absolute_sums, row_norms
+from dpsk._data.source import Rows
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.truncation import Shares, add_products, whole_units
+from dpsk._oracle.two_part_sum import MOST_ROWS, TwoPartSum, joined
 from dpsk._privacy.noise.grids import exact_bits
 
 __all__ = ["GridSums", "WhitenedGridSums"]
@@ -22,12 +23,12 @@ __all__ = ["GridSums", "WhitenedGridSums"]
 # A block and its truncated copy, which a cache keeps until the gradient has been added.
 _BLOCK_BYTES = 1 << 20
 _CSR_ROWS = 1 << 12
-#: Rows of a block, at most: so many whole numbers are added up in doubles.
-_BLOCK_ROWS = 1 << 14
-#: Half of the bits of such a sum; 2^26 blocks have exact sums of either half.
-_CARRY = 2.0**26
+#: Whole units of smaller tables in memory are kept.
+_SMALL_BYTES = 1 << 23
 #: Larger limits would be infinite in single precision, and a product with 0 no number.
 _MOST_LIMIT = float(np.finfo(np.float32).max)
+#: Sign, exponent and the bits of a double that single precision has as well.
+_SINGLE_BITS = np.int64(-(1 << 29))
 #: The binary logarithm of an ordinary unit or limit, at most: times such a unit numbers down to
 #: one over it have all bits of single precision.
 _ORDINARY = 60
@@ -66,7 +67,7 @@ class GridSums(RowSums):
         rows = self._rows
         if rows.is_sparse:
             return _CSR_ROWS
-        return min(_BLOCK_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
+        return min(MOST_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
 
     def gradient(self, theta, rows=None):
         total, products = np.zeros((2, *self.model.shape))
@@ -87,32 +88,36 @@ class GridSums(RowSums):
 
     def whole_curvature(self, theta, bound):
         """Return the sum of the rows' outer products in whole units, exact, in two parts."""
+        return self._whole_curvature(theta, bound)
+
+    def _whole_curvature(self, theta, bound, gradients=None):
+        """Return the same; the sum of gradients is added to `gradients`, where there is one."""
         unit, size = self._curvature_unit(bound), len(theta)
-        parts, point = np.zeros((2, size, size)), self._point(theta)
+        sums, point = TwoPartSum((size, size)), self._point(theta)
         for part in map(self._take, self._blocks(None)):
-            roots = np.sqrt(self._curvatures(point, part, bound)) / unit
-            total = np.zeros((size, size))
+            roots, slopes = self._curvatures(point, part, bound)
+            if gradients is not None:
+                self._add_gradient(self._clipped(slopes, part[3], None), part, gradients)
+            np.sqrt(roots, out=roots)
+            roots /= unit
             # In whole units every sum of products is exact.
-            self._add_products(part[0], roots, part[2], total)
-            _carry(total, parts)
-        return parts
+            self._add_products(part[0], roots, part[2], sums.room(len(roots)))
+        return sums.parts()
 
     def from_whole_curvature(self, parts, bound):
         """Return the `curvature` that two parts of its whole units stand for."""
-        return _joined(parts) * self._curvature_unit(bound)**2
+        return joined(parts) * self._curvature_unit(bound)**2
 
     def curvature_bound(self, bound):
         # Cut toward zero, and exact.
         return bound, 0
 
     def _curvature_unit(self, bound):
-        return 2.0 ** -(exact_bits(min(self.n_samples, _BLOCK_ROWS) * bound, 0.0) // 2)
+        return 2.0 ** -(exact_bits(min(self.n_samples, MOST_ROWS) * bound, 0.0) // 2)
 
     def _add_products(self, X, roots, scale, total):
         """Add outer products of rows times `roots` of their weights, in whole units."""
-        own, constant = (scale, np.ones(1)) if scale.ndim == 1 else scale.T
-        constants = roots * constant if self._plain.fit_intercept else None
-        add_products(X, roots * own, constants, total)
+        add_products(X, roots * scale, roots if self._plain.fit_intercept else None, total)
 
     def _enter(self):
         limits = self._open_rows()
@@ -168,8 +173,9 @@ class GridSums(RowSums):
     def _caches(self):
         """Return whether whole units are kept, of rows that are read again, from public facts."""
         rows, dtype = self._rows, self._cached_dtype
+        room = _SMALL_BYTES if isinstance(rows, Rows) else rows.cache_bytes
         return not (dtype is None or rows.is_sparse) and (
-            len(rows) * rows.n_features * dtype.itemsize <= rows.cache_bytes)
+            len(rows) * rows.n_features * dtype.itemsize <= room)
 
     def _cut(self, X, part):
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
@@ -210,13 +216,15 @@ class WhitenedGridSums(GridSums):
 
     # What is rounded is no multiple of a unit.
     resolution = None
+    #: The point of the last curvature, and the sum of gradients there.
+    _beside_curvature = None
 
     def __init__(self, model, loss, rows, clip_norm, n_samples=None):
         self._constants = {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
         self._stretch = model.inverse_norm
         reach = clip_norm * self._stretch
-        most = min(n_samples or len(rows), _BLOCK_ROWS)
+        most = min(n_samples or len(rows), MOST_ROWS)
         bits = 51 - math.ceil(math.log2(most * reach))
         self._units(model.rows, reach, bits)
         RowSums.__init__(self, model, loss, rows, clip_norm, n_samples=n_samples)
@@ -246,24 +254,36 @@ class WhitenedGridSums(GridSums):
     def from_whole_gradient(self, parts):
         """Return the gradient that two parts of its whole units stand for."""
         unit = self._weight_unit * self._row_unit
-        return self.model.matrix.T @ (_joined(parts) * unit)
+        return self.model.matrix.T @ (joined(parts) * unit)
 
     def whole_gradient(self, theta, rows=None):
         """Return the sum over the rows as they are in whole units, exact, in two parts."""
-        parts = np.zeros((2, *self.model.shape))
-        point, p = self._point(theta), self._plain.n_features
-        unit = self._weight_unit * self._row_unit
-        for block in self._blocks(rows):
-            total, part = np.zeros(self.model.shape), self._take(block)
-            dz = self._derivatives(point, part)
-            dz *= part[2][(slice(None), 0, None)[:dz.ndim + 1]]
-            _whole(dz, unit, dz)
-            # The sum that is exact is over the rows as they are.
-            total[:p] += part[0].T @ dz
-            if self._plain.fit_intercept:
-                constants = self._constants[block.start]
-                total[-1] += (constants * dz.T).sum(axis=-1)
-            _carry(total, parts)
+        if self._beside_curvature is not None:
+            at, parts = self._beside_curvature
+            self._beside_curvature = None
+            if rows is None and np.array_equal(at, theta):
+                return parts
+        point, sums = self._point(theta), TwoPartSum(self.model.shape)
+        for part in map(self._take, self._blocks(rows)):
+            self._add_gradient(self._derivatives(point, part), part, sums)
+        return sums.parts()
+
+    def _add_gradient(self, dz, part, sums):
+        """Add the sum of rows in `part`, times their clipped derivatives, to a `TwoPartSum`."""
+        X, (own, constants) = part[0], part[2]
+        dz *= own if dz.ndim == 1 else own[:, None]
+        _whole(dz, self._weight_unit * self._row_unit, dz)
+        total = sums.room(len(dz))
+        # The sum that is exact is over the rows as they are.
+        total[:self._plain.n_features] += X.T @ dz
+        if self._plain.fit_intercept:
+            total[-1] += _products_sum(constants, dz)
+
+    def whole_curvature(self, theta, bound):
+        gradients = TwoPartSum(self.model.shape)
+        parts = self._whole_curvature(theta, bound, gradients)
+        # A step asks for the gradient at the same point.
+        self._beside_curvature = theta.copy(), gradients.parts()
         return parts
 
     def _enter(self):
@@ -274,31 +294,47 @@ class WhitenedGridSums(GridSums):
             # Often they are alike, and one number says so.
             same = np.all(constants == constants[0])
             self._constants[part.start] = constants[0] if same else constants
-            for inside in row_blocks(rows.shape[0], 4 * self.model.shape[0]):
-                at = slice(part.start + inside.start, part.start + inside.stop)
-                block, late = rows[inside] * self._row_unit, self._late[at]
-                beside = constants[inside] * self._row_unit
-                factors, norms = self.model.factors(
-                    block, row_norms(block) * late, beside * late, late)
-                late[...] = self._factors(late * factors)
-                limits[at] = self._limit(norms)
+            late, constants = self._late[part], self._constants[part.start]
+            scale = late * self._row_unit
+            lengths = row_norms(rows)
+            lengths *= scale
+            factors, norms = self.model.factors_of_multiples(rows, lengths, constants, scale)
+            self._late[part] = self._factors(late * factors)
+            limits[part] = self._limit(norms)
         self._late *= self._row_unit
         return self._late, limits
 
     def _beside(self, shares, late):
         """Return what stands for the intercept's 1 beside rows, in whole units."""
-        return _whole(self._plain.constants(shares / self._plain.unit) / late, self._row_unit)
+        # Where rows are scaled after products their own quotient is 1.
+        own = shares if self._plain.homogeneous else np.ones(len(shares))
+        return _whole(own / late, self._row_unit)
 
     def _take(self, block):
+        """Return the same as other sums, but for scales: those of rows, and constants over them.
+
+        The latter are one number where all are alike.
+        """
         X, y, factors, limits, weights = super()._take(block)
-        scale = np.column_stack([factors, factors * self._constants[block.start]])
-        return X, y, scale, limits, weights
+        return X, y, (factors, self._constants[block.start]), limits, weights
 
     def _point(self, theta):
         return self._truncated(self.model.mapped_point(theta), self._plain.radius)
 
     def _predict(self, point, X, scale):
-        return self.model.predict_entering(point, X, scale)
+        own, constants = scale
+        # Whole units are finite, so that rows that are dropped have products to multiply by 0.
+        z = X @ point[:self._plain.n_features]
+        if self._plain.fit_intercept:
+            z += (constants * point[-1] if z.ndim == 1
+                  else np.multiply.outer(constants, point[-1]))
+        z *= own if z.ndim == 1 else own[:, None]
+        return z
+
+    def _add_products(self, X, roots, scale, total):
+        own, constants = scale
+        roots *= own
+        add_products(X, roots, roots * constants if self._plain.fit_intercept else None, total)
 
 
 def _row_bits(model, clip_norm, bits):
@@ -316,22 +352,15 @@ def _row_bits(model, clip_norm, bits):
     return max(share, 0) if model.fit_intercept else share
 
 
-def _carry(total, parts):
-    """Add whole numbers to two parts of a sum, high and low, which stay exact."""
-    high = np.floor(total * (1.0 / _CARRY))
-    parts[0] += high
-    parts[1] += total - high * _CARRY
-
-
-def _joined(parts):
-    """Return the sum of two parts, rounded once."""
-    return parts[0] * _CARRY + parts[1]
+def _products_sum(constants, dz):
+    """Return the sum of constants, or of one that all rows have, times whole derivatives."""
+    return constants @ dz if np.ndim(constants) else constants * dz.sum(axis=0)
 
 
 def rounded_down(values):
     """Return positive numbers in single precision, none of them larger; 0 for the smallest."""
-    single = values.astype(np.float32)
-    np.nextafter(single, np.float32(0.0), out=single, where=single > values)
+    # Without the bits that single precision has no room for.
+    single = (values.view(np.int64) & _SINGLE_BITS).view(np.float64).astype(np.float32)
     single[values < 2.0**-_ORDINARY] = 0.0
     return single
 

@@ -77,9 +77,11 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
 
 def _counts(rows, numbers, grid, upward):
     """Return how many numbers each point of the grid stands for."""
-    last, counts = len(grid) - 1, np.zeros(len(grid), np.int64)
+    up_to = np.zeros(len(grid), np.int64)
     for part in rows.blocks(_PART):
-        above = np.searchsorted(grid, numbers(rows, part), "left" if upward else "right")
-        places = np.minimum(above, last) if upward else np.maximum(above - 1, 0)
-        counts += np.bincount(places, minlength=len(grid))
-    return counts
+        # Sorted, points are found among numbers, of which there are more.
+        own = np.sort(numbers(rows, part))
+        up_to[:-1] += (np.searchsorted(own, grid[:-1], "right") if upward
+                       else np.searchsorted(own, grid[1:], "left"))
+        up_to[-1] += len(own)
+    return np.diff(up_to, prepend=0)

@@ -165,7 +165,7 @@ class RowSums(WholeSums):
         total = np.zeros((len(theta), len(theta)))
         theta = self._point(theta)
         for part in map(self._take, self._blocks(None)):
-            curvatures, scale = self._curvatures(theta, part, bound), part[2]
+            (curvatures, _), scale = self._curvatures(theta, part, bound), part[2]
             squares = (scale if scale.ndim == 1 else scale[:, 0])**2
             # Products of too few bits would not keep the bound.
             curvatures[np.minimum(squares, curvatures * squares) < _LEAST] = 0.0
@@ -179,7 +179,10 @@ class RowSums(WholeSums):
         return bound, math.ceil(2.0**0.25 * self.n_samples)
 
     def _curvatures(self, theta, part, bound):
-        """Return the weights of outer products of the rows in `part`; none is negative."""
+        """Return the weights of outer products of the rows in `part`, and their derivatives.
+
+        No weight is negative; derivatives are those before the clip.
+        """
         X, y, scale, limits, weights = part
         z = self._predict(theta, X, scale)
         curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)
@@ -191,7 +194,7 @@ class RowSums(WholeSums):
         np.minimum(curvature, bound * (limits / self.clip_norm)**2, out=curvature)
         # Comparisons with what is no number are false.
         curvature[~(curvature > 0.0)] = 0.0
-        return curvature
+        return curvature, slope
 
     def _block_size(self):
         """Return how many rows are read at a time; it follows from public facts."""
@@ -243,11 +246,8 @@ class RowSums(WholeSums):
         if not math.isfinite(np.vdot(dz, dz)):
             dz[~np.isfinite(dz).reshape(len(dz), -1).all(axis=1)] = 0.0
         if dz.ndim == 1:
-            # Twice the upper limit, as the lower one would be another vector.
-            for _ in range(2):
-                np.minimum(dz, limits, out=dz)
-                np.negative(dz, out=dz)
-            return dz
+            np.minimum(dz, limits, out=dz)
+            return np.maximum(dz, -limits, out=dz)
         lengths = self._lengths(dz)
         # The squares of shorter derivatives underflow: those are not longer than this.
         np.maximum(lengths, SHORTEST, out=lengths)

@@ -12,7 +12,7 @@ symmetric matrices, a Gaussian mechanism with noise s.
 import math
 
 import numpy as np
-from scipy import sparse
+from scipy.linalg.blas import dsyrk
 
 from dpsk._data.blocks import block_length
 from dpsk._data.parted import on_threads
@@ -109,30 +109,36 @@ def _group_counts(rows, n_groups):
 def _squares_sum(rows, model, unit, constant):
     """Return the sum of outer products of scaled rows and the constant, in whole units."""
     size, features = model.shape[0], model.n_features
-    sums = np.zeros((size, size))
-    for part in rows.blocks(block_length(size)):
+    length = block_length(size)
+    buffer = None if rows.is_sparse else np.empty((min(length, len(rows)), features))
+    squares, sums = np.zeros((features, features), order="F"), np.zeros((size, size))
+    for part in rows.blocks(length):
         # On this grid every sum of products is exact, so no rounding shows the rows.
-        block, scale = _truncated(model, rows.take(part).X, unit)
-        sums[:features, :features] += _dense(block.T @ block)
+        block, scale = _truncated(model, rows.take(part).X, unit, buffer)
+        if rows.is_sparse:
+            squares += (block.T @ block).toarray()
+        else:
+            # The upper half, added in place.
+            squares = dsyrk(1.0, block.T, 1.0, squares, overwrite_c=True)
         if constant:
             ones = np.trunc(model.constants(scale) * (constant / unit))
             sums[:features, -1] += block.T @ ones
             sums[-1, -1] += ones @ ones
-    if constant:
-        sums[-1, :features] = sums[:features, -1]
-    return sums
+    sums[:features, :features] = np.triu(squares)
+    upper = np.triu(sums, 1)
+    return sums + upper.T
 
 
-def _truncated(model, X, unit):
-    """Return scaled rows cut toward zero to whole units, sparse where X is, and their scales."""
+def _truncated(model, X, unit, buffer):
+    """Return scaled rows cut toward zero to whole units, sparse where X is, and their scales.
+
+    Dense ones are in the buffer.
+    """
     X = model.bounded(X)
     scale, _ = model.row_scales(X)
     shares = Shares(X, scale / (1.0 / model.unit))
-    return whole_units(X, 1.0 / (model.unit * unit), shares), scale
-
-
-def _dense(matrix):
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
+    out = None if buffer is None else buffer[:X.shape[0]]
+    return whole_units(X, 1.0 / (model.unit * unit), shares, out), scale
 
 
 def _moment_bound(model):

@@ -72,6 +72,7 @@ def add_products(X, factors, constants, total):
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, p)
+        Of float64; dense rows are overwritten.
     factors : ndarray of shape (n,)
     constants : ndarray of shape (n,) or None
         What stands for the intercept's 1 beside rows that are multiplied already.
@@ -83,7 +84,8 @@ def add_products(X, factors, constants, total):
         rows = csr_of(np.trunc(entries, out=entries), X.indices, X.indptr, p)
         total[:p, :p] += (rows.T @ rows).toarray()
     else:
-        rows = np.trunc(X * factors[:, None])
+        X *= factors[:, None]
+        rows = np.trunc(X, out=X)
         total[:p, :p] += rows.T @ rows
     if constants is not None:
         ones = np.trunc(constants)

@@ -116,6 +116,20 @@ def test_sums_have_the_same_bits_on_any_number_of_threads():
     np.testing.assert_array_equal(answers[2], answers[0])
 
 
+@every_loss
+@intercepts
+def test_whole_units_that_are_kept_are_those_that_are_made_anew(name, fit_intercept, monkeypatch):
+    X, y, rng = _rows(name, 701)
+    X[::9] *= 1e6
+    theta, answers = make_raw(name, 5 + fit_intercept, rng), []
+    for kept_below in (0, 1 << 23):
+        monkeypatch.setattr(grid_sums, "_SMALL_BYTES", kept_below)
+        sums = _sums(name, X, y, fit_intercept=fit_intercept)
+        assert (sums._cache is None) == (kept_below == 0)
+        answers.append(_gradient(sums, theta))
+    np.testing.assert_array_equal(answers[1], answers[0])
+
+
 def test_float_sums_do_depend_on_the_order():
     # What the grid is for: the same test would fail without it.
     X, y, rng = _rows("logistic", 700)
@@ -234,7 +248,10 @@ def _hostile(data_norm):
 
 @radii
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
-def test_truncation_never_lengthens_an_entry_nor_a_row(data_norm, container):
+@pytest.mark.parametrize("kept_below", [0, 1 << 23])
+def test_truncation_never_lengthens_an_entry_nor_a_row(
+        data_norm, container, kept_below, monkeypatch):
+    monkeypatch.setattr(grid_sums, "_SMALL_BYTES", kept_below)
     X = _hostile(data_norm)
     with np.errstate(all="ignore"):
         sums = _sums("logistic", container(X), np.zeros(len(X)), data_norm=data_norm)
@@ -248,7 +265,8 @@ def test_truncation_never_lengthens_an_entry_nor_a_row(data_norm, container):
         assert sum(Fraction(entry)**2 for entry in row) <= Fraction(data_norm)**2
     assert np.all(np.abs(entered - kept) < sums._row_unit)
     # Rows that are much too long are scaled before the grid, others after their products.
-    assert np.any(late / sums._row_unit < 1.0) and sums._first
+    assert np.any(late / sums._row_unit < 1.0)
+    assert sums._first or sums._cache is not None
 
 
 @every_loss
@@ -303,6 +321,8 @@ def test_rows_are_neither_copied_nor_overwritten(container, dtype, monkeypatch):
     # A block is truncated at a time: here one fortieth of the rows.
     monkeypatch.setattr(grid_sums, "_BLOCK_BYTES", 8 * 100 * 500)
     monkeypatch.setattr(grid_sums, "_CSR_ROWS", 500)
+    # As of a larger table.
+    monkeypatch.setattr(grid_sums, "_SMALL_BYTES", 0)
     rng = np.random.default_rng(6)
     X = container(_shares(rng, dtype))
     before, y, theta = X.copy(), rng.integers(2, size=20_000).astype(dtype), rng.normal(size=101)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 
 from dpsk._objective.losses.base import Loss
 
@@ -29,13 +29,23 @@ class Logistic(Loss):
         return np.logaddexp(0.0, z) - y * z
 
     def gradient(self, y, z):
-        expit(z, out=z)
+        _halved_tanh(z, out=z)
+        z += 0.5
         z -= y
         return z
 
     def hessian(self, y, z):
-        p = expit(z)
-        return p * (1.0 - p)
+        p = _halved_tanh(z)
+        np.square(p, out=p)
+        return np.subtract(0.25, p, out=p)
+
+
+def _halved_tanh(z, out=None):
+    """Return ``expit(z) - 1/2``, which takes a third of the time of ``expit(z)``."""
+    out = np.multiply(z, 0.5, out=out)
+    np.tanh(out, out=out)
+    out *= 0.5
+    return out
 
 
 @dataclass(frozen=True)
