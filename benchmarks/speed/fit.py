@@ -11,7 +11,6 @@ fits against those of LogisticRegression on tables of normal rows of several sha
 import argparse
 import sys
 import time
-import tracemalloc
 import warnings
 from datetime import date
 from functools import partial
@@ -27,6 +26,7 @@ from dpsk import DPLogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import traced_peak
 
 REPEATS = 9
 STEPS = 50
@@ -53,16 +53,6 @@ def kernels(X, w):
     """Do the matrix-vector work of STEPS full gradients and nothing else."""
     for _ in range(STEPS):
         X.T @ expit(X @ w)
-
-
-def traced_peak(function):
-    """Return the peak of memory traced during the call, in bytes."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def measure():

@@ -12,8 +12,8 @@ thread a process: OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1.
 import argparse
 import os
 import resource
+import sys
 import time
-import tracemalloc
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +23,9 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from dpsk import DPLogisticRegression
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from measuring import traced_peak
 
 COLUMNS = 20
 WEIGHTS = np.linspace(-0.5, 0.5, COLUMNS, dtype=np.float32)
@@ -49,15 +52,6 @@ def seconds(function):
 
 def fit(X, y, **params):
     return DPLogisticRegression(classes=[0, 1], **params).fit(X, y)
-
-
-def traced_peak(function):
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def memory(folder):

@@ -5,6 +5,7 @@ public facts. Whatever then differs came to light some other way: an exact mean 
 the noisy one, a step length, a count of steps, a warning, an exception.
 """
 
+import math
 import pickle
 import warnings
 
@@ -12,10 +13,17 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from dpsk import _progress
 from tests.contracts.tapes import KINDS, every_case, make, table, taped
 
 #: Predictions are compared on rows that are in neither table.
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+@pytest.fixture(autouse=True)
+def no_clock(monkeypatch):
+    """Have a fit print the same however long it takes on a busy machine."""
+    monkeypatch.setattr(_progress, "_EVERY", math.inf)
 
 
 def shown(model, data, capsys, answers=None):
