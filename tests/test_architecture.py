@@ -41,7 +41,7 @@ _LAYERS = {"_estimator": 2, "_mixins": 2, "_fit": 3, "_solvers": 4, "_stages": 4
            "_privacy": 11, "_docs": 12, "_parameters": 10, "_version": 12, "_progress": 12,
            "exceptions": 12}
 _ESTIMATORS, _SHARED = 1, {name: {"linear_model", "neural_network"}
-                           for name in ("ranking", "robust", "neural_network")}
+                           for name in ("additive", "ranking", "robust", "neural_network")}
 
 _DRAWING = {"dpsk/_privacy/noise/samplers.py", "dpsk/_privacy/noise/streams.py"}
 _RANDOM_MODULES = {"random", "secrets", "uuid"}

@@ -1,0 +1,56 @@
+"""How finely columns of a table are told apart, from public facts; docs/theory/tables.md."""
+
+import math
+
+from dpsk._defaults.budgets import mu_of_share
+
+__all__ = ["CHOSEN_LEVELS", "DISCLOSURE_SHARE", "END_REACH",
+           "MOST_CATEGORIES", "category_share", "knot_levels", "knot_share"]
+
+#: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
+#: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
+KNOT_SHARES, KNOT_SIGNAL = (0.02, 0.25), 60.0
+#: The least and the largest share of mu^2 of categories that are found, and the ``n mu`` a column
+#: in between: those of about a fiftieth of the rows stand out.
+CATEGORY_SHARES, CATEGORY_SIGNAL = (0.01, 0.15), 350.0
+#: The share of delta at which a category that a single row brought may show.
+DISCLOSURE_SHARE = 0.1
+#: At most so many categories of a column are told apart by default.
+MOST_CATEGORIES = 24
+#: Ends are so many times as far beyond the outer medians as these are from the first one.
+END_REACH = 3.0
+#: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
+#: between knots at a signal of 1, to the third power.
+CHOSEN_LEVELS, _INTERVALS = (2, 6), 1.25
+
+
+def knot_levels(budget, n_numeric):
+    """Return how often the range of a column of numbers is halved, from public facts.
+
+    The number of intervals is about the cube root of ``n mu`` over the number of such columns.
+    """
+    if not budget.is_private:
+        return CHOSEN_LEVELS[1]
+    intervals = max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric)
+    return min(CHOSEN_LEVELS[1], math.floor(math.log2(intervals) / 3.0))
+
+
+def knot_share(budget, n_choices, n_numeric, n_columns):
+    """Return the share of mu^2 of so many choices of knots."""
+    least, most = KNOT_SHARES
+    if not budget.is_private:
+        return least
+    wanted = n_choices * (KNOT_SIGNAL / _whole_signal(budget)) ** 2
+    return min(max(wanted, least), most * n_numeric / n_columns)
+
+
+def category_share(budget, n_words):
+    """Return the share of mu^2 of finding the categories of so many columns."""
+    least, most = CATEGORY_SHARES
+    if not budget.is_private:
+        return least
+    return min(most, max(least, n_words * (CATEGORY_SIGNAL / _whole_signal(budget)) ** 2))
+
+
+def _whole_signal(budget):
+    return budget.n_samples * mu_of_share(budget, 1.0)
