@@ -1,5 +1,6 @@
 """Columns of a table as blocks of features of norm at most 1: hat functions, indicators."""
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -119,7 +120,7 @@ class TableCode:
     def slices(self):
         """list of slice : where the features of every column are."""
         ends = np.cumsum([0, *(part.width for part in self.parts)]).tolist()
-        return [slice(*each) for each in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(*each) for each in itertools.pairwise(ends)]
 
     def dense(self, X, out):
         """Write the features of rows to `out`, shape (n, width)."""
