@@ -1,10 +1,13 @@
 """Columns of a table as blocks of features of norm at most 1: hat functions, indicators."""
 
-import itertools
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
+
+from dpsk._data.blocks import row_blocks
 
 __all__ = ["Hats", "Indicators", "TableCode"]
 
@@ -91,14 +94,14 @@ class TableCode:
     ----------
     parts : tuple of Hats or Indicators
         Of the columns.
-    width : int
-        Public; features beyond those of the parts are zero.
-    dtype : dtype
+    pairs : tuple of (int, int)
+        Columns whose features are multiplied, each of one with each of the other; that makes
+        blocks of norm at most 1, after those of the columns.
     """
 
     parts: tuple
-    width: int
-    dtype: object = np.float32
+    pairs: tuple = ()
+    dtype: ClassVar[type] = np.float32
 
     def for_next_rows(self):
         """Return the map of rows in which positions are those among the categories themselves."""
@@ -109,26 +112,40 @@ class TableCode:
     @property
     def norm(self):
         """float : bound on the norm of a row."""
-        return math.sqrt(len(self.parts))
+        return math.sqrt(len(self.parts) + len(self.pairs))
 
     @property
-    def n_used(self):
-        """int : the number of features of the parts."""
-        return sum(part.width for part in self.parts)
+    def width(self):
+        """int : number of features."""
+        return self.slices[-1].stop
 
     @property
     def slices(self):
-        """list of slice : where the features of every column are."""
-        ends = np.cumsum([0, *(part.width for part in self.parts)]).tolist()
-        return [slice(*each) for each in itertools.pairwise(ends)]
+        """list of slice : where the features of every column and every pair are."""
+        widths = [part.width for part in self.parts]
+        widths += [widths[first] * widths[second] for first, second in self.pairs]
+        return [slice(*ends) for ends in pairwise(np.cumsum([0, *widths]).tolist())]
 
     def dense(self, X, out):
         """Write the features of rows to `out`, shape (n, width)."""
         out[:] = 0
-        for place, (part, where) in enumerate(zip(self.parts, self.slices, strict=True)):
+        slices = self.slices
+        for place, (part, where) in enumerate(zip(self.parts, slices, strict=False)):
             part.write(X[:, place], out[:, where])
+        for (first, second), where in zip(self.pairs, slices[len(self.parts):], strict=True):
+            product = out[:, slices[first], None] * out[:, None, slices[second]]
+            out[:, where] = product.reshape(len(out), -1)
+
+    def features(self, X):
+        """Return the features of rows, float32, shape (n, width)."""
+        out = np.empty((len(X), self.width), self.dtype)
+        for part in row_blocks(len(X), self.width):
+            self.dense(X[part], out[part])
+        return out
 
     def names(self, columns):
-        """Return a name for every feature of the parts."""
-        return [name for part, column in zip(self.parts, columns, strict=True)
-                for name in part.names(column)]
+        """Return a name for every feature."""
+        names = [part.names(column) for part, column in zip(self.parts, columns, strict=True)]
+        crossed = [f"{one} x {other}" for first, second in self.pairs
+                   for one in names[first] for other in names[second]]
+        return [*(name for each in names for name in each), *crossed]

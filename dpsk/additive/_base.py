@@ -1,7 +1,9 @@
 """What additive models share: from a table to features of its columns, and back to curves."""
 
-import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -12,89 +14,153 @@ from dpsk._data.columns import check_columns
 from dpsk._data.errors import quietly
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
-from dpsk._data.tables import Table, read_next_table, read_table
+from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
-from dpsk._models import LinearModel
-from dpsk._parameters import check_integer, number, optional
+from dpsk._defaults.columns import FIRST_SHARE, PairRule, largest_pair
+from dpsk._estimator import DPEstimator
+from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number, optional
 from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Repeated
+from dpsk._privacy.plans import choice_price
 from dpsk._problem import Budget
-from dpsk._stages.encoding import CodePlan, Encoding
-from dpsk.linear_model._base import LinearEstimator
+from dpsk._steps import Steps
+from dpsk.preprocessing._code_plan import CodePlan
 
-__all__ = ["AdditiveModel", "TableRows", "Term"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TableRows(Rows):
-    """Rows of a `Table`, whose columns are known."""
-
-    table: Table | None = None
-    #: What its columns may be told apart by.
-    plan: CodePlan | None = None
+__all__ = ["AdditiveModel", "Axis", "Term"]
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """What a column adds to the raw prediction.
+class Axis:
+    """Where the values of a term are, of one column.
 
     Attributes
     ----------
     column : str or int
     knots : ndarray of float64, or None
-        Where the curve of a column of numbers bends; between them it is straight, beyond the
-        ends constant.
+        Where a curve bends; between them it is straight, beyond the ends constant.
     categories : list or None
-        Of a column of categories; the last value is that of any other.
-    values : ndarray of shape (n,) or (n, n_outputs)
-        At every knot, or of every category.
+        Of a column of categories; one more value follows, that of any other.
     """
 
     column: object
     knots: np.ndarray | None
     categories: list | None
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """What a column, or a pair of columns, adds to the raw prediction.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+    values : ndarray
+        One axis a column, and one more with several outputs.
+    """
+
+    axes: tuple
     values: np.ndarray
 
 
-class AdditiveModel(LinearEstimator):
+class AdditiveModel(DPEstimator):
     """Base of models that are a sum of curves: linear in hat functions and indicators.
 
-    What a linear estimator lets one choose of rows is settled here: features of a column have
-    norm 1 at most, and rows are whitened.
+    Knots and categories are released first; what is left of the budget goes to a linear model of
+    their features, `_linear`.
     """
 
-    penalty, alpha, l1_ratio, radius = "l2", 0.0, 0.5, None
-    solver, precondition, temperature, solver_options = "auto", "auto", "auto", None
-    max_iter = learning_rate = batch_size = clip_norm = None
-    data_norm, data_norm_inf, fit_intercept = 1.0, None, True
-
+    _solvers: ClassVar[dict] = {}
+    #: How pairs are chosen.
+    _pair_rule: ClassVar[PairRule]
     _constraints: ClassVar[dict] = {
-        **LinearEstimator._constraints,
+        **PARAMETER_CONSTRAINTS,
         "delta": optional(number("None for 1/n**2, or a number in (0, 1), as the noise is "
                                  "Gaussian", low=0, open_low=True, high=1, open_high=True)),
         "columns": check_columns,
         "n_knots": lambda name, value: _check_knots(name, value),
+        "interactions": lambda name, value: _check_interactions(name, value),
         "max_categories": optional(lambda name, value: check_integer(
             name, value, low=1, high=10**6, remedy="None, or an int >= 1"))}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    def _read_rows(self, X, y, sample_weight):
-        """Return validated training rows as `TableRows`."""
+    @abstractmethod
+    def _linear(self, **params):
+        """Return the linear model of features; `params` are its bound on rows and its budget."""
+
+    @abstractmethod
+    def _check_fit(self, n_samples, y):
+        """Raise a ValueError where a linear model would refuse targets, before any release."""
+
+    @abstractmethod
+    def _residuals(self, model, features, y):
+        """Return what a model leaves, shape (n, n_outputs)."""
+
+    @quietly
+    def _fit_table(self, X, y, sample_weight):
+        """Fit to a table and return the linear model of its features."""
+        self._check_params()
         table = read_table(self, X, self.columns)
         n_samples, n_columns = table.values.shape
         y = check_targets(self, y, n_samples, self._target_checks)
-        self._described = table.columns
-        plan = CodePlan.of(Budget(n_samples, n_columns, *self._budget(n_samples)), table.columns,
-                           None if self.n_knots == "auto" else self.n_knots, self.max_categories)
         weights = check_weights(sample_weight, table.values, np.float64)
-        return TableRows(table.values, y, weights, table=table, plan=plan)
+        self._check_fit(n_samples, y)
+        self._described = table.columns
+        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        n_knots = None if self.n_knots == "auto" else self.n_knots
+        plan = CodePlan.of(budget, table.columns, n_knots, self.max_categories)
+        steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
+                      verbose=self.verbose)
+        code, columns = steps.release("knots and categories", plan.share, plan.event,
+                                      Rows(table.values, y, weights),
+                                      partial(plan.run, table, Rows(table.values, y)))
+        code, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
+                                      1.0 - plan.share)
+        model = steps.fit(left, partial(self._linear, data_norm=code.norm),
+                          code.features(table.values), y, weights)
+        self._columns, self._code = columns, code.for_next_rows()
+        self.n_iter_ = model.n_iter_
+        self.privacy_ = steps.certificate(
+            f"knots, then {model.privacy_.solver}",
+            enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
+                               "of a row in every column and pair of columns")],
+            public=["number of rows and of columns, their names and dtypes", "all parameters",
+                    *model.privacy_.public[2:]],
+            released=["terms_", *self._released])
+        return model
 
-    def _read_public_rows(self, X, y, like):
-        return None
+    def _with_pairs(self, code, columns, table, y, weights, budget, steps, left):
+        """Return a code with pairs of columns, and the share of the budget that is left."""
+        given = self.interactions
+        if not isinstance(given, (str, Integral)):
+            return replace(code, pairs=_places(given, columns)), left
+        rule = self._pair_rule
+        count = rule.count(budget) if given == "auto" else given
+        widths = [part.width for part in code.parts]
+        candidates = [(one, other) for other in range(len(widths)) for one in range(other)
+                      if min(widths[one], widths[other]) > 1
+                      and widths[one] * widths[other] <= largest_pair(budget)]
+        if not count:
+            return code, left
+        # Prices do not depend on what was released, as candidates do.
+        left -= FIRST_SHARE + rule.share
+        if not candidates:
+            return code, left
+        features = code.features(table.values)
+        model = steps.fit(FIRST_SHARE, partial(self._linear, data_norm=code.norm), features, y,
+                          weights)
+        residuals = clipped_residuals(self._residuals(model, features, y), weights, rule.clip)
+        rows = Rows(features, residuals)
+        declared, noise_multiplier = choice_price(count, steps.mu(rule.share))
+        pairs = steps.release(
+            "pairs of columns", rule.share, Repeated(declared(noise_multiplier), count), rows,
+            partial(noisy_pairs, rows, code.slices, _directions(model, code), candidates,
+                    rule.clip, count, declared, noise_multiplier))
+        return replace(code, pairs=tuple(pairs)), left
 
     def _method(self):
         """Return what names this method; repeated noise must not meet other features."""
@@ -102,58 +168,58 @@ class AdditiveModel(LinearEstimator):
         # What is known of columns may come from their dtypes, which no parameter shows.
         return replace(method, settings=f"{method.settings} {self._described!r}")
 
-    def _row_model(self, rows, n_outputs):
-        return LinearModel(rows.plan.width, n_outputs, True, math.sqrt(rows.n_features),
-                           homogeneous=self._homogeneous)
-
-    def _row_bounds(self, norm, learns, more_words):
-        yield Enforced("row_norm", norm, "derived", "l2 norm of the features of one row, of each "
-                       "column 1 at most; then a constant 1 is appended" + more_words)
-
-    def _first_stages(self, rows):
-        self._encoding = Encoding(rows.table, rows.plan)
-        return [self._encoding]
-
-    def _fit_with_rest(self, rows, *args, **settings):
-        settings["released"] = [*settings.pop("released", ()), "terms_"]
-        try:
-            coef, intercept, rest = super()._fit_with_rest(rows, *args, **settings)
-            code, self._known = self._encoding.code, self._encoding.columns
-        finally:
-            # The stage has the table.
-            vars(self).pop("_encoding", None)
-        self._code = replace(code, width=code.n_used)
-        used = [*range(code.n_used), -1]
-        if self.preconditioner_ is not None:
-            self.preconditioner_ = self.preconditioner_[np.ix_(used, used)]
-        del self.data_norm_
-        return coef[:code.n_used], intercept, rest
-
     @property
     def terms_(self):
-        """list of Term : what every column adds to the raw prediction."""
+        """list of Term : what every column, and every pair of columns, adds to the raw prediction.
+        """
         check_is_fitted(self, "privacy_")
-        values = np.moveaxis(np.atleast_2d(self.coef_), 0, -1)
-        if values.shape[-1] == 1:
-            values = values[..., 0]
-        return [Term(column.name, getattr(part, "knots", None),
-                     getattr(part, "categories", None), values[where])
-                for column, part, where in zip(self._known, self._code.parts, self._code.slices,
-                                               strict=True)]
+        coef = self.coef_.T if self.coef_.ndim == 2 and len(self.coef_) > 1 else (
+            self.coef_.reshape(-1))
+        values = [coef[where] for where in self._code.slices]
+        axes = [Axis(column.name, getattr(part, "knots", None),
+                     getattr(part, "categories", None))
+                for column, part in zip(self._columns, self._code.parts, strict=True)]
+        widths = [part.width for part in self._code.parts]
+        single = [Term((axis,), each) for axis, each in zip(axes, values, strict=False)]
+        return single + [
+            Term((axes[one], axes[other]),
+                 each.reshape(widths[one], widths[other], *each.shape[1:]))
+            for (one, other), each in zip(self._code.pairs, values[len(axes):], strict=True)]
 
     @quietly
     def _predict_raw(self, X):
         """Return raw predictions, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
-        values = read_next_table(self, X, self._known)
-        columns = self.coef_.T if self.coef_.ndim == 2 and len(self.coef_) > 1 else (
+        values = read_next_table(self, X, self._columns)
+        coef = self.coef_.T if self.coef_.ndim == 2 and len(self.coef_) > 1 else (
             self.coef_.reshape(-1))
-        raw = np.empty((len(values), *columns.shape[1:]))
+        raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):
-            features = np.empty((part.stop - part.start, self._code.width), np.float32)
-            self._code.dense(values[part], features)
-            raw[part] = features @ columns
+            raw[part] = self._code.features(values[part]) @ coef
         return raw + self.intercept_
+
+
+def _directions(model, code):
+    """Return the noisy means of every column's features that a model released, or even ones."""
+    if model.preconditioner_ is None:
+        return [np.ones(part.width) for part in code.parts]
+    root = model.preconditioner_.astype(np.float64)
+    # P P' is the inverse of a noisy second moment, in which the constant is last.
+    means = np.linalg.pinv(root @ root.T)[-1, :-1]
+    return [means[where] for where in code.slices]
+
+
+def _places(pairs, columns):
+    """Return the places of named pairs of columns; a ValueError if there is no such column."""
+    names = [column.name for column in columns]
+    found = []
+    for pair in pairs:
+        for name in pair:
+            if name not in names:
+                raise ValueError(f"interactions has {name!r}, which is no column; use the names "
+                                 "of a DataFrame, or positions in an array.")
+        found.append(tuple(sorted(map(names.index, pair))))
+    return tuple(found)
 
 
 def _check_knots(name, value):
@@ -161,8 +227,19 @@ def _check_knots(name, value):
     if isinstance(value, str) and value == "auto":
         return
     allowed = [2**levels + 1 for levels in range(9)]
-    number = check_integer(name, value, low=2, high=allowed[-1],
-                           remedy="'auto', or one of 2, 3, 5, 9, 17, 33, 65, 129 and 257")
-    if number not in allowed:
-        raise ValueError(f"{name}={value!r}: must be 'auto', or one of 2, 3, 5, 9, 17, 33, 65, "
-                         "129 and 257, as intervals are halved.")
+    remedy = "'auto', or one of 2, 3, 5, 9, 17, 33, 65, 129 and 257, as intervals are halved"
+    if check_integer(name, value, low=2, high=allowed[-1], remedy=remedy) not in allowed:
+        raise ValueError(f"{name}={value!r}: must be {remedy}.")
+
+
+def _check_interactions(name, value):
+    """Raise a ValueError unless `value` is "auto", a number of pairs, or some of them."""
+    remedy = ("'auto', an int >= 0, or a list of pairs of columns, such as "
+              "[('hour', 'workingday')]")
+    if isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, list):
+        if not all(isinstance(pair, tuple) and len(set(pair)) == len(pair) == 2 for pair in value):
+            raise ValueError(f"{name}={value!r}: must be {remedy}.")
+        return
+    check_integer(name, value, low=0, high=10**4, remedy=remedy)

@@ -1,17 +1,20 @@
 """Additive classification with differential privacy."""
 
+import numpy as np
+
+from dpsk._data.labels import encode_labels
+from dpsk._data.weights import class_factors
+from dpsk._defaults.columns import CLASS_PAIRS
 from dpsk._docs import documented
-from dpsk._mixins import Probabilities
-from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import TemperatureScaling
+from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk.additive._base import AdditiveModel
-from dpsk.linear_model._classifier import LinearClassifier
+from dpsk.linear_model import DPLogisticRegression
 
 __all__ = ["DPAdditiveClassifier"]
 
 
 @documented
-class DPAdditiveClassifier(Probabilities, AdditiveModel, LinearClassifier):
+class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     r"""Additive logistic model of a raw table, trained with differential privacy.
 
     The score of a row is a sum of one curve a column of numbers and one value a category,
@@ -25,6 +28,7 @@ class DPAdditiveClassifier(Probabilities, AdditiveModel, LinearClassifier):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s %(columns)s %(n_knots)s %(max_categories)s
+    %(interactions)s
     class_weight : dict or None, default=None
         Public weights of the classes' losses. "balanced" is refused: class counts are data.
     %(classes)s %(random_state)s %(verbose)s
@@ -33,7 +37,7 @@ class DPAdditiveClassifier(Probabilities, AdditiveModel, LinearClassifier):
     ----------
     %(terms_)s %(coef__additive)s
     intercept_ : ndarray of shape (1,), or (n_classes,) of several
-    %(preconditioner__additive)s %(classes_)s
+    %(classes_)s
     temperature_ : float or None
         What scores were divided by, released. None where no share of the budget went to it.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
@@ -61,13 +65,13 @@ class DPAdditiveClassifier(Probabilities, AdditiveModel, LinearClassifier):
     >>> model = DPAdditiveClassifier(epsilon=4.0).fit(X[["mean radius", "mean texture"]], y)
     >>> model.predict_proba(X[["mean radius", "mean texture"]]).shape
     (569, 2)
-    >>> model.terms_[0].column
+    >>> model.terms_[0].axes[0].column
     'mean radius'
     """
 
     def __init__(self, epsilon=1.0, *, delta=None, columns=None, n_knots="auto",
-                 max_categories=None, class_weight=None, classes=None, random_state=None,
-                 verbose=0):
+                 max_categories=None, interactions="auto", class_weight=None, classes=None,
+                 random_state=None, verbose=0):
         self._store(locals())
 
     def fit(self, X, y=None, sample_weight=None):
@@ -81,17 +85,26 @@ class DPAdditiveClassifier(Probabilities, AdditiveModel, LinearClassifier):
         -------
         self : object
         """
-        return super().fit(X, y, sample_weight)
+        model = self._fit_table(X, y, sample_weight)
+        self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
+        self.temperature_ = model.temperature_
+        return self
 
-    def _last_stages(self):
-        return [TemperatureScaling(None)]
+    _released = ("coef_", "intercept_", "temperature_")
+    _pair_rule = CLASS_PAIRS
 
-    def _binary_loss(self):
-        return Logistic()
+    def _linear(self, **params):
+        return DPLogisticRegression(class_weight=self.class_weight, classes=self.classes,
+                                    **params)
 
-    @staticmethod
-    def _binary_targets(codes):
-        return codes
+    def _check_fit(self, n_samples, y):
+        classes, _ = encode_labels(y, self.classes, type(self).__name__)
+        if self.class_weight is not None:
+            class_factors(self.class_weight, classes)
 
-    def _several_loss(self, n_classes):
-        return Multinomial()
+    def _residuals(self, model, features, y):
+        _, codes = encode_labels(y, model.classes_, type(self).__name__)
+        labels = np.eye(len(model.classes_))[codes]
+        left = labels - model.predict_proba(features)
+        # Of two classes the second one's is all there is.
+        return left[:, 1:] if left.shape[1] == 2 else left

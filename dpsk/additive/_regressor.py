@@ -1,14 +1,24 @@
 """Additive regression with differential privacy."""
 
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._data.dask import lazily
+from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
+from dpsk._defaults.columns import TARGET_PAIRS
 from dpsk._docs import documented
+from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
+from dpsk._parameters import check_learnt
 from dpsk.additive._base import AdditiveModel
-from dpsk.linear_model._least_squares import LeastSquares
+from dpsk.linear_model import DPLinearRegression
 
 __all__ = ["DPAdditiveRegressor"]
 
 
 @documented
-class DPAdditiveRegressor(AdditiveModel, LeastSquares):
+class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
     r"""Additive least squares on a raw table, trained with differential privacy.
 
     The prediction for a row is a sum of one curve a column of numbers and one value a category,
@@ -22,12 +32,12 @@ class DPAdditiveRegressor(AdditiveModel, LeastSquares):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s %(target_bounds)s %(columns)s %(n_knots)s
-    %(max_categories)s %(random_state)s %(verbose)s
+    %(max_categories)s %(interactions)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     %(terms_)s %(coef__additive)s %(intercept_)s %(target_bounds_)s
-    %(preconditioner__additive)s %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s
     %(privacy_)s
 
     %(raises)s
@@ -55,8 +65,13 @@ class DPAdditiveRegressor(AdditiveModel, LeastSquares):
     (442,)
     """
 
+    _constraints: ClassVar[dict] = {
+        **AdditiveModel._constraints, "target_bounds": check_learnt(
+            BOUNDED_TARGETS["target_bounds"])}
+
     def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto", columns=None,
-                 n_knots="auto", max_categories=None, random_state=None, verbose=0):
+                 n_knots="auto", max_categories=None, interactions="auto", random_state=None,
+                 verbose=0):
         self._store(locals())
 
     def fit(self, X, y=None, sample_weight=None):
@@ -70,4 +85,39 @@ class DPAdditiveRegressor(AdditiveModel, LeastSquares):
         -------
         self : object
         """
-        return super().fit(X, y, sample_weight)
+        model = self._fit_table(X, y, sample_weight)
+        self.coef_, self.intercept_ = model.coef_, model.intercept_
+        self.target_bounds_ = model.target_bounds_
+        return self
+
+    _released = ("coef_", "intercept_", "target_bounds_")
+    _pair_rule = TARGET_PAIRS
+
+    @lazily
+    @quietly
+    def predict(self, X):
+        """Return predicted targets.
+
+        Parameters
+        ----------
+        X : DataFrame, or array-like of shape (n, n_features)
+
+        Returns
+        -------
+        targets : ndarray of shape (n,)
+        """
+        return self._predict_raw(X)
+
+    def _linear(self, **params):
+        return DPLinearRegression(target_bounds=self.target_bounds, **params)
+
+    def _check_fit(self, n_samples, y):
+        if self.target_bounds is None:
+            # Whether they can be learnt follows from the number of rows.
+            rows = Rows(np.broadcast_to(np.int8(0), (n_samples, 1)), y)
+            self._linear(epsilon=self.epsilon, delta=self.delta)._declared_bounds(rows)
+
+    def _residuals(self, model, features, y):
+        low, high = model.target_bounds_
+        left = np.clip(y, low, high) - model.predict(features)
+        return left[:, None] / (0.5 * (high - low))

@@ -138,8 +138,8 @@ class LinearEstimator(DPEstimator):
         problem = replace(problem, penalty=self._penalty(int(free) + loss.n_extra))
         theta, rest = self._solve(
             problem, name, rows,
-            stages=[*self._first_stages(rows), *bound, *target_stages,
-                    *([] if stage is None else [stage]), *stages, *self._last_stages()],
+            stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
+                    *self._last_stages()],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words), *enforced],
             public=["number of rows and of features, feature names, dtype and container",
@@ -155,10 +155,6 @@ class LinearEstimator(DPEstimator):
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
         return theta[:-1], theta[-1], rest
-
-    def _first_stages(self, rows):
-        """Return the stages that make features of rows, before anything else is released."""
-        return []
 
     def _last_stages(self):
         """Return the stages that follow the solver."""

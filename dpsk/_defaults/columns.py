@@ -1,15 +1,17 @@
 """How finely columns of a table are told apart, from public facts; docs/theory/tables.md."""
 
 import math
+from dataclasses import dataclass
 
 from dpsk._defaults.budgets import mu_of_share
 
-__all__ = ["CHOSEN_LEVELS", "DISCLOSURE_SHARE", "END_REACH",
-           "MOST_CATEGORIES", "category_share", "knot_levels", "knot_share"]
+__all__ = ["CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH", "FIRST_SHARE",
+           "MOST_CATEGORIES", "TARGET_PAIRS", "PairRule", "category_share", "knot_levels",
+           "knot_share", "largest_pair"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
-KNOT_SHARES, KNOT_SIGNAL = (0.02, 0.25), 60.0
+KNOT_SHARES, KNOT_SIGNAL = (0.03, 0.25), 100.0
 #: The least and the largest share of mu^2 of categories that are found, and the ``n mu`` a column
 #: in between: those of about a fiftieth of the rows stand out.
 CATEGORY_SHARES, CATEGORY_SIGNAL = (0.01, 0.15), 350.0
@@ -17,11 +19,16 @@ CATEGORY_SHARES, CATEGORY_SIGNAL = (0.01, 0.15), 350.0
 DISCLOSURE_SHARE = 0.1
 #: At most so many categories of a column are told apart by default.
 MOST_CATEGORIES = 24
-#: Ends are so many times as far beyond the outer medians as these are from the first one.
-END_REACH = 3.0
+#: Ends are so many times as far beyond the outer medians as these are from the first one: of few
+#: knots, and of more.
+END_REACH = (2.0, 3.0)
+#: The most pairs of columns, ``n mu`` of each, and of each of its features at least.
+MOST_PAIRS, PAIR_SIGNAL, CELL_SIGNAL = 4, 5000.0, 20.0
+#: The share of mu^2 of a first model, whose residuals tell pairs.
+FIRST_SHARE = 0.1
 #: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
 #: between knots at a signal of 1, to the third power.
-CHOSEN_LEVELS, _INTERVALS = (2, 6), 1.25
+CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
 
 
 def knot_levels(budget, n_numeric):
@@ -50,6 +57,42 @@ def category_share(budget, n_words):
     if not budget.is_private:
         return least
     return min(most, max(least, n_words * (CATEGORY_SIGNAL / _whole_signal(budget)) ** 2))
+
+
+@dataclass(frozen=True)
+class PairRule:
+    """How pairs of columns are chosen for a kind of model.
+
+    Parameters
+    ----------
+    least : float
+        The ``n mu`` from which on some are chosen by default.
+    share : float
+        Of mu^2, of their choice.
+    clip : float
+        Bound on residuals: of probabilities, or of targets in half their range.
+    """
+
+    least: float
+    share: float
+    clip: float
+
+    def count(self, budget):
+        """Return how many pairs are chosen by default."""
+        signal = _whole_signal(budget) if budget.is_private else math.inf
+        if signal < self.least:
+            return 0
+        return MOST_PAIRS if signal == math.inf else min(MOST_PAIRS, max(
+            1, round(signal / PAIR_SIGNAL)))
+
+
+#: Errors of labels are noisier than those of targets.
+CLASS_PAIRS, TARGET_PAIRS = PairRule(1e4, 0.1, 0.5), PairRule(2e3, 0.05, 0.3)
+
+
+def largest_pair(budget):
+    """Return how many features the product of two columns may have."""
+    return budget.n_samples if not budget.is_private else _whole_signal(budget) / CELL_SIGNAL
 
 
 def _whole_signal(budget):

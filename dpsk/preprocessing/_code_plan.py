@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from dpsk._defaults.budgets import mu_of_share
-from dpsk._defaults.tables import (
+from dpsk._defaults.columns import (
     CHOSEN_LEVELS,
     DISCLOSURE_SHARE,
     END_REACH,
@@ -17,14 +16,14 @@ from dpsk._defaults.tables import (
     knot_share,
 )
 from dpsk._models.table_code import Hats, Indicators, TableCode
-from dpsk._oracle.categories import category_event, category_threshold, frequent_categories
+from dpsk._oracle.categories import category_event, frequent_categories
 from dpsk._oracle.quantiles import noisy_knots
-from dpsk._privacy.closed_forms import bounded_range_epsilon
+from dpsk._privacy.accountant import left_beside
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, Repeated
-from dpsk._privacy.plans import Selections, WithoutNoise
-from dpsk._stages.base import Stage
+from dpsk._privacy.plans import choice_price
 
-__all__ = ["CodePlan", "Encoding"]
+__all__ = ["CodePlan"]
 
 #: Kinds of columns: of numbers, without and with public bounds, and of words.
 _NUMBERS, _BOUNDED, _WORDS = "numbers", "bounded numbers", "words"
@@ -43,8 +42,10 @@ class CodePlan:
         How often a range of numbers is halved.
     most : int
         So many categories of a column are found at most.
-    mu_knots, mu_words : float
-        What all knots, and all categories that are found, may cost; infinite without noise.
+    share_knots, share_words : float
+        The shares of mu^2 of all knots, and of all categories that are found.
+    mu : float
+        The mu of which these are shares; infinite without noise.
     delta : float
         The chance to show a category that a single row brought.
     """
@@ -52,8 +53,9 @@ class CodePlan:
     kinds: tuple
     levels: int
     most: int
-    mu_knots: float
-    mu_words: float
+    share_knots: float
+    share_words: float
+    mu: float
     delta: float
 
     @classmethod
@@ -63,6 +65,7 @@ class CodePlan:
         Parameters
         ----------
         budget : Budget
+            Of all that is fitted to the table.
         columns : list of Column
         n_knots : int or None
             2, 3, 5, 9 and so on; None: by a rule.
@@ -73,18 +76,19 @@ class CodePlan:
         levels = round(math.log2(n_knots - 1)) if n_knots else (
             knot_levels(budget, n_numeric) if n_numeric else 0)
         choices = sum(_choices(kind, levels) for kind in kinds)
-        mu_knots = mu_words = delta = 0.0
+        share_knots = share_words = delta = 0.0
         if choices:
-            mu_knots = mu_of_share(budget, knot_share(budget, choices, n_numeric, len(kinds)))
-        most = max_categories or MOST_CATEGORIES
+            share_knots = knot_share(budget, choices, n_numeric, len(kinds))
         if n_words:
-            mu_words = mu_of_share(budget, category_share(budget, n_words))
+            share_words = category_share(budget, n_words)
             delta = DISCLOSURE_SHARE * budget.delta
-            if budget.is_private:
-                threshold = category_threshold(n_words, mu_words, delta)
-                # More than that cannot all be beyond it.
-                most = max(1, min(most, math.floor(budget.n_samples / threshold)))
-        return cls(kinds, levels, most, mu_knots, mu_words, delta)
+        return cls(kinds, levels, max_categories or MOST_CATEGORIES, share_knots, share_words,
+                   _mu_beside(budget, delta), delta)
+
+    @property
+    def share(self):
+        """float : the share of mu^2 of all of it."""
+        return self.share_knots + self.share_words
 
     @property
     def event(self):
@@ -94,13 +98,8 @@ class CodePlan:
             declared, noise_multiplier = self._choice()
             events.append(Repeated(declared(noise_multiplier), self._n_choices))
         if _WORDS in self.kinds:
-            events.append(category_event(self.mu_words, self.delta))
+            events.append(category_event(self._mu_words, self.delta))
         return Composed(tuple(events))
-
-    @property
-    def width(self):
-        """int : the number of features, public; not all of them need be used."""
-        return sum(map(self._width, self.kinds))
 
     def run(self, table, rows, releases):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
@@ -111,13 +110,13 @@ class CodePlan:
         if places:
             sizes = [len(table.found[place]) for place in places]
             found = dict(zip(places, frequent_categories(
-                rows, places, sizes, self.most, self.mu_words, self.delta, releases),
+                rows, places, sizes, self.most, self._mu_words, self.delta, releases),
                 strict=True))
         columns = table.known(found)
         parts = tuple(Hats(knots[place]) if place in knots else
                       Indicators(column.categories, found.get(place))
                       for place, column in enumerate(columns))
-        return TableCode(parts, self.width), columns
+        return TableCode(parts), columns
 
     def _knots(self, place, column, rows, releases):
         """Return the knots of a column of numbers."""
@@ -128,51 +127,20 @@ class CodePlan:
         points = noisy_knots(rows, partial(_column, place), _choices(kind, self.levels), bounds,
                              *self._choice(), releases) if _choices(kind, self.levels) else []
         inner = np.concatenate([np.zeros(0), *points[:self.levels]])
-        ends = bounds if bounds is not None else _ends(points)
+        ends = bounds if bounds is not None else _ends(points, END_REACH[self.levels > 1])
         return np.unique(np.concatenate([inner, ends]))
 
     @property
     def _n_choices(self):
         return sum(_choices(kind, self.levels) for kind in self.kinds)
 
+    @property
+    def _mu_words(self):
+        return math.sqrt(self.share_words) * self.mu
+
     def _choice(self):
         """Return the declaration of one choice, and its noise multiplier."""
-        if self.mu_knots == math.inf:
-            return WithoutNoise(), 0.0
-        return Selections(1, pure=False), 4.0 / bounded_range_epsilon(
-            self.mu_knots / math.sqrt(self._n_choices))
-
-    def _width(self, kind):
-        if kind in (_NUMBERS, _BOUNDED):
-            return 2 ** self.levels + 1
-        if kind == _WORDS:
-            return self.most + 1
-        return len(kind) if isinstance(kind, tuple) else kind + 1
-
-
-class Encoding(Stage):
-    """Release knots and categories of a table, and map its rows to their features.
-
-    Parameters
-    ----------
-    table : Table
-    plan : CodePlan
-    """
-
-    without_noise = True
-
-    def __init__(self, table, plan):
-        self._table, self._plan = table, plan
-        self.code = self.columns = None
-
-    def event(self, problem):
-        return self._plan.event
-
-    def release(self, problem, rows, releases):
-        """Return the problem, and the rows as features."""
-        code, self.columns = self._plan.run(self._table, rows, releases)
-        self.code = code.for_next_rows()
-        return problem, rows.mapped(code)
+        return choice_price(self._n_choices, math.sqrt(self.share_knots) * self.mu)
 
 
 def _kind(column):
@@ -181,6 +149,12 @@ def _kind(column):
             return _NUMBERS
         return _BOUNDED if len(column.edges) == 2 else column.edges
     return len(column.categories) or _WORDS
+
+
+def _mu_beside(budget, chance):
+    """Return the mu that a budget allows beside a chance to show a row, a little rounded down."""
+    left = left_beside(budget.delta, chance) if chance else budget.delta
+    return gaussian_mu(budget.epsilon, left) * (1.0 - 2e-9)
 
 
 def _is_numeric(kind):
@@ -195,11 +169,11 @@ def _choices(kind, levels):
     return levels if kind == _BOUNDED else 0
 
 
-def _ends(points):
+def _ends(points, reach):
     """Return ends beyond the outer ones of medians of several levels."""
     (root,), every = points[0], np.concatenate(points)
     low, high = every.min(), every.max()
-    return low - END_REACH * (root - low), high + END_REACH * (high - root)
+    return low - reach * (root - low), high + reach * (high - root)
 
 
 def _column(place, rows, part):
