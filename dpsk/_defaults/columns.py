@@ -7,7 +7,7 @@ from dpsk._defaults.budgets import mu_of_share
 
 __all__ = ["CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH", "FIRST_SHARE",
            "MOST_CATEGORIES", "TARGET_PAIRS", "PairRule", "category_share", "knot_levels",
-           "knot_share", "largest_pair"]
+           "knot_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -22,8 +22,8 @@ MOST_CATEGORIES = 24
 #: Ends are so many times as far beyond the outer medians as these are from the first one: of few
 #: knots, and of more.
 END_REACH = (2.0, 3.0)
-#: The most pairs of columns, ``n mu`` of each, and of each of its features at least.
-MOST_PAIRS, PAIR_SIGNAL, CELL_SIGNAL = 4, 5000.0, 20.0
+#: The most pairs of columns, and ``n mu`` of each.
+MOST_PAIRS, PAIR_SIGNAL = 4, 5000.0
 #: The share of mu^2 of a first model, whose residuals tell pairs.
 FIRST_SHARE = 0.1
 #: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
@@ -69,12 +69,15 @@ class PairRule:
         The ``n mu`` from which on some are chosen by default.
     share : float
         Of mu^2, of their choice.
+    cell : float
+        The ``n mu`` of each product of features at least.
     clip : float
         Bound on residuals: of probabilities, or of targets in half their range.
     """
 
     least: float
     share: float
+    cell: float
     clip: float
 
     def count(self, budget):
@@ -85,14 +88,14 @@ class PairRule:
         return MOST_PAIRS if signal == math.inf else min(MOST_PAIRS, max(
             1, round(signal / PAIR_SIGNAL)))
 
+    def largest(self, budget):
+        """Return how many features the product of two columns may have."""
+        return (_whole_signal(budget) / self.cell if budget.is_private else
+                math.sqrt(budget.n_samples))
+
 
 #: Errors of labels are noisier than those of targets.
-CLASS_PAIRS, TARGET_PAIRS = PairRule(1e4, 0.1, 0.5), PairRule(2e3, 0.05, 0.3)
-
-
-def largest_pair(budget):
-    """Return how many features the product of two columns may have."""
-    return budget.n_samples if not budget.is_private else _whole_signal(budget) / CELL_SIGNAL
+CLASS_PAIRS, TARGET_PAIRS = PairRule(1e4, 0.1, 150.0, 0.5), PairRule(2e3, 0.05, 20.0, 0.3)
 
 
 def _whole_signal(budget):

@@ -16,7 +16,7 @@ from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
-from dpsk._defaults.columns import FIRST_SHARE, PairRule, largest_pair
+from dpsk._defaults.columns import FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
 from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number, optional
@@ -143,7 +143,7 @@ class AdditiveModel(DPEstimator):
         widths = [part.width for part in code.parts]
         candidates = [(one, other) for other in range(len(widths)) for one in range(other)
                       if min(widths[one], widths[other]) > 1
-                      and widths[one] * widths[other] <= largest_pair(budget)]
+                      and widths[one] * widths[other] <= rule.largest(budget)]
         if not count:
             return code, left
         # Prices do not depend on what was released, as candidates do.
