@@ -5,7 +5,7 @@ position among those of its column, -1 for any other and for none.
 """
 
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
@@ -16,9 +16,6 @@ from dpsk._data.columns import described, is_frame
 from dpsk._data.errors import discreetly
 
 __all__ = ["Table", "read_next_table", "read_table"]
-
-#: Categories beyond are no categories: the sum of so many counts is exact in any order.
-_MOST_CATEGORIES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +89,13 @@ def _as_rows(estimator, X, reset):
 
 
 def _as_array(X):
-    array = np.asarray(X)
+    # What NumPy takes a list for follows from all of its entries: one word makes words of all.
+    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
+    if array.dtype.kind in "mM":
+        raise TypeError("float() argument must be a string or a real number, not "
+                        f"'{array.dtype.type.__name__}'")
     return array
 
 
@@ -126,19 +127,19 @@ def _check_kind(name, dtype):
 def _occurring(X, place, column):
     """Return the categories that occur in a column of a frame, in canonical order."""
     _, found = _factorized(X.iloc[:, place], column)
-    if not all(isinstance(cell, (str, bytes, bool, Real)) for cell in found):
+    if not all(isinstance(cell, (str, bytes, Real)) for cell in found):
         raise ValueError(f"X: column {column.name!r} holds a cell that is neither a word nor a "
                          "number; convert the column to one of them.")
-    if len(found) > _MOST_CATEGORIES:
-        raise ValueError(f"X: column {column.name!r} holds more than {_MOST_CATEGORIES} "
-                         "categories; leave it out, or convert it.")
-    return sorted(found, key=_canonical)
+    return sorted(set(found), key=_canonical)
 
 
 def _factorized(cells, column):
     """Return the place of every cell among the distinct ones, -1 of what is missing, and those."""
-    codes, found = _looked_up(column, lambda: _factorize(cells))
-    return codes, [_plain(cell) for cell in found]
+    def factorized():
+        codes, found = _factorize(cells)
+        return codes, [_plain(cell) for cell in found]
+
+    return _looked_up(column, factorized)
 
 
 def _looked_up(column, function):
@@ -156,7 +157,15 @@ def _canonical(category):
 
 
 def _plain(cell):
-    return cell.item() if isinstance(cell, np.generic) else cell
+    """Return what stands for all cells that equal this one, of which 1, 1.0 and True are some."""
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    for kind in (str, bytes):
+        if isinstance(cell, kind):
+            return kind().join([cell])
+    if isinstance(cell, Real) and not isinstance(cell, Integral):
+        cell = float(cell)
+    whole = isinstance(cell, Integral) or (isinstance(cell, float) and cell.is_integer())
+    return int(cell) if whole else cell
 
 
 def _is_missing(cell):
