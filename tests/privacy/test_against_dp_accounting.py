@@ -103,5 +103,5 @@ def test_what_adds_to_delta_agrees(mu, chance, count):
         ours = accountant.delta(event, epsilon)
         # Theirs rounds losses up.
         assert 0.995 <= ours / theirs <= 1 + 1e-6
-        never = (1.0 - chance)**count
-        assert ours >= 1.0 - never + never * gaussian_delta(mu, epsilon)
+        ever = -math.expm1(count * math.log1p(-chance))
+        assert ours >= ever + (1.0 - ever) * gaussian_delta(mu, epsilon)
