@@ -104,7 +104,8 @@ def alone(delta):
 
 
 def test_a_row_alone_shows_with_no_more_than_delta():
-    assert 0.02 < alone(0.05) <= 0.05
+    """Of 2000 runs 100 show it: fewer than 40, of which the bound would say little, never do."""
+    assert 0.005 < alone(0.05) <= 0.05
 
 
 def test_a_threshold_that_forgets_the_row_itself_exceeds_delta(monkeypatch):
