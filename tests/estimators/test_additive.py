@@ -1,4 +1,4 @@
-"""Additive models: raw tables in, curves out, and nothing else."""
+"""Additive models: raw tables in, curves out, at the price of the certificate."""
 
 import inspect
 import math
@@ -8,18 +8,12 @@ from collections import Counter
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -27,65 +21,17 @@ from dpsk import Certificate, DPAdditiveClassifier, DPAdditiveRegressor, _fit
 from dpsk._privacy import accountant
 from dpsk._privacy.events import Disclosure, tally
 from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.noise import streams
-from dpsk._privacy.noise.streams import KeyedStream
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.estimators.raw_tables import TOWNS, curves, fitted, make, table, targets
 from tests.registry import ADDITIVE, every_additive_model
 
-SECRET, SECRET_WORD = 31337.25, "Secretville"
-TOWNS = ["north", "south"]
-LEVELS = pd.CategoricalDtype(["low", "high"])
 _WEIGHTS = ("n is public, divides every sum and sets the noise: a row of weight 2 is one row, "
             "not two, and a row of weight 0 is not removed")
 _STEPS = "the check sets max_iter, of which there is none to choose"
 _REPEATS = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array",
             "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"}
-
-
-def table(n=200, seed=0, gap=0.1):
-    """Return a table of numbers with gaps, words, categories and flags."""
-    rng = np.random.default_rng(seed)
-    number = rng.normal(size=n)
-    number[rng.random(n) < gap] = np.nan
-    town = pd.Series(rng.choice(TOWNS, size=n), dtype=object)
-    town[rng.random(n) < gap] = None
-    return pd.DataFrame({
-        "number": number, "count": rng.poisson(3.0, size=n), "town": town,
-        "level": pd.Series(rng.choice(["low", "high"], size=n), dtype=LEVELS),
-        "flag": rng.random(n) < 0.5})
-
-
-def targets(cls, X, seed=0):
-    """Return targets that follow the distance of a number from 0, and the town."""
-    rng = np.random.default_rng([seed, 1])
-    signal = (np.abs(X["number"].fillna(2.0)) - 0.7 + 0.8 * (X["town"] == "north")
-              - 0.4 * (X["flag"]) + 0.2 * rng.normal(size=len(X))).to_numpy()
-    return np.where(signal > 0, "yes", "no") if is_classifier(cls()) else signal
-
-
-def make(cls, **params):
-    bounds = {} if is_classifier(cls()) else {"target_bounds": (-2.0, 3.0)}
-    return cls(**{"epsilon": 20.0, "delta": 1e-4, **bounds, **params})
-
-
-def curves(model):
-    """Return the terms of single columns: from names to axes and values."""
-    return {term.axes[0].column: (term.axes[0], term.values) for term in model.terms_
-            if len(term.axes) == 1}
-
-
-def fitted(cls, **params):
-    X = table()
-    return make(cls, **params).fit(X, targets(cls, X))
-
-
-@pytest.fixture
-def silent(monkeypatch):
-    """Fail where noise is drawn."""
-    for stream in (streams.EntropyStream, streams.KeyedStream):
-        monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
 
 
 def _expected(estimator):
@@ -259,216 +205,6 @@ def test_prices_follow_from_public_facts_alone(interactions):
     np.testing.assert_allclose(costs[1:], costs[:-1], rtol=1e-5)
 
 
-def variants(X):
-    """Yield tables of the same public facts: none of their differences may show by itself.
-
-    Words that sort behind those of X leave their positions alone.
-    """
-    n = len(X)
-    yield "other", table(n, seed=1)
-    yield "huge", X.assign(number=1e300, count=np.iinfo(np.int64).max)
-    yield "constant", X.assign(number=0.0, count=0)
-    yield "missing", X.assign(number=np.nan)
-    rare = [*TOWNS, *(f"town {each}" for each in range(n - 2))]
-    yield "rare words", X.assign(town=pd.Series(rare, dtype=object))
-    yield "other types", X.assign(town=pd.Series([*TOWNS, *["town"] * (n - 2)], dtype=object))
-    yield "unknown words", X.assign(town=pd.Series([*TOWNS, *[None] * (n - 2)], dtype=object))
-    yield "levels", X.assign(level=pd.Series([None] * n, dtype=LEVELS), flag=True)
-
-
-@every_additive_model
-@pytest.mark.parametrize("interactions", [0, 2])
-def test_all_that_a_fit_shows_follows_from_its_releases(cls, interactions, capsys):
-    """What releases answered for one table, handed back in a fit to another."""
-    X = table()
-    public = table(9, seed=7)
-    params = {"random_state": 0, "verbose": 1, "interactions": interactions}
-    if is_classifier(cls()):
-        params["classes"] = ["no", "yes"]
-
-    def shown(X, y, answers=None):
-        with warnings.catch_warnings(record=True) as warned, taped(answers) as tape:
-            warnings.simplefilter("always")
-            model = make(cls, **params).fit(X, y)
-        printed = capsys.readouterr()
-        faces = {"printed": printed.out, "errors": printed.err,
-                 "warned": [str(one.message) for one in warned],
-                 "certificate": model.privacy_.to_json(), "page": model.privacy_._repr_html_(),
-                 "events": tape.events, "attributes": list(vars(model)),
-                 "predictions": model.predict(public).tolist(),
-                 "terms": pickle.dumps(model.terms_),
-                 # How many counts there are follows the rows, and noise hides them all.
-                 "scales": [each for each in tape.public if len(each) == 2]}
-        faces |= {name: pickle.dumps(value) for name, value in vars(model).items()}
-        return faces, tape, model
-
-    y = targets(cls, X)
-    faces, tape, model = shown(X, y)
-    assert faces["printed"] and curves(model)["town"][0].categories == TOWNS
-    ends = np.roll(y, 3) if is_classifier(cls()) else np.full(len(y), 1e9)
-    for name, other in variants(X):
-        for labels in (y, ends):
-            found, _, _ = shown(other, labels, tape.answers)
-            assert [face for face in faces if faces[face] != found[face]] == [], name
-    assert shown(table(seed=1), y)[0]["coef_"] != faces["coef_"]
-
-
-@every_additive_model
-@pytest.mark.parametrize("random_state", [None, NoiseSeed(3)])
-def test_cells_are_not_in_the_pickle_but_for_categories_that_were_released(cls, random_state):
-    X = table()
-    y = targets(cls, X)
-    X.loc[5, "number"] = SECRET
-    X["town"] = X["town"].astype(object)
-    X.loc[5, "town"] = SECRET_WORD
-    X.loc[6, "town"] = SECRET
-    model = make(cls, random_state=random_state).fit(X, y)
-    for data in (pickle.dumps(model), pickle.dumps(model.terms_), str(model.privacy_).encode()):
-        assert SECRET_WORD.encode() not in data and b"31337" not in data
-        assert np.float64(SECRET).tobytes() not in data
-        assert np.float64(SECRET).byteswap().tobytes() not in data
-    assert curves(model)["town"][0].categories == TOWNS
-    # Without noise all that occur are released.
-    with pytest.warns(PrivacyWarning):
-        exact = make(cls, epsilon=np.inf).fit(X, y)
-    assert SECRET_WORD.encode() in pickle.dumps(exact)
-
-
-@every_additive_model
-def test_nothing_of_the_size_of_the_table_is_kept(cls):
-    X = table(211)
-    X["town"] = np.where(np.arange(211) < 90, "north", np.char.mod("t%d", np.arange(211)))
-    model = make(cls).fit(X, targets(cls, X))
-    for name, value in vars(model).items():
-        arrays = [value] if isinstance(value, np.ndarray) else []
-        assert all(211 not in each.shape and each.size < 2000 for each in arrays), name
-    assert len(pickle.dumps(model)) < 40_000
-
-
-@every_additive_model
-@pytest.mark.parametrize("cell", [[SECRET_WORD], (SECRET,), pd.Timestamp("2020-01-01"), 1j])
-def test_cells_that_are_refused_are_not_quoted(cls, cell, silent):
-    X = table()
-    y = targets(cls, X)
-    town = X["town"].astype(object).tolist()
-    town[3] = cell
-    with pytest.raises(ValueError, match="column 'town'") as caught:
-        make(cls).fit(X.assign(town=pd.Series(town, dtype=object)), y)
-    said = str(caught.value)
-    assert SECRET_WORD not in said and "31337" not in said and "2020" not in said
-    assert caught.value.__cause__ is None and caught.value.__context__ is None
-
-
-@every_additive_model
-def test_a_seed_repeats_a_fit_whatever_the_container_and_an_int_does_not(cls):
-    def trained(**params):
-        model = fitted(cls, **params)
-        return pickle.dumps([np.round(model.coef_, 12), np.round(model.intercept_, 12)])
-
-    assert trained(random_state=NoiseSeed(0)) == trained(random_state=NoiseSeed(0))
-    assert trained(random_state=NoiseSeed(0)) != trained(random_state=NoiseSeed(1))
-    assert trained(random_state=0) != trained(random_state=0)
-
-
-@every_additive_model
-def test_fits_are_the_same_whatever_errors_are_set_to_raise(cls):
-    X = table()
-    y = targets(cls, X)
-    X.loc[:40, "number"] = np.resize([0.0, 5e-324, 1e-300, 1e160, -1.7e308, np.nan], 41)
-
-    def outcome():
-        with mock.patch.object(_fit, "open_stream", lambda *_: KeyedStream(b"0123456789abcdef")):
-            model = make(cls).fit(X, y)
-        return model.coef_.tobytes(), model.predict(X).tobytes()
-
-    calm = outcome()
-    with warnings.catch_warnings(), np.errstate(all="raise"):
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", PrivacyWarning)
-        assert outcome() == calm
-
-
-def plain_additive(X, final, knots=None):
-    """Return an additive model without noise, at given knots of columns or at quantiles."""
-    numbers = [name for name in X if X[name].dtype.kind in "if"]
-    others = [name for name in X if name not in numbers]
-    columns = []
-    for name in numbers:
-        spline = SplineTransformer(degree=1, n_knots=5, knots="quantile", extrapolation="constant")
-        if knots is not None:
-            spline.set_params(knots=knots[name][:, None])
-        columns.append((make_pipeline(SimpleImputer(), spline), [name]))
-    columns.append((make_pipeline(FunctionTransformer(lambda cells: cells.astype(str)),
-                                  OneHotEncoder(handle_unknown="ignore")), others))
-    return make_pipeline(make_column_transformer(*columns), final)
-
-
-def test_with_little_noise_a_classifier_is_about_a_plain_additive_one():
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X = X[["mean radius", "mean texture", "mean concavity", "worst area", "worst smoothness"]]
-    ours = DPAdditiveClassifier(epsilon=1000.0).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
-    plain = plain_additive(X, LogisticRegression(max_iter=2000)).fit(X[::2], y[::2])
-    assert plain.score(X[1::2], y[1::2]) > 0.93
-    assert ours > plain.score(X[1::2], y[1::2]) - 0.04
-
-
-def test_with_little_noise_a_regressor_is_about_a_plain_additive_one():
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    X = X[["bmi", "bp", "s5", "s3"]]
-    ours = DPAdditiveRegressor(epsilon=1000.0, target_bounds=(25, 350)).fit(X, y)
-    plain = plain_additive(X, LinearRegression()).fit(X, y)
-    assert plain.score(X, y) > 0.45 and ours.score(X, y) > plain.score(X, y) - 0.05
-
-
-def test_a_table_with_words_and_gaps_is_learnt_at_a_budget_of_two():
-    """Curves that no line is: a plain model of lines has an accuracy of .66 here."""
-    X = table(4000)
-    y = targets(DPAdditiveClassifier, X)
-    model = DPAdditiveClassifier(epsilon=2.0).fit(X, y)
-    test = table(2000, seed=2)
-    labels = targets(DPAdditiveClassifier, test, seed=2)
-    plain = plain_additive(X, LogisticRegression(max_iter=2000)).fit(X, y)
-    assert plain.score(test, labels) > 0.85
-    assert model.score(test, labels) > 0.8
-    axis, values = curves(model)["number"]
-    # High at both ends, low in the middle.
-    low, middle, high = np.interp([-1.5, 0.0, 1.5], axis.knots, values)
-    assert low > middle < high
-    axis, values = curves(model)["town"]
-    assert axis.categories == TOWNS and values[0] > values[1]
-
-
-def test_without_noise_it_is_the_plain_fit_at_its_knots():
-    X = table(300, gap=0.0)
-    y = targets(DPAdditiveRegressor, X)
-    with pytest.warns(PrivacyWarning, match="not private"):
-        model = DPAdditiveRegressor(epsilon=np.inf, n_knots=5, interactions=0).fit(X, y)
-    assert curves(model)["town"][0].categories == TOWNS and not model.privacy_.delta_at(100.0) < 1
-    knots = {name: axis.knots for name, (axis, _) in curves(model).items()}
-    plain = plain_additive(X, LinearRegression(), knots).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=2e-3)
-
-
-@every_additive_model
-def test_what_is_unseen_or_missing_is_predicted_by_what_is_left(cls):
-    model = fitted(cls, interactions=0)
-    X = table(8, seed=3).assign(flag=True)
-    X["level"] = pd.Series(["low"] * 8, dtype=LEVELS)
-    raw = model.decision_function if is_classifier(cls()) else model.predict
-    known = raw(X.assign(number=0.0, count=2, town="north"))
-    for town in ("west", None, 3.5, np.nan):
-        cells = pd.Series([town] * 8, dtype=object)
-        shift = raw(X.assign(number=0.0, count=2, town=cells)) - known
-        values = curves(model)["town"][1]
-        np.testing.assert_allclose(shift, values[-1] - values[0], atol=1e-4)
-    axis, values = curves(model)["number"]
-    before = np.interp(0.0, axis.knots, values)
-    shift = raw(X.assign(number=np.nan, count=2, town="north")) - known
-    np.testing.assert_allclose(shift, -before, atol=1e-4)
-    far = raw(X.assign(number=1e300, count=2, town="north")) - known
-    np.testing.assert_allclose(far, values[-1] - before, atol=1e-4)
-
-
 @every_additive_model
 def test_names_are_set_and_wanted(cls):
     model = fitted(cls)
@@ -528,19 +264,6 @@ def test_probabilities_can_be_calibrated():
     y = targets(DPAdditiveClassifier, X)
     model = CalibratedClassifierCV(make(DPAdditiveClassifier), cv=2).fit(X, y)
     assert model.predict_proba(X).shape == (120, 2)
-
-
-def test_weights_of_classes_and_rows_move_predictions():
-    X = table(600)
-    y = targets(DPAdditiveClassifier, X)
-    share = [(make(DPAdditiveClassifier, epsilon=200.0, class_weight=weight).fit(X, y).predict(X)
-              == "yes").mean() for weight in ({"yes": 0.02}, {"no": 0.02})]
-    assert share[0] + 0.2 < (y == "yes").mean() < share[1] - 0.2
-    weights = np.where(y == "yes", 0.02, 1.0)
-    model = make(DPAdditiveClassifier, epsilon=200.0).fit(X, y, sample_weight=weights)
-    assert (model.predict(X) == "yes").mean() < share[1] - 0.2
-    with pytest.raises(ValueError, match="balanced"):
-        make(DPAdditiveClassifier, class_weight="balanced").fit(X, y)
 
 
 @every_additive_model
