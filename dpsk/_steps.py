@@ -8,7 +8,7 @@ import sklearn
 from dpsk._fit import opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.certificate import Certificate, library_versions
-from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import Composed, Gaussian
 from dpsk._version import __version__
 
@@ -69,9 +69,13 @@ class Steps:
     def fit(self, share, make, *args):
         """Return the model ``make(epsilon=, delta=, random_state=, verbose=)``, fitted at a share.
         """
-        delta = self._budget.delta
-        epsilon = (accountant.epsilon(Gaussian(self.mu(share)), delta)
-                   if self._budget.is_private else math.inf)
+        epsilon, delta = math.inf, self._budget.delta
+        if self._budget.is_private:
+            mu = self.mu(share)
+            epsilon = accountant.epsilon(Gaussian(mu), delta)
+            if epsilon < mu:
+                # Delta alone would allow that much, or nearly: it says little of the mu.
+                epsilon, delta = mu, gaussian_delta(mu, mu)
         model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args)
         certificate = model.privacy_
         self._take(share, certificate.event)

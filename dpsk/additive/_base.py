@@ -94,7 +94,9 @@ class AdditiveModel(DPEstimator):
 
     @abstractmethod
     def _check_fit(self, n_samples, y):
-        """Raise a ValueError where a linear model would refuse targets, before any release."""
+        """Return targets as numbers; a ValueError where a linear model would refuse them, before
+        any release.
+        """
 
     @abstractmethod
     def _residuals(self, model, features, y):
@@ -108,7 +110,8 @@ class AdditiveModel(DPEstimator):
         n_samples, n_columns = table.values.shape
         y = check_targets(self, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64)
-        self._check_fit(n_samples, y)
+        numbers = self._check_fit(n_samples, y)
+        self._declared_pairs(table.columns)
         self._described = table.columns
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
         n_knots = None if self.n_knots == "auto" else self.n_knots
@@ -116,8 +119,8 @@ class AdditiveModel(DPEstimator):
         steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
                       verbose=self.verbose)
         code, columns = steps.release("knots and categories", plan.share, plan.event,
-                                      Rows(table.values, y, weights),
-                                      partial(plan.run, table, Rows(table.values, y)))
+                                      Rows(table.values, numbers, weights),
+                                      partial(plan.run, table, Rows(table.values, numbers)))
         code, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
                                       1.0 - plan.share)
         model = steps.fit(left, partial(self._linear, data_norm=code.norm),
@@ -128,7 +131,8 @@ class AdditiveModel(DPEstimator):
             f"knots, then {model.privacy_.solver}",
             enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
                                "of a row in every column and pair of columns")],
-            public=["number of rows and of columns, their names and dtypes", "all parameters",
+            public=["number of rows and of columns, their names, and dtypes with the categories "
+                    "that these hold", "all parameters",
                     *model.privacy_.public[2:]],
             released=["terms_", *self._released])
         return model
@@ -136,8 +140,9 @@ class AdditiveModel(DPEstimator):
     def _with_pairs(self, code, columns, table, y, weights, budget, steps, left):
         """Return a code with pairs of columns, and the share of the budget that is left."""
         given = self.interactions
-        if not isinstance(given, (str, Integral)):
-            return replace(code, pairs=_places(given, columns)), left
+        pairs = self._declared_pairs(columns)
+        if pairs is not None:
+            return replace(code, pairs=pairs), left
         rule = self._pair_rule
         count = rule.count(budget) if given == "auto" else given
         widths = [part.width for part in code.parts]
@@ -161,6 +166,11 @@ class AdditiveModel(DPEstimator):
             partial(noisy_pairs, rows, code.slices, _directions(model, code), candidates,
                     rule.clip, count, declared, noise_multiplier))
         return replace(code, pairs=tuple(pairs)), left
+
+    def _declared_pairs(self, columns):
+        """Return the places of pairs of columns that are named, or None."""
+        given = self.interactions
+        return None if isinstance(given, (str, Integral)) else _places(given, columns)
 
     def _method(self):
         """Return what names this method; repeated noise must not meet other features."""

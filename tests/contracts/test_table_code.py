@@ -100,10 +100,10 @@ def test_positions_of_what_was_found_become_those_of_what_is_kept(kept):
         assert features[position + 1, place] == 1
 
 
-def code(width=None):
+def code(pairs=()):
     parts = (Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"], np.array([2, 5])),
              Hats(np.array([5.0])))
-    return TableCode(parts, 9 if width is None else width)
+    return TableCode(parts, pairs)
 
 
 def table():
@@ -120,13 +120,31 @@ def test_a_row_is_no_longer_than_the_root_of_the_number_of_columns():
     assert all(squared_norm(row) <= 3 for row in out)
     # It is attained, by numbers on knots.
     assert max(map(squared_norm, out)) == 3
-    # Features that no column has are zero, whatever was there.
-    assert one.n_used == 7 and (out[:, 7:] == 0).all()
+    assert one.width == 7
     assert [(each.start, each.stop) for each in one.slices] == [(0, 3), (3, 6), (6, 7)]
 
 
-def test_every_row_is_mapped_by_itself():
-    X, one = table(), code()
+def test_products_of_two_columns_are_no_longer_than_one():
+    """All weights of two hats, as they come from adversarial numbers of both."""
+    numbers = adversarial([0.0, 1.0, 3.0])
+    X = np.array([[one, 2.0, other] for one in numbers for other in numbers])
+    parts = (Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"], np.array([2, 5])),
+             Hats(np.array([-1.0, 0.0, 0.1, 1.0])))
+    one = TableCode(parts, ((0, 2), (1, 2)))
+    features = one.features(X)
+    assert one.width == 3 + 3 + 4 + 12 + 12 and one.norm == math.sqrt(5)
+    assert [each.stop for each in one.slices] == [3, 6, 10, 22, 34]
+    first, second = features[:, :3], features[:, 6:10]
+    np.testing.assert_array_equal(
+        features[:, 10:22], (first[:, :, None] * second[:, None, :]).reshape(len(X), 12))
+    for where in one.slices:
+        for row in np.unique(features[:, where], axis=0):
+            assert squared_norm(row) <= 1
+
+
+@pytest.mark.parametrize("pairs", [(), ((0, 2),)])
+def test_every_row_is_mapped_by_itself(pairs):
+    X, one = table(), code(pairs)
     whole = np.empty((len(X), one.width), np.float32)
     one.dense(X, whole)
     for place in range(len(X)):
@@ -150,3 +168,5 @@ def test_next_rows_come_by_positions_among_what_is_kept():
 def test_features_have_names():
     assert code().names(["x", "w", "z"]) == [
         "x[0]", "x[1]", "x[3]", "w_a", "w_b", "w_other", "z[5]"]
+    assert code(((1, 2),)).names(["x", "w", "z"])[7:] == [
+        "w_a x z[5]", "w_b x z[5]", "w_other x z[5]"]
