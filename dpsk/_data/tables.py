@@ -4,6 +4,7 @@ In what is read a number stands for itself, NaN for one that is missing, and a c
 position among those of its column, -1 for any other and for none.
 """
 
+import zlib
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
@@ -15,7 +16,35 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from dpsk._data.columns import described, is_frame
 from dpsk._data.errors import discreetly
 
-__all__ = ["Table", "read_next_table", "read_table"]
+__all__ = ["Buckets", "Table", "read_next_table", "read_table"]
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """What categories of a column that nobody knows are hashed into; public.
+
+    Whole numbers, and words of their digits, go by their remainder, others by a checksum.
+
+    Parameters
+    ----------
+    count : int
+    """
+
+    count: int
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        return (f"bucket {place}" for place in range(self.count))
+
+    def place(self, cell):
+        """Return the bucket of a category."""
+        text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
+        try:
+            return int(text) % self.count
+        except ValueError:
+            return zlib.crc32(text) % self.count
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +64,17 @@ class Table:
     values: np.ndarray
     columns: list
     found: list
+
+    def hashed(self, count):
+        """Return the table with categories that nobody declared hashed into so many buckets."""
+        values, buckets = self.values.copy(), Buckets(count)
+        for place, found in enumerate(self.found):
+            if found is not None:
+                codes = np.array([*map(buckets.place, found), -1], dtype=np.float64)
+                values[:, place] = codes[values[:, place].astype(np.intp)]
+        columns = [column if found is None else replace(column, categories=buckets)
+                   for column, found in zip(self.columns, self.found, strict=True)]
+        return Table(values, columns, [None] * len(columns))
 
     def known(self, kept):
         """Return the columns with the categories that are kept, by place, as declared ones."""
@@ -202,8 +242,11 @@ def _numbers(cells, column):
 def _positions(cells, column, categories):
     """Return the position of every cell among categories, -1 for any other."""
     codes, found = _factorized(cells, column)
-    places = {_plain(category): place for place, category in enumerate(categories)}
-    known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
+    if isinstance(categories, Buckets):
+        known = _looked_up(column, lambda: [categories.place(cell) for cell in found])
+    else:
+        places = {_plain(category): place for place, category in enumerate(categories)}
+        known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
     return np.array([*known, -1], dtype=np.float64)[codes]
 
 

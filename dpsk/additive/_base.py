@@ -115,7 +115,7 @@ class AdditiveModel(DPEstimator):
         self._described = table.columns
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
         n_knots = None if self.n_knots == "auto" else self.n_knots
-        plan = CodePlan.of(budget, table.columns, n_knots, self.max_categories)
+        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories)
         steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
                       verbose=self.verbose)
         code, columns = steps.release("knots and categories", plan.share, plan.event,
