@@ -286,9 +286,9 @@ def test_few_rows_are_fitted(cls, n, epsilon):
     assert np.isfinite(model.coef_).all() and len(model.predict(X)) == n
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-5, 1e-3, 0.02])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-5, 1e-3, 0.02, 1e5, 1e6])
 @pytest.mark.parametrize("delta", [1e-12, 1e-4, 0.05])
-def test_budgets_of_which_delta_alone_is_much_are_fitted(epsilon, delta):
+def test_the_least_and_the_largest_budgets_are_fitted(epsilon, delta):
     """A first model at a tenth of mu^2 may need no epsilon at that delta; it has noise."""
     X = table(60)
     with warnings.catch_warnings():
