@@ -209,6 +209,24 @@ def test_words_among_numbers_are_not_quoted(declared):
         assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("cells", [
+    ["a", "bb", None, 7, "12", -3, 1.5, True, "\ud800", b"x", "9" * 5000]])
+def test_buckets_hold_categories_by_themselves(cells):
+    table = read(frame(w=cells))
+    whole = table.hashed(5)
+    assert len(whole.columns[0].categories) == 5 and whole.found == [None]
+    codes = whole.values[:, 0]
+    assert codes[2] == -1 and set(np.delete(codes, 2)) <= set(range(5))
+    # Numbers, and words of digits, go by their remainder.
+    assert codes[[3, 4, 5, 7]].tolist() == [2, 2, 2, 1]
+    for place in range(len(cells)):
+        alone = frame(w=[cells[place], "other"])
+        assert read(alone).hashed(5).values[0, 0] == codes[place]
+        reader = Reader()
+        read_table(reader, alone, None)
+        assert read_next_table(reader, alone, whole.columns)[0, 0] == codes[place]
+
+
 @pytest.mark.parametrize("cell", [np.inf, -np.inf, 1e400, "inf", 10**400])
 def test_numbers_that_are_not_finite_are_refused(cell):
     X = np.array([[1.0], [cell], [2.0]], dtype=object)
