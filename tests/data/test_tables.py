@@ -174,6 +174,20 @@ def test_what_is_no_table_is_refused(X, match):
         read(X)
 
 
+def test_tables_that_are_not_in_memory_are_refused():
+    class Blocks:
+        n, n_features = 4, 2
+
+        def blocks(self):
+            raise AssertionError("read")
+
+    with pytest.raises(TypeError, match=r"X is not in memory; Reader takes .* '.compute\(\)'"):
+        read(Blocks())
+    dask = pytest.importorskip("dask.dataframe", reason="a collection of Dask")
+    with pytest.raises(TypeError, match="X is not in memory"):
+        read(dask.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=1))
+
+
 def test_names_that_repeat_are_refused():
     X = pd.DataFrame(np.eye(2), columns=["a", "a"])
     with pytest.raises(Exception, match="'a'"):
