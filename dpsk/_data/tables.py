@@ -14,7 +14,9 @@ from sklearn import config_context
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from dpsk._data.columns import described, is_frame
+from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly
+from dpsk._data.opening import is_source
 
 __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
 
@@ -110,6 +112,9 @@ def _as_rows(estimator, X, reset):
     if sparse.issparse(X):
         raise TypeError(f"X is a sparse matrix; {name} takes tables of columns. Use "
                         "'.toarray()', or give sparse rows to a linear model.")
+    if is_source(X) or (is_dask(X) and is_frame(X)):
+        raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
+                        "Use '.compute()', or give blocks of rows to a linear model.")
     if not is_frame(X):
         X = discreetly("X", _as_array, X)
         if X.ndim != 2:

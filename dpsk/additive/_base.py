@@ -118,6 +118,8 @@ class AdditiveModel(DPEstimator):
         table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories)
         steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
                       verbose=self.verbose)
+        for share in self._shares(budget, 1.0 - plan.share):
+            self._check_share(n_samples, y, *steps.budget(share))
         code, columns = steps.release("knots and categories", plan.share, plan.event,
                                       Rows(table.values, numbers, weights),
                                       partial(plan.run, table, Rows(table.values, numbers)))
@@ -137,14 +139,29 @@ class AdditiveModel(DPEstimator):
             released=["terms_", *self._released])
         return model
 
+    def _check_share(self, n_samples, y, epsilon, delta):
+        """Raise a ValueError where a model at a part of the budget would, before any release."""
+
+    def _shares(self, budget, left):
+        """Return the shares of mu^2 of the models that may be fitted, the last one last."""
+        if self._count(budget):
+            return FIRST_SHARE, left - FIRST_SHARE - self._pair_rule.share
+        return (left,)
+
+    def _count(self, budget):
+        """Return how many pairs are chosen."""
+        given = self.interactions
+        if given == "auto":
+            return self._pair_rule.count(budget)
+        return given if isinstance(given, Integral) else 0
+
     def _with_pairs(self, code, columns, table, y, weights, budget, steps, left):
         """Return a code with pairs of columns, and the share of the budget that is left."""
-        given = self.interactions
         pairs = self._declared_pairs(columns)
         if pairs is not None:
             return replace(code, pairs=pairs), left
         rule = self._pair_rule
-        count = rule.count(budget) if given == "auto" else given
+        count = self._count(budget)
         widths = [part.width for part in code.parts]
         candidates = [(one, other) for other in range(len(widths)) for one in range(other)
                       if min(widths[one], widths[other]) > 1
@@ -249,7 +266,8 @@ def _check_interactions(name, value):
     if isinstance(value, str) and value == "auto":
         return
     if isinstance(value, list):
-        if not all(isinstance(pair, tuple) and len(set(pair)) == len(pair) == 2 for pair in value):
+        if not all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1]
+                   for pair in value):
             raise ValueError(f"{name}={value!r}: must be {remedy}.")
         return
     check_integer(name, value, low=0, high=10**4, remedy=remedy)

@@ -210,11 +210,11 @@ def test_a_missing_number_and_a_known_one_are_neighbors_like_any_other(small):
     ((0.6, 2.9), []), ((100.0, 200.0), []), ((-1e30, 1e30), list(GRID))])
 def test_points_lie_strictly_between_declared_bounds(small, bounds, inside):
     table = (-9.0, -1.0, 0.2, 0.5, 3.0, 8.0, 99.0)
-    points, tape, ledger = asked(table, 4, bounds=bounds)
+    points, tape, ledger = asked(table, 5, bounds=bounds)
     assert sorted(np.concatenate(points)) == inside
     assert len(tape.totals[0][0]) == len(inside)
     # A level costs the same where no point is left.
-    assert len(tape.events) == 4 and tally(ledger.spent) == tally(Selections(4, False)(2.0))
+    assert len(tape.events) == 5 and tally(ledger.spent) == tally(Selections(5, False)(2.0))
 
 
 @pytest.mark.parametrize("numbers", [

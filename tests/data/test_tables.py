@@ -174,6 +174,20 @@ def test_what_is_no_table_is_refused(X, match):
         read(X)
 
 
+def test_tables_that_are_not_in_memory_are_refused():
+    class Blocks:
+        n, n_features = 4, 2
+
+        def blocks(self):
+            raise AssertionError("read")
+
+    with pytest.raises(TypeError, match=r"X is not in memory; Reader takes .* '.compute\(\)'"):
+        read(Blocks())
+    dask = pytest.importorskip("dask.dataframe", reason="a collection of Dask")
+    with pytest.raises(TypeError, match="X is not in memory"):
+        read(dask.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=1))
+
+
 def test_names_that_repeat_are_refused():
     X = pd.DataFrame(np.eye(2), columns=["a", "a"])
     with pytest.raises(Exception, match="'a'"):
@@ -207,6 +221,24 @@ def test_words_among_numbers_are_not_quoted(declared):
         said = str(caught.value) + "".join(str(one.message) for one in warned)
         assert SECRET not in said
         assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("cells", [
+    ["a", "bb", None, 7, "12", -3, 1.5, True, "\ud800", b"x", "9" * 5000]])
+def test_buckets_hold_categories_by_themselves(cells):
+    table = read(frame(w=cells))
+    whole = table.hashed(5)
+    assert len(whole.columns[0].categories) == 5 and whole.found == [None]
+    codes = whole.values[:, 0]
+    assert codes[2] == -1 and set(np.delete(codes, 2)) <= set(range(5))
+    # Numbers, and words of digits, go by their remainder.
+    assert codes[[3, 4, 5, 7]].tolist() == [2, 2, 2, 1]
+    for place in range(len(cells)):
+        alone = frame(w=[cells[place], "other"])
+        assert read(alone).hashed(5).values[0, 0] == codes[place]
+        reader = Reader()
+        read_table(reader, alone, None)
+        assert read_next_table(reader, alone, whole.columns)[0, 0] == codes[place]
 
 
 @pytest.mark.parametrize("cell", [np.inf, -np.inf, 1e400, "inf", 10**400])

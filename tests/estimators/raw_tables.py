@@ -33,7 +33,8 @@ def targets(cls, X, seed=0):
 
 def make(cls, **params):
     bounds = {} if is_classifier(cls()) else {"target_bounds": (-2.0, 3.0)}
-    return cls(**{"epsilon": 20.0, "delta": 1e-4, **bounds, **params})
+    # Words are found, and not hashed, where it is said how many.
+    return cls(**{"epsilon": 20.0, "delta": 1e-4, "max_categories": 24, **bounds, **params})
 
 
 def curves(model):

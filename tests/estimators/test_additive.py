@@ -74,7 +74,8 @@ _BAD = {
                 {0: (0, math.nan)}, {0: (1.0,)}],
     "n_knots": [0, 1, 4, 6, 258, 3.0, "many", None, True],
     "max_categories": [0, -1, 1.5, "all", True],
-    "interactions": [-1, 1.5, "all", None, True, [("a",)], [("a", "a")], ("a", "b")],
+    "interactions": [-1, 1.5, "all", None, True, [("a",)], [("a", "a")], ("a", "b"),
+                     [("a", "b", "c")]],
     "random_state": [-1, 1.5, "seed", np.random.default_rng(0)],
     "verbose": ["yes", -1, None]}
 every_bad_value = pytest.mark.parametrize("name, value", [
@@ -103,6 +104,22 @@ def test_targets_that_are_refused_are_so_before_anything_is_drawn(cls, value, si
     y = np.full(len(X), value) if is_classifier(cls()) else np.full(len(X), "one")
     with pytest.raises(ValueError):
         make(cls).fit(X, y)
+
+
+@pytest.mark.parametrize("interactions", [0, 1])
+@pytest.mark.parametrize("n", [900, 1500, 3000])
+def test_bounds_that_a_step_could_not_learn_are_refused_before_anything_is_drawn(
+        interactions, n, silent):
+    """Rows suffice for the whole budget from 1400 on, for what knots leave and a first model not.
+    """
+    X = np.arange(2.0 * n).reshape(n, 2)
+    if (n, interactions) == (3000, 0):
+        # They do suffice here: then it draws.
+        with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
+            DPAdditiveRegressor(1.0, target_bounds=None, interactions=0).fit(X, X[:, 0])
+        return
+    with pytest.raises(ValueError, match="target_bounds=None: n="):
+        DPAdditiveRegressor(1.0, target_bounds=None, interactions=interactions).fit(X, X[:, 0])
 
 
 @every_additive_model
