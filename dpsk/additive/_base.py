@@ -200,8 +200,7 @@ class AdditiveModel(DPEstimator):
         """list of Term : what every column, and every pair of columns, adds to the raw prediction.
         """
         check_is_fitted(self, "privacy_")
-        coef = self.coef_.T if self.coef_.ndim == 2 and len(self.coef_) > 1 else (
-            self.coef_.reshape(-1))
+        coef = self._columns_of_coef()
         values = [coef[where] for where in self._code.slices]
         axes = [Axis(column.name, getattr(part, "knots", None),
                      getattr(part, "categories", None))
@@ -213,13 +212,17 @@ class AdditiveModel(DPEstimator):
                  each.reshape(widths[one], widths[other], *each.shape[1:]))
             for (one, other), each in zip(self._code.pairs, values[len(axes):], strict=True)]
 
+    def _columns_of_coef(self):
+        """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""
+        several = self.coef_.ndim == 2 and len(self.coef_) > 1
+        return self.coef_.T if several else self.coef_.reshape(-1)
+
     @quietly
     def _predict_raw(self, X):
         """Return raw predictions, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
         values = read_next_table(self, X, self._columns)
-        coef = self.coef_.T if self.coef_.ndim == 2 and len(self.coef_) > 1 else (
-            self.coef_.reshape(-1))
+        coef = self._columns_of_coef()
         raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):
             raw[part] = self._code.features(values[part]) @ coef
