@@ -249,7 +249,8 @@ def _places(pairs, columns):
                 raise ValueError(f"interactions has {name!r}, which is no column; use the names "
                                  "of a DataFrame, or positions in an array.")
         found.append(tuple(sorted(map(names.index, pair))))
-    return tuple(found)
+    # A pair may be named twice, once in either order.
+    return tuple(dict.fromkeys(found))
 
 
 def _check_knots(name, value):
