@@ -1,6 +1,7 @@
 """scikit-learn estimators that train with differential privacy."""
 
 from dpsk import (
+    additive,
     generative,
     linear_model,
     neural_network,
@@ -11,13 +12,14 @@ from dpsk import (
 from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._version import __version__
-from dpsk.generative import *  # noqa: F403  # each family says what it offers
+from dpsk.additive import *  # noqa: F403  # each family says what it offers
+from dpsk.generative import *  # noqa: F403
 from dpsk.linear_model import *  # noqa: F403
 from dpsk.neural_network import *  # noqa: F403
 from dpsk.ranking import *  # noqa: F403
 from dpsk.reinforcement_learning import *  # noqa: F403
 from dpsk.robust import *  # noqa: F403
 
-__all__ = ["Certificate", "__version__", "noise_scale", *generative.__all__,
-           *linear_model.__all__, *neural_network.__all__, *ranking.__all__,
+__all__ = ["Certificate", "__version__", "noise_scale", *additive.__all__,
+           *generative.__all__, *linear_model.__all__, *neural_network.__all__, *ranking.__all__,
            *reinforcement_learning.__all__, *robust.__all__]

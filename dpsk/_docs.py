@@ -27,6 +27,22 @@ target_bounds : "auto", None or (float, float)
 target_bounds|network : (float, float)
     Public bounds of the targets, which are clipped to them. A constant by default,
     never read from the data.
+columns : dict or None
+    What is public of columns, by name or position. A list holds the categories of one; a
+    tuple of two numbers its bounds, between which knots are found; a longer tuple its knots.
+    Columns of words that are not named have their frequent categories found under noise. None:
+    nothing is declared but what dtypes say, those of pandas' categories included.
+n_knots : "auto" or int
+    Knots of a column of numbers: 2, 3, 5, 9 and so on, as intervals are halved at medians
+    chosen under noise. "auto": about the cube root of n mu over the number of columns.
+max_categories : int or None
+    At most so many categories of a column are found: those whose counts stand out from noise.
+    None: 24; where n is too small to find those of a fiftieth of the rows, categories are
+    hashed into 32 public buckets instead, which costs nothing.
+interactions : "auto", int or list of (column, column)
+    Pairs of columns whose features are multiplied: how many are chosen under noise by what a
+    first model leaves, for a fifth of the budget, or which. "auto": one for every 5000 of
+    n mu, at most 4; none of regressions below 2000, and of classifiers below 10,000.
 alpha : float
     Strength of the penalty beside the **mean** loss.
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
@@ -114,6 +130,11 @@ random_state : int, NoiseSeed or None
 verbose : int or bool
     1 prints the plan, which is public, and of a fit of more than a second how many of the
     planned answers it has asked for.
+terms_ : list of Term
+    What every column adds, and every pair of columns: its `axes`, each with the name, and the
+    knots or categories, of a column, and its `values` there.
+coef_|additive : ndarray of shape (1, n_terms), (n_classes, n_terms), or (n_terms,)
+    The values of all terms, one after another.
 coef_ : ndarray of shape (n_features,)
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
 intercept_ : float
@@ -186,6 +207,15 @@ privacy_ : Certificate
     whitened, noisy sums of clipped gradients, and what follows from them. The number of rows
     and features, labels of classes, all parameters and the random weights at the start are
     public.
+|privacy_additive
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise; the
+    categories of columns whose noisy counts stand out, at a tenth of delta, which covers that of
+    a single row; pairs of columns chosen under noise, and a first model for that; bounds on
+    targets that are learnt; a noisy second moment of features, noisy gradients and Hessians, and
+    what follows from them. A row enters with norm at most the root of the number of columns and
+    pairs, by construction. The number of rows, names and dtypes of columns,
+    labels of classes and all parameters are public.
 |linear
     is ``X @ coef_ + intercept_``: bounds on rows and whitening are a matter of training.
 |linear_score
@@ -224,6 +254,9 @@ X : array-like or CSR matrix of shape (n, n_features)
     Finite numbers; float32 stays float32.
 X|dense : array-like of shape (n, n_features)
     Finite numbers; float32 stays float32.
+X|table : DataFrame, or array-like of shape (n, n_features)
+    Numbers, NaN where they are missing, and words; columns of an array hold numbers, or are
+    declared.
 X|network : array-like of shape (n, n_features)
     Numbers that are finite in float32, which they are converted to.
 y|labels : array-like of shape (n,)

@@ -28,7 +28,7 @@ from dpsk._privacy.plans import Framed
 from dpsk._progress import Progress
 from dpsk._version import __version__
 
-__all__ = ["Fitted", "Method", "fit_private", "release_private"]
+__all__ = ["Fitted", "Method", "fit_private", "opened_stream", "release_private"]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     settings = replace(problem, weight_bound=1.0), solver
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
-    releases = _opened(method, plain(solver), noise_multiplier, event, stream, verbose)
+    what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
+    releases = _opened(method, what, event, stream, verbose)
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
@@ -177,9 +178,9 @@ def release_private(method, name, budget, plan, rows, run, *, random_state, verb
     certificate : Certificate
     """
     noise_multiplier, event = _calibrated(plan, budget)
-    stream = open_stream(noise_seed(random_state),
-                         partial(_context, method, (budget, name), rows, event))
-    releases = _opened(method, name, noise_multiplier, event, stream, verbose)
+    releases, stream = opened_stream(method, (budget, name), rows, event,
+                                     f", noise multiplier {noise_multiplier:.6g}",
+                                     random_state=random_state, verbose=verbose)
     with np.errstate(all="ignore"):
         found, bounds = run(noise_multiplier, releases)
     return found, _certificate(
@@ -188,12 +189,23 @@ def release_private(method, name, budget, plan, rows, run, *, random_state, verb
         released=tuple(released), arithmetic="grid")
 
 
-def _opened(method, solver, noise_multiplier, event, stream, verbose):
+def opened_stream(method, settings, rows, event, more="", *, random_state, verbose):
+    """Return the way out of releases without a solver, and the stream of their noise.
+
+    `settings` key noise that repeats, beside method, event and rows; the last of them is a name,
+    which is printed with `more` after it.
+    """
+    stream = open_stream(noise_seed(random_state),
+                         partial(_context, method, settings, rows, event))
+    return _opened(method, settings[-1] + more, event, stream, verbose), stream
+
+
+def _opened(method, name, event, stream, verbose):
     """Return the way out of a fit; with `verbose` it says what it does."""
     ledger = Ledger(event)
     if not verbose:
         return Releases(stream, ledger)
-    print(f"{method.name}: {solver}, noise multiplier {noise_multiplier:.6g}")
+    print(f"{method.name}: {name}")
     return Releases(stream, ledger, Progress(method.name, sum(tally(event).values())))
 
 

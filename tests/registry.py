@@ -26,6 +26,7 @@ from dpsk._objective.requirements import (
 )
 from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
+from dpsk.additive._base import AdditiveModel
 from dpsk.generative._base import Sampler
 from dpsk.linear_model._base import LinearEstimator
 
@@ -34,8 +35,11 @@ ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
                   and issubclass(getattr(dpsk, name), BaseEstimator)}
 #: What draws rows, and predicts nothing.
 SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, Sampler)}
+#: What predicts from raw tables; tests of its own cover it, as it has no solver to choose.
+ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, AdditiveModel)}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
-ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items() if name not in SAMPLERS
+ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
+              if name not in {**SAMPLERS, **ADDITIVE}
               and "next_states" not in inspect.signature(cls.fit).parameters}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.
@@ -250,6 +254,8 @@ def _cases(names):
 
 every_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())])
+every_additive_model = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(ADDITIVE.items())])
 every_sampler = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(SAMPLERS.items())])
 every_public_estimator = pytest.mark.parametrize("cls", [

@@ -1,4 +1,4 @@
-r"""One quantile of numbers, chosen under noise from a public grid.
+r"""Quantiles of numbers, chosen under noise from a public grid.
 
 With k the rank ``round(q n)`` a point z of the grid has the score
 
@@ -10,15 +10,26 @@ at most 1. The largest of the scores with Gumbel noise of scale ``z / 2``, z the
 is the exponential mechanism with exponent ``2 / z``: its loss lies in an interval of length
 ``4 / z``, as that of a vertex chosen with scores that move by 2 clip norms. Only the point leaves.
 
+Medians of slices between points that were chosen before, half the count of a slice being its
+target, are one choice for all slices together. A row that is replaced within a slice moves its
+scores as above. One that moves to another slice changes both counts and both targets: every score
+of the two slices moves by at most 1/2 up or down, so that each choice has a loss in an interval
+of half that length. Two of these cost no more than one whole, as pure epsilon or as Gaussian:
+``h(2 y) >= sqrt(2) h(y)`` for the `h` of `closed_forms`, y > 0. The points chosen before belong to
+no slice. So many rows that stand on one number take one point, and slices beside it have the
+others.
+
 Numbers are brought to the grid first, each by itself, so that one on which many of them stand is
 a point like any other. Every point gets its noise: how much is drawn tells nothing of the rows.
 """
+
+from itertools import pairwise
 
 import numpy as np
 
 from dpsk._oracle.release import Part
 
-__all__ = ["noisy_quantile", "positive_grid", "real_grid"]
+__all__ = ["noisy_knots", "noisy_quantile", "positive_grid", "real_grid"]
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
@@ -75,12 +86,85 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
     return float(grid[chosen])
 
 
+def noisy_knots(rows, numbers, levels, bounds, declared, noise_multiplier, releases):
+    """Return increasing points of the real grid: a median, medians of what it parts, and so on.
+
+    Parameters
+    ----------
+    rows, numbers
+        As for `noisy_quantile`; NaN counts nowhere.
+    levels : int
+        So many choices are made, at least one, of at most ``2**levels - 1`` points together.
+    bounds : (float, float) or None
+        Public; points are strictly between them.
+    declared : Selections, or WithoutNoise
+    noise_multiplier : float
+        As for `noisy_quantile`; 0 without noise.
+    releases : Releases
+
+    Returns
+    -------
+    points : list of ndarray of float64
+        Those of every level.
+    """
+    choices = _Choices(rows, numbers, declared, noise_multiplier, releases)
+    grid = choices.grid
+    parted = [-1, len(grid)]
+    if bounds is not None:
+        parted = [int(np.searchsorted(grid, bounds[0], "right")) - 1,
+                  int(np.searchsorted(grid, bounds[1]))]
+    points = []
+    for _ in range(levels):
+        # A level is asked for even where no point is left: what is asked for is public.
+        chosen = choices.medians([(left + 1, right - 1) for left, right in
+                                  pairwise(parted) if right - left > 1])
+        points.append(grid[chosen])
+        parted = sorted([*parted, *chosen])
+    return points
+
+
+class _Choices:
+    """Choices from one column, whose counts are held from the first to the last."""
+
+    def __init__(self, rows, numbers, declared, noise_multiplier, releases):
+        self.grid = real_grid()
+        self._rows, self._numbers, self._releases = rows, numbers, releases
+        self._event = (declared.release(noise_multiplier) if noise_multiplier else
+                       declared(noise_multiplier))
+        # Twice a score is a whole number.
+        self._part = Part(noise_multiplier, 0.5, "gumbel", unit=0.5, rounded=False)
+        self._up_to = None
+
+    def medians(self, slices):
+        """Return the point of every slice, ends included, nearest to its median, a list of int."""
+        starts = np.cumsum([0, *(high - low + 1 for low, high in slices)])
+
+        def scores(inside):
+            if self._up_to is None:
+                counts = self._rows.added(_counts, self._numbers, self.grid, True)
+                self._up_to = np.concatenate([[0], np.cumsum(counts)])
+            return np.concatenate([np.zeros(0), *(self._scores(*each) for each in slices)])
+
+        def best(noisy):
+            return [low + int(np.argmax(noisy[start:end])) for (low, _), start, end in
+                    zip(slices, starts[:-1], starts[1:], strict=True)]
+
+        return self._releases(self._event, scores, self._part, only=best)
+
+    def _scores(self, low, high):
+        inside = self._up_to[low:high + 2] - self._up_to[low]
+        below, up_to, half = inside[:-1], inside[1:], 0.5 * inside[-1]
+        return -np.maximum(0.0, np.maximum(below - half, half - up_to))
+
+
 def _counts(rows, numbers, grid, upward):
     """Return how many numbers each point of the grid stands for."""
     up_to = np.zeros(len(grid), np.int64)
     for part in rows.blocks(_PART):
-        # Sorted, points are found among numbers, of which there are more.
+        # What is missing counts nowhere, and is behind all others when sorted.
         own = np.sort(numbers(rows, part))
+        own = own[:len(own) - np.count_nonzero(np.isnan(own))]
+        # Points are found among numbers, of which there are more.
         up_to[:-1] += (np.searchsorted(own, grid[:-1], "right") if upward
                        else np.searchsorted(own, grid[1:], "left"))
         up_to[-1] += len(own)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, pure_epsilon
-from dpsk._privacy.events import ELEMENTARY, Gaussian, NotPrivate, tally
+from dpsk._privacy.events import ELEMENTARY, Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.pld.composition import loss_bound
 
-__all__ = ["Account", "Releases", "account", "delta", "epsilon", "merge"]
+__all__ = ["Account", "Releases", "account", "delta", "epsilon",
+           "left_beside", "merge"]
 
 _LEAST = math.ulp(0.0)
 # (tail mass of one evaluation, smallest delta it serves); tried in turn
@@ -71,6 +72,16 @@ class Releases:
         return all(isinstance(event, Gaussian) for event, _ in self.parts)
 
     @property
+    def chance(self):
+        """Probability that a row is told all the same, whatever noise there is."""
+        return sum(event.delta for event, _ in self.parts if isinstance(event, Disclosure))
+
+    @property
+    def rest(self):
+        """What is released where that does not happen."""
+        return Releases(tuple(part for part in self.parts if not isinstance(part[0], Disclosure)))
+
+    @property
     def mu(self):
         """All full-batch Gaussian releases together are mu-GDP."""
         return sum(event.mu for event, _ in self.parts if isinstance(event, Gaussian))
@@ -113,6 +124,10 @@ def account_merged(releases, epsilon, coarsen=1.0):
         exact = event.closed_form(count, epsilon)
         if exact is not None:
             return Account(epsilon, *exact)
+    if releases.chance:
+        account = account_merged(releases.rest, epsilon, coarsen)
+        both = releases.chance + (1.0 - releases.chance) * account.delta
+        return replace(account, delta=min(1.0, both * ROUNDING))
     if releases.pure_epsilon <= epsilon:
         return Account(epsilon, 0.0, "optimal composition")
     return _account_loss(releases, epsilon, coarsen)
@@ -158,17 +173,28 @@ def epsilon(event, delta):
     delta = float(delta)
     if not 0 <= delta <= 1:
         raise ValueError(f"delta={delta!r}: must be in [0, 1].")
-    releases = merge(event)
+    return _epsilon(merge(event), delta)
+
+
+def _epsilon(releases, delta):
     if delta == 0:
         return releases.pure_epsilon
     if delta == 1:
         return 0.0
     if not releases.is_private:
         return math.inf
+    if releases.chance:
+        left = left_beside(delta, releases.chance)
+        return _epsilon(releases.rest, left) if left > 0 else math.inf
     if releases.is_gaussian:
         # twice the margin, so that evaluating delta there stays below despite rounding
         return gaussian_epsilon(releases.mu, delta / ROUNDING**2)
     return _solve_epsilon(releases, delta)
+
+
+def left_beside(delta, chance):
+    """Return the delta that is left to other releases beside a chance to tell all; 0 if none."""
+    return max(0.0, (delta / ROUNDING**2 - chance) / (1.0 - chance)) if chance < 1 else 0.0
 
 
 def _solve_epsilon(releases, delta):

@@ -63,10 +63,15 @@ def calibrate(make_event, epsilon, delta):
 def _calibrate(make_event, epsilon, delta):
     releases = accountant.merge(make_event(1.0))
     _check_solvable(make_event, releases, delta)
+    chance, releases = releases.chance, releases.rest
+    left = accountant.left_beside(delta, chance) if chance else delta
+    if chance and not (left > 0 and releases.parts):
+        raise ValueError(f"delta={delta!r}: a row is told with probability {chance!r} whatever "
+                         "the noise, which leaves nothing for it; raise delta.")
     if delta == 0:
         scale, spent = _solve(lambda r: r.pure_epsilon, epsilon, make_event), None
     elif releases.is_gaussian:
-        scale, spent = _solve(lambda r: r.mu, gaussian_mu(epsilon, delta), make_event), None
+        scale, spent = _solve(lambda r: r.mu, gaussian_mu(epsilon, left), make_event), None
     else:
         scale, spent = _search(make_event, epsilon, delta)
     if not math.isfinite(scale):

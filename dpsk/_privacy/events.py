@@ -15,8 +15,9 @@ from dataclasses import dataclass, fields
 from dpsk._privacy.closed_forms import ROUNDING, dominated_delta, gaussian_delta, pure_delta
 from dpsk._privacy.pld.distributions import NormalMixture, RayleighBound, TwoPoint
 
-__all__ = ["ELEMENTARY", "Composed", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate",
-           "Pure", "Repeated", "SampledGaussian", "event_from_dict", "gaussian", "tally"]
+__all__ = ["ELEMENTARY", "Composed", "Disclosure", "Dominated", "Elementary", "Event",
+           "Gaussian", "NotPrivate", "Pure", "Repeated", "SampledGaussian", "event_from_dict",
+           "gaussian", "tally"]
 
 
 class Event:
@@ -221,6 +222,50 @@ class Dominated(Elementary):
     def loss_variance(self):
         """float : without the offset, twice the variance."""
         return self.slope**2
+
+
+@dataclass(frozen=True)
+class Disclosure(Elementary):
+    """A release that with probability at most `delta` may tell all of a row, and else nothing.
+
+    Beside other releases it adds to their delta: of what they and it release together
+    ``delta + (1 - delta) d`` is the delta, with d that of the others.
+    """
+
+    delta: float
+
+    def __post_init__(self):
+        _require(_finite(self.delta) and 0 <= self.delta <= 1, "delta", self.delta,
+                 "a number in [0, 1]")
+
+    @property
+    def pure_epsilon(self):
+        """float : infinite, unless it never happens."""
+        return math.inf if self.delta > 0 else 0.0
+
+    def simplified(self):
+        """Return None if it never happens."""
+        return self if self.delta > 0 else None
+
+    @classmethod
+    def merged(cls, counts):
+        """One for all: that one of them happens."""
+        counts = list(counts)
+        if len(counts) == 1 and counts[0][1] == 1:
+            return tuple(counts)
+        never = sum(count * (math.log1p(-event.delta) if event.delta < 1 else -math.inf)
+                    for event, count in counts)
+        return ((cls(min(1.0, -math.expm1(never) * ROUNDING)), 1),) if counts else ()
+
+    def closed_form(self, count, epsilon):
+        """Whatever the epsilon."""
+        ((event, _),) = self.merged([(self, count)])
+        return event.delta, "closed form"
+
+    @property
+    def loss_variance(self):
+        """float : none, where it does not happen."""
+        return 0.0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from dpsk._privacy.batches import FullBatch, PoissonBatches
-from dpsk._privacy.closed_forms import bounded_range_mu
+from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu
 from dpsk._privacy.events import (
     Composed,
     Dominated,
@@ -23,7 +23,7 @@ from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 
 __all__ = ["COMPARISON", "AnchoredSums", "Framed", "JointSums", "LastIterate", "NoisyKind",
            "NoisyKinds", "NoisySums", "OneRelease", "PerturbedObjective", "Selections",
-           "SharedBudget", "ThresholdRounds", "WithoutNoise"]
+           "SharedBudget", "ThresholdRounds", "WithoutNoise", "choice_price"]
 
 
 #: The noise of a comparison with a hold-out over that of an answer.
@@ -68,6 +68,16 @@ class AnchoredSums:
     def anchor_release(self, noise_multiplier):
         """Event of one noisy sum over all rows."""
         return FullBatch().release(self.ratio * noise_multiplier)
+
+
+def choice_price(count, mu):
+    """Return the declaration of one of `count` choices, and its noise multiplier.
+
+    All of them together cost `mu` at most; an infinite one is without noise.
+    """
+    if mu == math.inf:
+        return WithoutNoise(), 0.0
+    return Selections(1, pure=False), 4.0 / bounded_range_epsilon(mu / math.sqrt(count))
 
 
 @dataclass(frozen=True)

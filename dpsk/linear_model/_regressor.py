@@ -20,7 +20,6 @@ from dpsk._data.targets import (
 )
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
-from dpsk._models import LinearModel
 from dpsk._parameters import check_auto_flag, check_learnt
 from dpsk._problem import Problem
 from dpsk._stages import ROW_STAGES, TargetBounds
@@ -110,8 +109,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             # Nothing is private then, and no bound cuts targets.
             low, high = zip(*rows.each(target_ends), strict=True)
             return self._widest(min(low), max(high))
-        model = LinearModel(rows.n_features, None, bool(self.fit_intercept), 1.0)
-        facts = Problem(len(rows), model, self._scalar_loss(), self._penalty(0), epsilon, delta)
+        facts = Problem(len(rows), self._row_model(rows, None), self._scalar_loss(),
+                        self._penalty(0), epsilon, delta)
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
                            partial(self._check_learnable, facts))
         return None if learns else self._default_bounds

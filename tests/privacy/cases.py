@@ -2,9 +2,16 @@
 
 import pytest
 
-from dpsk._privacy.events import ELEMENTARY, Dominated, Gaussian, Pure, SampledGaussian
+from dpsk._privacy.events import (
+    ELEMENTARY,
+    Disclosure,
+    Dominated,
+    Gaussian,
+    Pure,
+    SampledGaussian,
+)
 
-__all__ = ["EXAMPLES", "NOTHING", "every_example", "every_kind"]
+__all__ = ["EXAMPLES", "LAWS", "NOTHING", "every_example", "every_kind"]
 
 #: A few simplified events of each kind; a new kind needs an entry.
 EXAMPLES = {
@@ -12,6 +19,7 @@ EXAMPLES = {
     SampledGaussian: (SampledGaussian(0.01, 1.0), SampledGaussian(0.3, 4.0)),
     Pure: (Pure(0.01), Pure(0.4), Pure(2.0)),
     Dominated: (Dominated(0.0, 0.3), Dominated(0.1, 0.2), Dominated(1.0, 2.0)),
+    Disclosure: (Disclosure(1e-9), Disclosure(0.01)),
 }
 
 #: Events of each kind by which nothing is released.
@@ -20,7 +28,11 @@ NOTHING = {
     SampledGaussian: (SampledGaussian(0.0, 1.0), SampledGaussian(0.0, 1e-3)),
     Pure: (Pure(0.0),),
     Dominated: (Dominated(0.0, 0.0),),
+    Disclosure: (Disclosure(0.0),),
 }
+
+#: Those whose loss has a law of its own; a disclosure is an infinite loss or none.
+LAWS = [event for kind, events in EXAMPLES.items() for event in events if kind is not Disclosure]
 
 every_kind = pytest.mark.parametrize("kind", ELEMENTARY, ids=lambda kind: kind.__name__)
 every_example = pytest.mark.parametrize(

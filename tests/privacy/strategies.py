@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from dpsk._privacy.events import (
     Composed,
+    Disclosure,
     Dominated,
     Gaussian,
     Pure,
@@ -31,6 +32,7 @@ ELEMENTS = {
                                _numbers(0.5, 20)),
     Pure: st.builds(Pure, _numbers(0, 1)),
     Dominated: st.builds(Dominated, _numbers(0, 0.5), _numbers(0, 0.5)),
+    Disclosure: st.builds(Disclosure, st.just(0.0) | _numbers(1e-12, 0.1)),
 }
 
 elementary = st.one_of(*ELEMENTS.values())

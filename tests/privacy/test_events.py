@@ -11,6 +11,7 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import (
     ELEMENTARY,
     Composed,
+    Disclosure,
     Elementary,
     Event,
     Gaussian,
@@ -21,7 +22,7 @@ from dpsk._privacy.events import (
 )
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import TwoPoint
-from tests.privacy.cases import EXAMPLES, NOTHING, every_example, every_kind
+from tests.privacy.cases import EXAMPLES, LAWS, NOTHING, every_example, every_kind
 
 EPSILONS = (0.0, 0.03, 0.5, 3.0)
 LEAST = math.ulp(0.0)
@@ -56,7 +57,7 @@ def test_some_events_are_of_a_plainer_kind(event, simple):
     assert accountant.merge(Repeated(event, 4)).parts == ((Gaussian(2 * simple.mu), 1),)
 
 
-@pytest.mark.parametrize("event", [event for events in EXAMPLES.values() for event in events
+@pytest.mark.parametrize("event", [event for event in LAWS
                                    if event.closed_form(1, 0.5) is not None], ids=repr)
 def test_a_closed_form_is_that_of_the_loss_law(event):
     """Where there is one, the grid bounds it from above, within a fraction."""
@@ -93,8 +94,8 @@ def test_the_pure_epsilon_is_where_delta_vanishes(event):
         assert accountant.delta(event, event.pure_epsilon * (1 - 1e-9)) > 0.0
 
 
-@pytest.mark.parametrize("event", [event for events in EXAMPLES.values() for event in events
-                                   if max(astuple(event)) <= 1], ids=repr)
+@pytest.mark.parametrize("event", [event for event in LAWS if max(astuple(event)) <= 1],
+                         ids=repr)
 def test_the_rough_variance_is_of_the_size_of_the_squared_loss(event):
     # Only small losses are nearly normal.
     mass, loss = event.loss_law().nodes(1e-12)
@@ -205,3 +206,29 @@ def test_many_gaussians_add_in_quadrature_and_never_overflow():
     huge = Repeated(Gaussian(1.7e308), 9)
     assert accountant.delta(huge, 1e300) == 1.0
     assert accountant.delta(Composed((huge, Pure(0.1))), 1.0) == 1.0
+
+
+@pytest.mark.parametrize("other", [Gaussian(0.4), Pure(0.4), SampledGaussian(0.01, 1.0)], ids=repr)
+def test_a_disclosure_adds_to_the_delta_of_others_and_nothing_to_their_epsilon(other):
+    for chance, count in ((1e-7, 1), (1e-3, 3)):
+        both = Composed((other, Repeated(Disclosure(chance), count)))
+        never = (1 - chance)**count
+        for epsilon in EPSILONS:
+            exact = 1 - never * (1 - accountant.delta(other, epsilon))
+            assert exact * (1 - 1e-12) <= accountant.delta(both, epsilon) <= exact * (1 + 1e-9)
+        assert accountant.epsilon(both, 1 - never) == math.inf
+        found = accountant.epsilon(both, 0.01)
+        assert accountant.delta(both, found) <= 0.01
+        assert found == pytest.approx(
+            accountant.epsilon(other, (0.01 - 1 + never) / never), rel=1e-5)
+
+
+def test_noise_is_calibrated_beside_a_disclosure():
+    def event(scale):
+        return Composed((Gaussian(1 / scale), Disclosure(4e-6)))
+
+    scale = calibrate(event, 1.0, 1e-5)
+    assert accountant.delta(event(scale), 1.0) <= 1e-5
+    assert accountant.delta(event(scale * (1 - 1e-6)), 1.0) > 1e-5
+    with pytest.raises(ValueError, match="raise delta"):
+        calibrate(event, 1.0, 4e-6)

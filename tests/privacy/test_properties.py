@@ -64,8 +64,9 @@ def test_delta_falls_with_epsilon(event, one, other):
 @quick
 @given(events, epsilons, st.integers(0, 4), st.integers(0, 4))
 def test_delta_grows_with_the_count(event, epsilon, count, more):
+    # Below this, tails are bounded rather than resolved.
     fewer = accountant.delta(Repeated(event, count), epsilon)
-    assert fewer <= accountant.delta(Repeated(event, count + more), epsilon) * GRID
+    assert fewer <= accountant.delta(Repeated(event, count + more), epsilon) * GRID + 1e-280
 
 
 @quick

@@ -1,0 +1,269 @@
+"""Tables of numbers and categories, as they come from a DataFrame or an array.
+
+In what is read a number stands for itself, NaN for one that is missing, and a category for its
+position among those of its column, -1 for any other and for none.
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn import config_context
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from dpsk._data.columns import described, is_frame
+from dpsk._data.dask import is_dask
+from dpsk._data.errors import discreetly
+from dpsk._data.validation import refuse_source
+
+__all__ = ["Buckets", "Table", "read_next_table", "read_table"]
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """What categories of a column that nobody knows are hashed into; public.
+
+    Whole numbers, and words of their digits, go by their remainder, others by a checksum.
+
+    Parameters
+    ----------
+    count : int
+    """
+
+    count: int
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        return (f"bucket {place}" for place in range(self.count))
+
+    def place(self, cell):
+        """Return the bucket of a category."""
+        text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
+        try:
+            return int(text) % self.count
+        except ValueError:
+            return zlib.crc32(text) % self.count
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table that was read.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n, n_columns)
+        Sensitive.
+    columns : list of Column
+        Public; those of categories that nobody declared have an empty list of them.
+    found : list of (list or None)
+        The categories that occur in these, in canonical order; sensitive. None of others.
+    """
+
+    values: np.ndarray
+    columns: list
+    found: list
+
+    def hashed(self, count):
+        """Return the table with categories that nobody declared hashed into so many buckets."""
+        values, buckets = self.values.copy(), Buckets(count)
+        for place, found in enumerate(self.found):
+            if found is not None:
+                codes = np.array([*map(buckets.place, found), -1], dtype=np.float64)
+                values[:, place] = codes[values[:, place].astype(np.intp)]
+        columns = [column if found is None else replace(column, categories=buckets)
+                   for column, found in zip(self.columns, self.found, strict=True)]
+        return Table(values, columns, [None] * len(columns))
+
+    def known(self, kept):
+        """Return the columns with the categories that are kept, by place, as declared ones."""
+        return [column if place not in kept else
+                replace(column, categories=[self.found[place][each] for each in kept[place]])
+                for place, column in enumerate(self.columns)]
+
+
+def read_table(estimator, X, declared):
+    """Return training rows as a `Table`; the number and the names of features are set.
+
+    `declared` describes columns, as `check_columns` knows it. A ValueError, which quotes no
+    value, where there is no way to tell what a column holds.
+    """
+    X = _as_rows(estimator, X, reset=True)
+    columns = _kinds(X, declared)
+    found = [_occurring(X, place, column) if column.categories == [] else None
+             for place, column in enumerate(columns)]
+    lists = [column.categories if occurring is None else occurring
+             for column, occurring in zip(columns, found, strict=True)]
+    return Table(_values(X, columns, lists), columns, found)
+
+
+def read_next_table(estimator, X, columns):
+    """Return rows like those that were read before as numbers and positions, float64."""
+    X = _as_rows(estimator, X, reset=False)
+    return _values(X, columns, [column.categories for column in columns])
+
+
+def _as_rows(estimator, X, reset):
+    """Return X as a frame or as an array of two dimensions, and check the names of its columns."""
+    name = type(estimator).__name__
+    if sparse.issparse(X):
+        raise TypeError(f"X is a sparse matrix; {name} takes tables of columns. Use "
+                        "'.toarray()', or give sparse rows to a linear model.")
+    refuse_source("X", X)
+    if is_dask(X) and is_frame(X):
+        raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
+                        "Use '.compute()', or give it to a linear model.")
+    if not is_frame(X):
+        X = discreetly("X", _as_array, X)
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data "
+                             "either using array.reshape(-1, 1) if your data has a single feature "
+                             "or array.reshape(1, -1) if it contains a single sample.")
+    least = 2 if reset else 1
+    if X.shape[0] < least:
+        raise ValueError(f"Found array with {X.shape[0]} sample(s) (shape={tuple(X.shape)}) while "
+                         f"a minimum of {least} is required by {name}.")
+    if X.shape[1] < 1:
+        raise ValueError(f"Found array with 0 feature(s) (shape={tuple(X.shape)}) while a minimum "
+                         f"of 1 is required by {name}.")
+    _check_feature_names(estimator, X, reset=reset)
+    _check_n_features(estimator, X, reset=reset)
+    return X
+
+
+def _as_array(X):
+    # What NumPy takes a list for follows from all of its entries: one word makes words of all.
+    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if array.dtype.kind in "mM":
+        raise TypeError("float() argument must be a string or a real number, not "
+                        f"'{array.dtype.type.__name__}'")
+    return array
+
+
+def _kinds(X, declared):
+    """Return the `Column` of every column; the categories of words that nobody declared are []."""
+    words = {}
+    if is_frame(X):
+        for name, dtype in zip(X.columns, X.dtypes, strict=True):
+            if name not in (declared or {}) and not _is_numeric(dtype) and not hasattr(
+                    dtype, "categories"):
+                _check_kind(name, dtype)
+                words[name] = [None]
+    columns = described(X, {**(declared or {}), **words})
+    return [replace(column, categories=[]) if column.name in words and is_frame(X) else column
+            for column in columns]
+
+
+def _is_numeric(dtype):
+    return getattr(dtype, "kind", "O") in "biuf"
+
+
+def _check_kind(name, dtype):
+    """Refuse columns of dates and the like, which are neither numbers nor categories."""
+    if getattr(dtype, "kind", "O") in "mMc":
+        raise ValueError(f"X: column {name!r} is of {dtype}, neither numbers nor categories; "
+                         "convert it, such as to days since a public date, or leave it out.")
+
+
+def _occurring(X, place, column):
+    """Return the categories that occur in a column of a frame, in canonical order."""
+    _, found = _factorized(X.iloc[:, place], column)
+    if not all(isinstance(cell, (str, bytes, Real)) for cell in found):
+        raise ValueError(f"X: column {column.name!r} holds a cell that is neither a word nor a "
+                         "number; convert the column to one of them.")
+    return sorted(set(found), key=_canonical)
+
+
+def _factorized(cells, column):
+    """Return the place of every cell among the distinct ones, -1 of what is missing, and those."""
+    def factorized():
+        codes, found = _factorize(cells)
+        return codes, [_plain(cell) for cell in found]
+
+    return _looked_up(column, factorized)
+
+
+def _looked_up(column, function):
+    """Return what looks cells up, without a cell in its errors."""
+    try:
+        return function()
+    except Exception:  # whatever the hash of a cell raises
+        pass
+    raise ValueError(f"X: column {column.name!r} holds a cell that cannot be hashed; convert the "
+                     "column to words or numbers.")
+
+
+def _canonical(category):
+    return type(category).__name__, category
+
+
+def _plain(cell):
+    """Return what stands for all cells that equal this one, of which 1, 1.0 and True are some."""
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    for kind in (str, bytes):
+        if isinstance(cell, kind):
+            return kind().join([cell])
+    if isinstance(cell, Real) and not isinstance(cell, Integral):
+        cell = float(cell)
+    whole = isinstance(cell, Integral) or (isinstance(cell, float) and cell.is_integer())
+    return int(cell) if whole else cell
+
+
+def _is_missing(cell):
+    # None, NaN, NaT and NA are not equal to themselves, or say nothing of it.
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (
+        isinstance(cell, (float, np.floating)) and cell != cell)
+
+
+def _values(X, columns, lists):
+    """Return numbers and positions of categories, float64."""
+    out = np.empty(X.shape)
+    for place, (column, categories) in enumerate(zip(columns, lists, strict=True)):
+        cells = X.iloc[:, place] if is_frame(X) else X[:, place]
+        out[:, place] = (_numbers(cells, column) if categories is None else
+                         _positions(cells, column, categories))
+    return out
+
+
+def _numbers(cells, column):
+    """Return cells of numbers, NaN where they are missing."""
+    def converted():
+        with config_context(assume_finite=False):
+            if hasattr(cells, "to_numpy"):
+                return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.asarray(cells, dtype=np.float64)
+
+    values = discreetly(f"X: column {column.name!r}", converted)
+    if np.isinf(values).any():
+        raise ValueError(f"X: column {column.name!r} contains infinity or a value too large for "
+                         "dtype('float64').")
+    return values
+
+
+def _positions(cells, column, categories):
+    """Return the position of every cell among categories, -1 for any other."""
+    codes, found = _factorized(cells, column)
+    if isinstance(categories, Buckets):
+        known = _looked_up(column, lambda: [categories.place(cell) for cell in found])
+    else:
+        places = {_plain(category): place for place, category in enumerate(categories)}
+        known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
+    return np.array([*known, -1], dtype=np.float64)[codes]
+
+
+def _factorize(cells):
+    """Return what pandas' `factorize` does, of a series or of an array."""
+    if hasattr(cells, "factorize"):
+        codes, found = cells.factorize()
+        return codes, found.tolist()
+    missing = np.array([_is_missing(cell) for cell in cells.tolist()])
+    codes = np.full(len(cells), -1)
+    found = {}
+    for place in np.flatnonzero(~missing):
+        codes[place] = found.setdefault(_plain(cells[place]), len(found))
+    return codes, list(found)

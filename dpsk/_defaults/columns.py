@@ -1,0 +1,112 @@
+"""How finely columns of a table are told apart, from public facts; docs/theory/tables.md."""
+
+import math
+from dataclasses import dataclass
+
+from dpsk._defaults.budgets import mu_of_share
+
+__all__ = ["BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH",
+           "FIRST_SHARE", "MOST_CATEGORIES", "TARGET_PAIRS", "PairRule", "category_share",
+           "hashing_pays", "knot_levels", "knot_share"]
+
+#: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
+#: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
+KNOT_SHARES, KNOT_SIGNAL = (0.03, 0.25), 100.0
+#: The least and the largest share of mu^2 of categories that are found, and the ``n mu`` a column
+#: in between: those of about a fiftieth of the rows stand out.
+CATEGORY_SHARES, CATEGORY_SIGNAL = (0.01, 0.15), 350.0
+#: How many buckets categories are hashed into that cannot be found.
+BUCKETS = 32
+#: The share of delta at which a category that a single row brought may show.
+DISCLOSURE_SHARE = 0.1
+#: At most so many categories of a column are told apart by default.
+MOST_CATEGORIES = 24
+#: Ends are so many times as far beyond the outer medians as these are from the first one: of few
+#: knots, and of more.
+END_REACH = (2.0, 3.0)
+#: The most pairs of columns, and ``n mu`` of each.
+MOST_PAIRS, PAIR_SIGNAL = 4, 5000.0
+#: The share of mu^2 of a first model, whose residuals tell pairs.
+FIRST_SHARE = 0.1
+#: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
+#: between knots at a signal of 1, to the third power.
+CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
+
+
+def knot_levels(budget, n_numeric):
+    """Return how often the range of a column of numbers is halved, from public facts.
+
+    The number of intervals is about the cube root of ``n mu`` over the number of such columns.
+    """
+    if not budget.is_private:
+        return CHOSEN_LEVELS[1]
+    intervals = max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric)
+    return min(CHOSEN_LEVELS[1], math.floor(math.log2(intervals) / 3.0))
+
+
+def knot_share(budget, n_choices, n_numeric, n_columns):
+    """Return the share of mu^2 of so many choices of knots."""
+    least, most = KNOT_SHARES
+    if not budget.is_private:
+        return least
+    wanted = n_choices * (KNOT_SIGNAL / _whole_signal(budget)) ** 2
+    return min(max(wanted, least), most * n_numeric / n_columns)
+
+
+def category_share(budget, n_words):
+    """Return the share of mu^2 of finding the categories of so many columns."""
+    least, most = CATEGORY_SHARES
+    if not budget.is_private:
+        return least
+    return min(most, max(least, n_words * (CATEGORY_SIGNAL / _whole_signal(budget)) ** 2))
+
+
+@dataclass(frozen=True)
+class PairRule:
+    """How pairs of columns are chosen for a kind of model.
+
+    Parameters
+    ----------
+    least : float
+        The ``n mu`` from which on some are chosen by default.
+    share : float
+        Of mu^2, of their choice.
+    cell : float
+        The ``n mu`` of each product of features at least.
+    clip : float
+        Bound on residuals: of probabilities, or of targets in half their range.
+    """
+
+    least: float
+    share: float
+    cell: float
+    clip: float
+
+    def count(self, budget):
+        """Return how many pairs are chosen by default."""
+        signal = _whole_signal(budget) if budget.is_private else math.inf
+        if signal < self.least:
+            return 0
+        return MOST_PAIRS if signal == math.inf else min(MOST_PAIRS, max(
+            1, round(signal / PAIR_SIGNAL)))
+
+    def largest(self, budget):
+        """Return how many features the product of two columns may have."""
+        return (_whole_signal(budget) / self.cell if budget.is_private else
+                math.sqrt(budget.n_samples))
+
+
+#: Errors of labels are noisier than those of targets.
+CLASS_PAIRS, TARGET_PAIRS = PairRule(1e4, 0.1, 150.0, 0.5), PairRule(2e3, 0.05, 20.0, 0.3)
+
+
+def hashing_pays(budget, n_words):
+    """Return whether categories of so many columns are hashed, which costs nothing, by default.
+
+    Where those of a fiftieth of the rows could not be found for the largest share.
+    """
+    return budget.is_private and category_share(budget, n_words) >= CATEGORY_SHARES[1]
+
+
+def _whole_signal(budget):
+    return budget.n_samples * mu_of_share(budget, 1.0)

@@ -1,0 +1,152 @@
+"""Columns of a table as blocks of features of norm at most 1: hat functions, indicators."""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from dpsk._data.blocks import row_blocks
+
+__all__ = ["Hats", "Indicators", "TableCode"]
+
+
+@dataclass(frozen=True, eq=False)
+class Hats:
+    """Numbers between knots as weights of the two nearest ones.
+
+    A number on a knot has weight 1 there, one between two knots weights in proportion, and one
+    beyond the ends counts as the end. Weights are not negative and sum to 1, so that their norm is
+    at most 1. What is missing has none.
+
+    Parameters
+    ----------
+    knots : ndarray of float64
+        Increasing, at least one.
+    """
+
+    knots: np.ndarray
+
+    @property
+    def width(self):
+        """int : number of features."""
+        return len(self.knots)
+
+    def write(self, numbers, out):
+        """Write the features of a column to `out`, shape (n, width), which is zero."""
+        rows = np.flatnonzero(~np.isnan(numbers))
+        inside = np.clip(numbers[rows], self.knots[0], self.knots[-1])
+        left = np.clip(np.searchsorted(self.knots, inside, "right") - 1, 0,
+                       max(0, len(self.knots) - 2))
+        right = np.minimum(left + 1, len(self.knots) - 1)
+        start, gap = self.knots[left], self.knots[right] - self.knots[left]
+        share = np.divide(inside - start, gap, out=np.zeros(len(rows)), where=gap > 0)
+        share = share.astype(out.dtype)
+        # Beside a weight that is rounded to 1 another would make the row longer than that.
+        share[1 - share == 1] = 0
+        out[rows, right] = share
+        out[rows, left] = 1 - share
+
+    def names(self, column):
+        """Return a name for every feature."""
+        return [f"{column}[{knot:.6g}]" for knot in self.knots]
+
+
+@dataclass(frozen=True, eq=False)
+class Indicators:
+    """Positions of categories as indicators, the last one of any other.
+
+    Parameters
+    ----------
+    categories : list
+    kept : ndarray of int or None
+        The positions of these categories in rows to fit on, increasing and sensitive; None: in
+        their order here.
+    """
+
+    categories: list
+    kept: object = None
+
+    @property
+    def width(self):
+        """int : number of features."""
+        return len(self.categories) + 1
+
+    def write(self, positions, out):
+        """Write the features of a column to `out`, shape (n, width), which is zero."""
+        places = positions.astype(np.intp)
+        if self.kept is not None:
+            nearest = np.searchsorted(self.kept, places)
+            known = np.append(self.kept, -2)[nearest] == places
+            places = np.where(known, nearest, -1)
+        out[np.arange(len(places)), np.where(places < 0, self.width - 1, places)] = 1
+
+    def names(self, column):
+        """Return a name for every feature."""
+        return [*(f"{column}_{category}" for category in self.categories), f"{column}_other"]
+
+
+@dataclass(frozen=True, eq=False)
+class TableCode:
+    """A map of rows of a table, each by itself: neighboring tables stay neighbors.
+
+    Parameters
+    ----------
+    parts : tuple of Hats or Indicators
+        Of the columns.
+    pairs : tuple of (int, int)
+        Columns whose features are multiplied, each of one with each of the other; that makes
+        blocks of norm at most 1, after those of the columns.
+    """
+
+    parts: tuple
+    pairs: tuple = ()
+    dtype: ClassVar[type] = np.float32
+
+    def for_next_rows(self):
+        """Return the map of rows in which positions are those among the categories themselves."""
+        return replace(self, parts=tuple(
+            Indicators(part.categories) if isinstance(part, Indicators) else part
+            for part in self.parts))
+
+    @property
+    def norm(self):
+        """float : bound on the norm of a row."""
+        return math.sqrt(len(self.parts) + len(self.pairs))
+
+    @property
+    def width(self):
+        """int : number of features."""
+        return self.slices[-1].stop
+
+    @property
+    def slices(self):
+        """list of slice : where the features of every column and every pair are."""
+        widths = [part.width for part in self.parts]
+        widths += [widths[first] * widths[second] for first, second in self.pairs]
+        return [slice(*ends) for ends in pairwise(np.cumsum([0, *widths]).tolist())]
+
+    def dense(self, X, out):
+        """Write the features of rows to `out`, shape (n, width)."""
+        out[:] = 0
+        slices = self.slices
+        for place, (part, where) in enumerate(zip(self.parts, slices, strict=False)):
+            part.write(X[:, place], out[:, where])
+        for (first, second), where in zip(self.pairs, slices[len(self.parts):], strict=True):
+            product = out[:, slices[first], None] * out[:, None, slices[second]]
+            out[:, where] = product.reshape(len(out), -1)
+
+    def features(self, X):
+        """Return the features of rows, float32, shape (n, width)."""
+        out = np.empty((len(X), self.width), self.dtype)
+        for part in row_blocks(len(X), self.width):
+            self.dense(X[part], out[part])
+        return out
+
+    def names(self, columns):
+        """Return a name for every feature."""
+        names = [part.names(column) for part, column in zip(self.parts, columns, strict=True)]
+        crossed = [f"{one} x {other}" for first, second in self.pairs
+                   for one in names[first] for other in names[second]]
+        return [*(name for each in names for name in each), *crossed]

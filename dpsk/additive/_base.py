@@ -1,0 +1,277 @@
+"""What additive models share: from a table to features of its columns, and back to curves."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.blocks import row_blocks
+from dpsk._data.columns import check_columns
+from dpsk._data.errors import quietly
+from dpsk._data.opening import check_targets
+from dpsk._data.source import Rows
+from dpsk._data.tables import read_next_table, read_table
+from dpsk._data.weights import check_weights
+from dpsk._defaults.columns import FIRST_SHARE, PairRule
+from dpsk._estimator import DPEstimator
+from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number, optional
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Repeated
+from dpsk._privacy.plans import choice_price
+from dpsk._problem import Budget
+from dpsk._steps import Steps
+from dpsk.preprocessing._code_plan import CodePlan
+
+__all__ = ["AdditiveModel", "Axis", "Term"]
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Where the values of a term are, of one column.
+
+    Attributes
+    ----------
+    column : str or int
+    knots : ndarray of float64, or None
+        Where a curve bends; between them it is straight, beyond the ends constant.
+    categories : list or None
+        Of a column of categories; one more value follows, that of any other.
+    """
+
+    column: object
+    knots: np.ndarray | None
+    categories: list | None
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """What a column, or a pair of columns, adds to the raw prediction.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+    values : ndarray
+        One axis a column, and one more with several outputs.
+    """
+
+    axes: tuple
+    values: np.ndarray
+
+
+class AdditiveModel(DPEstimator):
+    """Base of models that are a sum of curves: linear in hat functions and indicators.
+
+    Knots and categories are released first; what is left of the budget goes to a linear model of
+    their features, `_linear`.
+    """
+
+    _solvers: ClassVar[dict] = {}
+    #: How pairs are chosen.
+    _pair_rule: ClassVar[PairRule]
+    _constraints: ClassVar[dict] = {
+        **PARAMETER_CONSTRAINTS,
+        "delta": optional(number("None for 1/n**2, or a number in (0, 1), as the noise is "
+                                 "Gaussian", low=0, open_low=True, high=1, open_high=True)),
+        "columns": check_columns,
+        "n_knots": lambda name, value: _check_knots(name, value),
+        "interactions": lambda name, value: _check_interactions(name, value),
+        "max_categories": optional(lambda name, value: check_integer(
+            name, value, low=1, high=10**6, remedy="None, or an int >= 1"))}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    @abstractmethod
+    def _linear(self, **params):
+        """Return the linear model of features; `params` are its bound on rows and its budget."""
+
+    @abstractmethod
+    def _check_fit(self, n_samples, y):
+        """Return targets as numbers; a ValueError where a linear model would refuse them, before
+        any release.
+        """
+
+    @abstractmethod
+    def _residuals(self, model, features, y):
+        """Return what a model leaves, shape (n, n_outputs)."""
+
+    @quietly
+    def _fit_table(self, X, y, sample_weight):
+        """Fit to a table and return the linear model of its features."""
+        self._check_params()
+        table = read_table(self, X, self.columns)
+        n_samples, n_columns = table.values.shape
+        y = check_targets(self, y, n_samples, self._target_checks)
+        weights = check_weights(sample_weight, table.values, np.float64)
+        numbers = self._check_fit(n_samples, y)
+        self._declared_pairs(table.columns)
+        self._described = table.columns
+        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        n_knots = None if self.n_knots == "auto" else self.n_knots
+        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories)
+        steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
+                      verbose=self.verbose)
+        for share in self._shares(budget, 1.0 - plan.share):
+            self._check_share(n_samples, y, *steps.budget(share))
+        code, columns = steps.release("knots and categories", plan.share, plan.event,
+                                      Rows(table.values, numbers, weights),
+                                      partial(plan.run, table, Rows(table.values, numbers)))
+        code, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
+                                      1.0 - plan.share)
+        model = steps.fit(left, partial(self._linear, data_norm=code.norm),
+                          code.features(table.values), y, weights)
+        self._columns, self._code = columns, code.for_next_rows()
+        self.n_iter_ = model.n_iter_
+        self.privacy_ = steps.certificate(
+            f"knots, then {model.privacy_.solver}",
+            enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
+                               "of a row in every column and pair of columns")],
+            public=["number of rows and of columns, their names, and dtypes with the categories "
+                    "that these hold", "all parameters",
+                    *model.privacy_.public[2:]],
+            released=["terms_", *self._released])
+        return model
+
+    def _check_share(self, n_samples, y, epsilon, delta):
+        """Raise a ValueError where a model at a part of the budget would, before any release."""
+
+    def _shares(self, budget, left):
+        """Return the shares of mu^2 of the models that may be fitted, the last one last."""
+        if self._count(budget):
+            return FIRST_SHARE, left - FIRST_SHARE - self._pair_rule.share
+        return (left,)
+
+    def _count(self, budget):
+        """Return how many pairs are chosen."""
+        given = self.interactions
+        if given == "auto":
+            return self._pair_rule.count(budget)
+        return given if isinstance(given, Integral) else 0
+
+    def _with_pairs(self, code, columns, table, y, weights, budget, steps, left):
+        """Return a code with pairs of columns, and the share of the budget that is left."""
+        pairs = self._declared_pairs(columns)
+        if pairs is not None:
+            return replace(code, pairs=pairs), left
+        rule = self._pair_rule
+        count = self._count(budget)
+        widths = [part.width for part in code.parts]
+        candidates = [(one, other) for other in range(len(widths)) for one in range(other)
+                      if min(widths[one], widths[other]) > 1
+                      and widths[one] * widths[other] <= rule.largest(budget)]
+        if not count:
+            return code, left
+        # Prices do not depend on what was released, as candidates do.
+        left -= FIRST_SHARE + rule.share
+        if not candidates:
+            return code, left
+        features = code.features(table.values)
+        model = steps.fit(FIRST_SHARE, partial(self._linear, data_norm=code.norm), features, y,
+                          weights)
+        residuals = clipped_residuals(self._residuals(model, features, y), weights, rule.clip)
+        rows = Rows(features, residuals)
+        declared, noise_multiplier = choice_price(count, steps.mu(rule.share))
+        pairs = steps.release(
+            "pairs of columns", rule.share, Repeated(declared(noise_multiplier), count), rows,
+            partial(noisy_pairs, rows, code.slices, _directions(model, code), candidates,
+                    rule.clip, count, declared, noise_multiplier))
+        return replace(code, pairs=tuple(pairs)), left
+
+    def _declared_pairs(self, columns):
+        """Return the places of pairs of columns that are named, or None."""
+        given = self.interactions
+        return None if isinstance(given, (str, Integral)) else _places(given, columns)
+
+    def _method(self):
+        """Return what names this method; repeated noise must not meet other features."""
+        method = super()._method()
+        # What is known of columns may come from their dtypes, which no parameter shows.
+        return replace(method, settings=f"{method.settings} {self._described!r}")
+
+    @property
+    def terms_(self):
+        """list of Term : what every column, and every pair of columns, adds to the raw prediction.
+        """
+        check_is_fitted(self, "privacy_")
+        coef = self._columns_of_coef()
+        values = [coef[where] for where in self._code.slices]
+        axes = [Axis(column.name, getattr(part, "knots", None),
+                     getattr(part, "categories", None))
+                for column, part in zip(self._columns, self._code.parts, strict=True)]
+        widths = [part.width for part in self._code.parts]
+        single = [Term((axis,), each) for axis, each in zip(axes, values, strict=False)]
+        return single + [
+            Term((axes[one], axes[other]),
+                 each.reshape(widths[one], widths[other], *each.shape[1:]))
+            for (one, other), each in zip(self._code.pairs, values[len(axes):], strict=True)]
+
+    def _columns_of_coef(self):
+        """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""
+        several = self.coef_.ndim == 2 and len(self.coef_) > 1
+        return self.coef_.T if several else self.coef_.reshape(-1)
+
+    @quietly
+    def _predict_raw(self, X):
+        """Return raw predictions, shape (n,) or (n, n_outputs)."""
+        check_is_fitted(self, "privacy_")
+        values = read_next_table(self, X, self._columns)
+        coef = self._columns_of_coef()
+        raw = np.empty((len(values), *coef.shape[1:]))
+        for part in row_blocks(len(values), self._code.width):
+            raw[part] = self._code.features(values[part]) @ coef
+        return raw + self.intercept_
+
+
+def _directions(model, code):
+    """Return the noisy means of every column's features that a model released, or even ones."""
+    if model.preconditioner_ is None:
+        return [np.ones(part.width) for part in code.parts]
+    root = model.preconditioner_.astype(np.float64)
+    # P P' is the inverse of a noisy second moment, in which the constant is last.
+    means = np.linalg.pinv(root @ root.T)[-1, :-1]
+    return [means[where] for where in code.slices]
+
+
+def _places(pairs, columns):
+    """Return the places of named pairs of columns; a ValueError if there is no such column."""
+    names = [column.name for column in columns]
+    found = []
+    for pair in pairs:
+        for name in pair:
+            if name not in names:
+                raise ValueError(f"interactions has {name!r}, which is no column; use the names "
+                                 "of a DataFrame, or positions in an array.")
+        found.append(tuple(sorted(map(names.index, pair))))
+    # A pair may be named twice, once in either order.
+    return tuple(dict.fromkeys(found))
+
+
+def _check_knots(name, value):
+    """Raise a ValueError unless `value` is "auto", or a number of knots that halving makes."""
+    if isinstance(value, str) and value == "auto":
+        return
+    allowed = [2**levels + 1 for levels in range(9)]
+    remedy = "'auto', or one of 2, 3, 5, 9, 17, 33, 65, 129 and 257, as intervals are halved"
+    if check_integer(name, value, low=2, high=allowed[-1], remedy=remedy) not in allowed:
+        raise ValueError(f"{name}={value!r}: must be {remedy}.")
+
+
+def _check_interactions(name, value):
+    """Raise a ValueError unless `value` is "auto", a number of pairs, or some of them."""
+    remedy = ("'auto', an int >= 0, or a list of pairs of columns, such as "
+              "[('hour', 'workingday')]")
+    if isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, list):
+        if not all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1]
+                   for pair in value):
+            raise ValueError(f"{name}={value!r}: must be {remedy}.")
+        return
+    check_integer(name, value, low=0, high=10**4, remedy=remedy)

@@ -1,0 +1,111 @@
+"""Additive classification with differential privacy."""
+
+import numpy as np
+
+from dpsk._data.labels import encode_labels
+from dpsk._data.weights import class_factors
+from dpsk._defaults.columns import CLASS_PAIRS
+from dpsk._docs import documented
+from dpsk._mixins import Probabilities, ScoreClassifier
+from dpsk.additive._base import AdditiveModel
+from dpsk.linear_model import DPLogisticRegression
+
+__all__ = ["DPAdditiveClassifier"]
+
+
+@documented
+class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
+    r"""Additive logistic model of a raw table, trained with differential privacy.
+
+    The score of a row is a sum of one curve a column of numbers and one value a category,
+
+    .. math:: s(x) = b + \sum_j f_j(x_j),
+
+    and is fitted to labels by the logistic loss for two classes and the multinomial one for more.
+    Curves are straight between knots. The table comes as it is: with words, gaps and columns of
+    any scale; of it no more is public than the kinds of its columns.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s %(columns)s %(n_knots)s %(max_categories)s
+    %(interactions)s
+    class_weight : dict or None, default=None
+        Public weights of the classes' losses. "balanced" is refused: class counts are data.
+    %(classes)s %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    %(terms_)s %(coef__additive)s
+    intercept_ : ndarray of shape (1,), or (n_classes,) of several
+    %(classes_)s
+    temperature_ : float or None
+        What scores were divided by, released. None where no share of the budget went to it.
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises_classes)s
+
+    Notes
+    -----
+    %(privacy_additive)s
+
+    See Also
+    --------
+    DPLogisticRegression : For rows of numbers that are bounded and scaled alike.
+
+    References
+    ----------
+    Hastie, Tibshirani (1990), "Generalized additive models"; Kaplan, Schnapp, Stemmer (2022),
+    for recursive quantiles; Korolova, Kenthapadi, Mishra, Ntoulas (2009), for categories.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPAdditiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = DPAdditiveClassifier(epsilon=4.0).fit(X[["mean radius", "mean texture"]], y)
+    >>> model.predict_proba(X[["mean radius", "mean texture"]]).shape
+    (569, 2)
+    >>> model.terms_[0].axes[0].column
+    'mean radius'
+    """
+
+    def __init__(self, epsilon=1.0, *, delta=None, columns=None, n_knots="auto",
+                 max_categories=None, interactions="auto", class_weight=None, classes=None,
+                 random_state=None, verbose=0):
+        self._store(locals())
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the model under the declared budget.
+
+        Parameters
+        ----------
+        %(X_table)s %(y_labels)s %(sample_weight)s
+
+        Returns
+        -------
+        self : object
+        """
+        model = self._fit_table(X, y, sample_weight)
+        self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
+        self.temperature_ = model.temperature_
+        return self
+
+    _released = ("coef_", "intercept_", "temperature_")
+    _pair_rule = CLASS_PAIRS
+
+    def _linear(self, **params):
+        return DPLogisticRegression(class_weight=self.class_weight, classes=self.classes,
+                                    **params)
+
+    def _check_fit(self, n_samples, y):
+        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        if self.class_weight is not None:
+            class_factors(self.class_weight, classes)
+        return codes
+
+    def _residuals(self, model, features, y):
+        _, codes = encode_labels(y, model.classes_, type(self).__name__)
+        labels = np.eye(len(model.classes_))[codes]
+        left = labels - model.predict_proba(features)
+        # Of two classes the second one's is all there is.
+        return left[:, 1:] if left.shape[1] == 2 else left

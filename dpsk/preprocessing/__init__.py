@@ -1,0 +1,3 @@
+"""From raw tables to bounded rows."""
+
+__all__ = []

@@ -1,0 +1,193 @@
+"""Columns of a table as blocks of features, by knots and categories that are released."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpsk._defaults.columns import (
+    BUCKETS,
+    CHOSEN_LEVELS,
+    DISCLOSURE_SHARE,
+    END_REACH,
+    MOST_CATEGORIES,
+    category_share,
+    hashing_pays,
+    knot_levels,
+    knot_share,
+)
+from dpsk._models.table_code import Hats, Indicators, TableCode
+from dpsk._oracle.categories import category_event, frequent_categories
+from dpsk._oracle.quantiles import noisy_knots
+from dpsk._privacy.accountant import left_beside
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.events import Composed, Repeated
+from dpsk._privacy.plans import choice_price
+
+__all__ = ["CodePlan"]
+
+#: Kinds of columns: of numbers, without and with public bounds, and of words.
+_NUMBERS, _BOUNDED, _WORDS = "numbers", "bounded numbers", "words"
+
+
+@dataclass(frozen=True)
+class CodePlan:
+    """The declaration of what a table's columns are told apart by, at a fixed price.
+
+    Parameters
+    ----------
+    kinds : tuple
+        Of every column: one of the three kinds; or a tuple of knots, or the number of categories,
+        that are declared.
+    levels : int
+        How often a range of numbers is halved.
+    most : int
+        So many categories of a column are found at most.
+    share_knots, share_words : float
+        The shares of mu^2 of all knots, and of all categories that are found.
+    mu : float
+        The mu of which these are shares; infinite without noise.
+    delta : float
+        The chance to show a category that a single row brought.
+    """
+
+    kinds: tuple
+    levels: int
+    most: int
+    share_knots: float
+    share_words: float
+    mu: float
+    delta: float
+
+    @classmethod
+    def of(cls, budget, columns, n_knots=None, max_categories=None):
+        """Return the plan of some `Column`, from public facts.
+
+        Parameters
+        ----------
+        budget : Budget
+            Of all that is fitted to the table.
+        columns : list of Column
+        n_knots : int or None
+            2, 3, 5, 9 and so on; None: by a rule.
+        max_categories : int or None
+        """
+        kinds = tuple(map(_kind, columns))
+        n_numeric, n_words = sum(map(_is_numeric, kinds)), kinds.count(_WORDS)
+        levels = round(math.log2(n_knots - 1)) if n_knots else (
+            knot_levels(budget, n_numeric) if n_numeric else 0)
+        choices = sum(_choices(kind, levels) for kind in kinds)
+        share_knots = share_words = delta = 0.0
+        if choices:
+            share_knots = knot_share(budget, choices, n_numeric, len(kinds))
+        if n_words:
+            share_words = category_share(budget, n_words)
+            delta = DISCLOSURE_SHARE * budget.delta
+        return cls(kinds, levels, max_categories or MOST_CATEGORIES, share_knots, share_words,
+                   _mu_beside(budget, delta), delta)
+
+    @classmethod
+    def for_table(cls, budget, table, n_knots=None, max_categories=None):
+        """Return a `Table` and its plan; categories are hashed where few could be told from noise.
+
+        That is decided by public facts, and not where `max_categories` asks to find some.
+        """
+        n_words = sum(_kind(column) == _WORDS for column in table.columns)
+        if n_words and max_categories is None and hashing_pays(budget, n_words):
+            table = table.hashed(BUCKETS)
+        return table, cls.of(budget, table.columns, n_knots, max_categories)
+
+    @property
+    def share(self):
+        """float : the share of mu^2 of all of it."""
+        return self.share_knots + self.share_words
+
+    @property
+    def event(self):
+        """Event : what all of it costs."""
+        events = []
+        if self._n_choices:
+            declared, noise_multiplier = self._choice()
+            events.append(Repeated(declared(noise_multiplier), self._n_choices))
+        if _WORDS in self.kinds:
+            events.append(category_event(self._mu_words, self.delta))
+        return Composed(tuple(events))
+
+    def run(self, table, rows, releases):
+        """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
+        knots = {place: self._knots(place, table.columns[place], rows, releases)
+                 for place, kind in enumerate(self.kinds) if _is_numeric(kind)}
+        places = [place for place, kind in enumerate(self.kinds) if kind == _WORDS]
+        found = {}
+        if places:
+            sizes = [len(table.found[place]) for place in places]
+            found = dict(zip(places, frequent_categories(
+                rows, places, sizes, self.most, self._mu_words, self.delta, releases),
+                strict=True))
+        columns = table.known(found)
+        parts = tuple(Hats(knots[place]) if place in knots else
+                      Indicators(list(column.categories), found.get(place))
+                      for place, column in enumerate(columns))
+        return TableCode(parts), columns
+
+    def _knots(self, place, column, rows, releases):
+        """Return the knots of a column of numbers."""
+        kind = self.kinds[place]
+        if isinstance(kind, tuple):
+            return np.array(kind)
+        bounds = column.edges if kind == _BOUNDED else None
+        points = noisy_knots(rows, partial(_column, place), _choices(kind, self.levels), bounds,
+                             *self._choice(), releases) if _choices(kind, self.levels) else []
+        inner = np.concatenate([np.zeros(0), *points[:self.levels]])
+        ends = bounds if bounds is not None else _ends(points, END_REACH[self.levels > 1])
+        return np.unique(np.concatenate([inner, ends]))
+
+    @property
+    def _n_choices(self):
+        return sum(_choices(kind, self.levels) for kind in self.kinds)
+
+    @property
+    def _mu_words(self):
+        return math.sqrt(self.share_words) * self.mu
+
+    def _choice(self):
+        """Return the declaration of one choice, and its noise multiplier."""
+        return choice_price(self._n_choices, math.sqrt(self.share_knots) * self.mu)
+
+
+def _kind(column):
+    if column.categories is None:
+        if column.edges is None:
+            return _NUMBERS
+        return _BOUNDED if len(column.edges) == 2 else column.edges
+    return len(column.categories) or _WORDS
+
+
+def _mu_beside(budget, chance):
+    """Return the mu that a budget allows beside a chance to show a row, a little rounded down."""
+    left = left_beside(budget.delta, chance) if chance else budget.delta
+    return gaussian_mu(budget.epsilon, left) * (1.0 - 2e-9)
+
+
+def _is_numeric(kind):
+    return kind in (_NUMBERS, _BOUNDED) or isinstance(kind, tuple)
+
+
+def _choices(kind, levels):
+    """Return how many choices a column of that kind takes."""
+    if kind == _NUMBERS:
+        # Ends follow from the outer medians.
+        return max(levels, CHOSEN_LEVELS[0])
+    return levels if kind == _BOUNDED else 0
+
+
+def _ends(points, reach):
+    """Return ends beyond the outer ones of medians of several levels."""
+    (root,), every = points[0], np.concatenate(points)
+    low, high = every.min(), every.max()
+    return low - reach * (root - low), high + reach * (high - root)
+
+
+def _column(place, rows, part):
+    return rows.take(part).X[:, place]
