@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from dpsk._data.columns import described, is_frame
 from dpsk._data.dask import is_dask
-from dpsk._data.errors import discreetly
+from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.validation import refuse_source
 
 __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
@@ -259,7 +259,8 @@ def _positions(cells, column, categories):
 def _factorize(cells):
     """Return what pandas' `factorize` does, of a series or of an array."""
     if hasattr(cells, "factorize"):
-        codes, found = cells.factorize()
+        # Some versions of pandas warn of what cells become, which depends on them.
+        codes, found = without_warnings(cells.factorize)
         return codes, found.tolist()
     missing = np.array([_is_missing(cell) for cell in cells.tolist()])
     codes = np.full(len(cells), -1)
