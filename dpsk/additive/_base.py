@@ -15,7 +15,7 @@ from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
-from dpsk._defaults.columns import FIRST_SHARE, PairRule
+from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
 from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
 from dpsk._parameters import check_integer
@@ -70,6 +70,8 @@ class AdditiveModel(DPEstimator):
     """
 
     _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
     #: How pairs are chosen.
     _pair_rule: ClassVar[PairRule]
     _constraints: ClassVar[dict] = {

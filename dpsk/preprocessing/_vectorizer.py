@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
+from dpsk._defaults.columns import DISCLOSURE_SHARE
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator, warn_of_weak_budget
 from dpsk._fit import certify, release_private
@@ -96,7 +97,8 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
 
     _solvers: ClassVar[dict] = {}
     _constraints: ClassVar[dict] = TABLE_CONSTRAINTS
-    _is_gaussian: ClassVar[bool] = True
+    _auto_is_gaussian: ClassVar[bool] = True
+    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
     #: The budget of a pipeline that this is a step of, (epsilon, delta); it is not a parameter.
     _whole: ClassVar[tuple | None] = None
 

@@ -214,6 +214,9 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         named = self._solvers.get(self.solver)
         return "auc" if named is not None and named.minimax else "logistic"
 
+    # Of "auto" batches may be small.
+    _auto_is_gaussian = False
+
     def _auto_solver(self, problem):
         if problem.loss.minimax:
             return "sgda"
