@@ -35,14 +35,14 @@ class DPPipeline(Composition):
     steps : list of (str, estimator)
         They are cloned, and stay as they are.
     %(epsilon)s %(delta_gaussian)s
-    shares : dict or None
+    shares : dict or None, default=None
         Shares of mu^2, by names of private steps. None, or of steps that are not named: a
         `DPTableVectorizer` takes what its knots and categories are worth by its rule, as in an
         additive model, and the last private step what is left.
-    random_state : int, NoiseSeed or None
+    random_state : int, NoiseSeed or None, default=None
         Given to every private step; None: each keeps its own. Of a `dpsk.testing.NoiseSeed` the
         noise repeats, for tests: not private for anyone who knows the seed.
-    verbose : int or bool
+    verbose : int or bool, default=0
         1 is given to every private step, which then prints its plan.
 
     Attributes
@@ -261,11 +261,11 @@ def make_dp_pipeline(*steps, epsilon=1.0, delta=None, shares=None, random_state=
     ----------
     *steps : estimators
     %(epsilon)s %(delta_gaussian)s
-    shares : dict or None
+    shares : dict or None, default=None
         Shares of mu^2, by names of private steps; see `DPPipeline`.
-    random_state : int, NoiseSeed or None
+    random_state : int, NoiseSeed or None, default=None
         Given to every private step; None: each keeps its own.
-    verbose : int or bool
+    verbose : int or bool, default=0
 
     Returns
     -------

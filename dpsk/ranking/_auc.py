@@ -214,8 +214,10 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         named = self._solvers.get(self.solver)
         return "auc" if named is not None and named.minimax else "logistic"
 
-    # Of "auto" batches may be small.
-    _auto_is_gaussian = False
+    @property
+    def _auto_is_gaussian(self):
+        """bool : a saddle problem and a network may see small batches."""
+        return self.loss != "auc" and not self._layer_sizes()
 
     def _auto_solver(self, problem):
         if problem.loss.minimax:
