@@ -16,7 +16,7 @@ from dpsk._fit import opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate, library_versions
-from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure
 from dpsk._version import __version__
 
@@ -87,7 +87,11 @@ class Steps:
         """
         epsilon, delta = self._budget.epsilon, self._budget.delta
         if self._budget.is_private and share:
-            epsilon = accountant.epsilon(Gaussian(self.mu(share)), delta)
+            mu = self.mu(share)
+            epsilon = accountant.epsilon(Gaussian(mu), delta)
+            if epsilon < mu:
+                # Delta alone would allow that much, or nearly: it says little of the mu.
+                epsilon, delta = mu, gaussian_delta(mu, mu)
         model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
         certificate = _certificate(model)
         self._take(share, certificate.event)

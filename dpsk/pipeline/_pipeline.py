@@ -3,6 +3,7 @@
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -12,6 +13,7 @@ from sklearn.utils.validation import _num_samples
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
+from dpsk._data.weights import check_weights, class_factors
 from dpsk._docs import documented
 from dpsk._fit import Method
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_real, number, optional
@@ -134,7 +136,7 @@ class DPPipeline(Composition):
         delta = self.delta if self.delta is not None else 1.0 / n_samples**2
         budget = Budget(n_samples, 1, float(self.epsilon), float(delta))
         steps = [(name, step if step in NOTHING else clone(step)) for name, step in self.steps]
-        self._check_targets(steps, private, y, n_samples)
+        self._check_targets(dict(steps), private, params, y, n_samples)
         first = next(place for place, (name, _) in enumerate(steps) if name in private)
         for _, step in steps[:first]:
             X = _mapped(step, X, n_samples)
@@ -205,16 +207,20 @@ class DPPipeline(Composition):
             routed.setdefault(name, {})[parameter] = value
         return routed
 
-    def _check_targets(self, steps, private, y, n_samples):
-        """Raise what the last step would of targets, and every step of its parameters."""
-        for name, step in steps:
-            if name in private and hasattr(step, "_check_params"):
+    def _check_targets(self, steps, private, params, y, n_samples):
+        """Raise what private steps would of targets, weights and parameters."""
+        for step in map(steps.get, private):
+            if hasattr(step, "_check_params"):
                 step._check_params()
-        last = steps[-1][1]
-        if steps[-1][0] in private and hasattr(last, "_target_checks"):
-            y = check_targets(last, y, n_samples, last._target_checks)
-            if is_classifier(last):
-                encode_labels(y, last.classes, type(last).__name__)
+            if not hasattr(step, "_target_checks"):
+                continue
+            labels = check_targets(step, y, n_samples, step._target_checks)
+            if is_classifier(step):
+                classes, _ = encode_labels(labels, step.classes, type(step).__name__)
+                if step.class_weight is not None:
+                    class_factors(step.class_weight, classes)
+        for given in params.values():
+            check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
 
     def _fixed_shares(self, steps, private, X, budget):
         """Return the shares of private steps, but for a last one that takes what is left."""

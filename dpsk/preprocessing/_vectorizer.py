@@ -135,8 +135,8 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
         warn_of_weak_budget(budget)
         facts = {"enforced": [Enforced("row_norm", math.sqrt(budget.n_columns), "derived",
                                        "l2 norm of the features of a row")],
-                 "public": ["number of rows and of columns, their names and dtypes",
-                            "all parameters"],
+                 "public": ["number of rows and of columns, their names, and dtypes with the "
+                            "categories that these hold", "all parameters"],
                  "released": ["knots_", "categories_"]}
         if plan.share:
             (code, columns), self.privacy_ = release_private(
@@ -240,4 +240,5 @@ def _usual_whole(budget):
     if not budget.is_private:
         return budget.epsilon, budget.delta
     mu = gaussian_mu(budget.epsilon, budget.delta) / math.sqrt(_USUAL_SHARE)
-    return accountant.epsilon(Gaussian(mu), budget.delta), budget.delta
+    # Where delta alone allows that much any small epsilon will do.
+    return max(accountant.epsilon(Gaussian(mu), budget.delta), budget.epsilon), budget.delta
