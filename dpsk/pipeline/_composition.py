@@ -65,6 +65,7 @@ class Composition(_BaseComposition):
             known = []
         if known:
             tags.input_tags = known[0].input_tags
+            tags.input_tags.sparse = all(each.input_tags.sparse for each in known)
             for name in ("estimator_type", "target_tags", "classifier_tags", "regressor_tags",
                          "transformer_tags"):
                 setattr(tags, name, getattr(known[-1], name))
@@ -82,6 +83,13 @@ class Composition(_BaseComposition):
     def _known_steps(self):
         """Return the fitted steps, or those that were given."""
         return getattr(self, "steps_", self.steps)
+
+    def _first_step(self):
+        """Return the first step that is one, of those that were fitted."""
+        steps = [step for _, step in getattr(self, "steps_", ()) if step not in NOTHING]
+        if not steps:
+            raise AttributeError("it is not fitted")
+        return steps[0]
 
     def _before_last(self, X):
         """Return rows as the last step takes them."""
@@ -155,9 +163,9 @@ class Composition(_BaseComposition):
     @property
     def n_features_in_(self):
         """int : the number of features that the first step has seen."""
-        return self._known_steps()[0][1].n_features_in_
+        return self._first_step().n_features_in_
 
     @property
     def feature_names_in_(self):
         """ndarray of str : the names of the features that the first step has seen."""
-        return self._known_steps()[0][1].feature_names_in_
+        return self._first_step().feature_names_in_

@@ -327,7 +327,7 @@ def _mapped(step, X, n_samples):
     """Return rows after a step that learns nothing from them."""
     if step in NOTHING:
         return X
-    step = discreetly("X", step.fit, X)
+    step = discreetly("X", step.fit, X, None)
     if not hasattr(step, "transform"):
         # A frozen model, the last step.
         return X
