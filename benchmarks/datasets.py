@@ -1,4 +1,4 @@
-"""The data sets of the evaluation protocol, features scaled by declared bounds.
+"""The data sets of the evaluation protocol, features scaled by declared bounds; raw tables too.
 
 Files are read from the folder named by DPSK_DATA (default ``../shared/data``); where they are
 absent, scikit-learn fetches what OpenML has under the same columns. Nothing here is fitted to
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 
-__all__ = ["DATASETS", "Split", "load"]
+__all__ = ["DATASETS", "TABLES", "Split", "load", "load_table"]
 
 _ROOT = Path(os.environ.get("DPSK_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -29,6 +29,7 @@ _BANK_BOUNDS = {"age": (18, 95), "balance": (-8000, 1e5), "day": (1, 31), "durat
                 "campaign": (1, 60), "pdays": (-1, 900), "previous": (0, 50)}
 _BANK_CATEGORIES = ["job", "marital", "education", "default", "housing", "loan", "contact",
                     "month", "poutcome"]
+_CREDIT_CATEGORIES = ["SEX", "EDUCATION", "MARRIAGE"]
 _WINE_BOUNDS = [(3, 16), (0, 1.6), (0, 1.7), (0, 66), (0, 0.62), (0, 290), (0, 440),
                 (0.98, 1.04), (2.7, 4.1), (0.2, 2), (8, 15), (0, 1)]
 _BIKE_BOUNDS = dict.fromkeys(["temp", "atemp", "hum", "windspeed", "yr"], (0, 1))
@@ -42,6 +43,51 @@ class Split(tuple):
 def load(name):
     """Return the Split of one of DATASETS."""
     return DATASETS[name]()
+
+
+def load_table(name):
+    """Return the Split of one of TABLES, features as they came: DataFrames of numbers and words.
+
+    Codes that stand for categories are words.
+    """
+    return TABLES[name]()
+
+
+def _adult_table():
+    frame = _adult_frame()
+    y = frame.pop("income").str.startswith(">50K").to_numpy().astype(int)
+    parts = frame.iloc[:_ADULT_TRAIN], frame.iloc[_ADULT_TRAIN:].reset_index(drop=True)
+    return Split((*parts, y[:_ADULT_TRAIN], y[_ADULT_TRAIN:]))
+
+
+def _bank_table():
+    frame = pd.read_csv(_ROOT / "bank" / "bank-full.csv.gz", sep=";")
+    return _split_table(frame, frame.pop("y") == "yes", [])
+
+
+def _credit_table():
+    frame = pd.read_csv(_ROOT / "credit" / "credit-card-clients.csv.gz")
+    return _split_table(frame, frame.pop(frame.columns[-1]),
+                        [name for name in frame if name.upper() in _CREDIT_CATEGORIES])
+
+
+def _bike_table():
+    frame = pd.read_csv(_ROOT / "bike" / "hour.csv.gz")
+    return _split_table(frame[[*_BIKE_BOUNDS, *_BIKE_CATEGORIES]], frame["cnt"] / 500 - 1,
+                        _BIKE_CATEGORIES)
+
+
+def _wine_table():
+    frame = _wine_frame()
+    return _split_table(frame, (frame.pop("quality") - 5) / 5, [])
+
+
+def _split_table(frame, y, categories):
+    """Return the split of `_split`, of a frame."""
+    train, test, y_train, y_test = _split(np.arange(len(frame)), y)
+    frame = frame.astype(dict.fromkeys(categories, str))
+    return Split((frame.iloc[train].reset_index(drop=True),
+                  frame.iloc[test].reset_index(drop=True), y_train, y_test))
 
 
 def _adult():
@@ -95,7 +141,7 @@ def _credit():
             bounds[name] = (-2, 8)
         elif name.startswith("BILL_AMT"):
             bounds[name] = (-2e5, 1e6)
-    return _split(_scaled(frame, bounds, ["SEX", "EDUCATION", "MARRIAGE"]), frame[target])
+    return _split(_scaled(frame, bounds, _CREDIT_CATEGORIES), frame[target])
 
 
 def _covtype():
@@ -108,10 +154,14 @@ def _covtype_binary():
     return Split((X_train, X_test, (y_train == 2).astype(int), (y_test == 2).astype(int)))
 
 
-def _wine():
+def _wine_frame():
     parts = [pd.read_csv(_ROOT / "winequality" / f"winequality-{color}.csv", sep=";")
              .assign(red=float(color == "red")) for color in ("red", "white")]
-    frame = pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _wine():
+    frame = _wine_frame()
     features = [name for name in frame.columns if name != "quality"]
     bounds = dict(zip(features, _WINE_BOUNDS, strict=True))
     return _split(_scaled(frame, bounds, []), (frame["quality"] - 5) / 5)
@@ -163,4 +213,11 @@ DATASETS = {
     "fashion_mnist": lambda: _digits("fashion-mnist"),
     "mnist": lambda: _digits("mnist"),
     "wine": _wine,
+}
+TABLES = {
+    "adult": _adult_table,
+    "bank": _bank_table,
+    "bike": _bike_table,
+    "credit": _credit_table,
+    "wine": _wine_table,
 }

@@ -36,8 +36,9 @@ n_knots : "auto" or int
     Knots of a column of numbers: 2, 3, 5, 9 and so on, as intervals are halved at medians
     chosen under noise. "auto": about the cube root of n mu over the number of columns.
 max_categories : int or None
-    At most so many categories of a column are found. None: 24. Fewer where n is small: one
-    has to stand out from noise.
+    At most so many categories of a column are found: those whose counts stand out from noise.
+    None: 24; where n is too small to find those of a fiftieth of the rows, categories are
+    hashed into 32 public buckets instead, which costs nothing.
 interactions : "auto", int or list of (column, column)
     Pairs of columns whose features are multiplied: how many are chosen under noise by what a
     first model leaves, for a fifth of the budget, or which. "auto": one for every 5000 of

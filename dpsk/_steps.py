@@ -59,6 +59,15 @@ class Steps:
         """Return the mu that a share of mu^2 allows; infinite without a budget."""
         return math.sqrt(share) * self._mu
 
+    def budget(self, share):
+        """Return the (epsilon, delta) of a model at a share of mu^2."""
+        if not self._budget.is_private:
+            return math.inf, self._budget.delta
+        mu, delta = self.mu(share), self._budget.delta
+        epsilon = accountant.epsilon(Gaussian(mu), delta)
+        # Where delta alone would allow that much, or nearly, it says little of the mu.
+        return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
+
     def release(self, name, share, event, rows, run):
         """Return what ``run(releases)`` makes of rows by the releases of an event.
 
@@ -86,12 +95,8 @@ class Steps:
         A step of share 0 releases nothing, and may be told any epsilon.
         """
         epsilon, delta = self._budget.epsilon, self._budget.delta
-        if self._budget.is_private and share:
-            mu = self.mu(share)
-            epsilon = accountant.epsilon(Gaussian(mu), delta)
-            if epsilon < mu:
-                # Delta alone would allow that much, or nearly: it says little of the mu.
-                epsilon, delta = mu, gaussian_delta(mu, mu)
+        if share:
+            epsilon, delta = self.budget(share)
         model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
         certificate = _certificate(model)
         self._take(share, certificate.event)

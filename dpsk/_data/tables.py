@@ -4,8 +4,9 @@ In what is read a number stands for itself, NaN for one that is missing, and a c
 position among those of its column, -1 for any other and for none.
 """
 
+import zlib
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
@@ -13,12 +14,39 @@ from sklearn import config_context
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from dpsk._data.columns import described, is_frame
+from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly
+from dpsk._data.opening import is_source
 
-__all__ = ["Table", "read_next_table", "read_table"]
+__all__ = ["Buckets", "Table", "read_next_table", "read_table"]
 
-#: Categories beyond are no categories: the sum of so many counts is exact in any order.
-_MOST_CATEGORIES = 1 << 20
+
+@dataclass(frozen=True)
+class Buckets:
+    """What categories of a column that nobody knows are hashed into; public.
+
+    Whole numbers, and words of their digits, go by their remainder, others by a checksum.
+
+    Parameters
+    ----------
+    count : int
+    """
+
+    count: int
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        return (f"bucket {place}" for place in range(self.count))
+
+    def place(self, cell):
+        """Return the bucket of a category."""
+        text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
+        try:
+            return int(text) % self.count
+        except ValueError:
+            return zlib.crc32(text) % self.count
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +66,17 @@ class Table:
     values: np.ndarray
     columns: list
     found: list
+
+    def hashed(self, count):
+        """Return the table with categories that nobody declared hashed into so many buckets."""
+        values, buckets = self.values.copy(), Buckets(count)
+        for place, found in enumerate(self.found):
+            if found is not None:
+                codes = np.array([*map(buckets.place, found), -1], dtype=np.float64)
+                values[:, place] = codes[values[:, place].astype(np.intp)]
+        columns = [column if found is None else replace(column, categories=buckets)
+                   for column, found in zip(self.columns, self.found, strict=True)]
+        return Table(values, columns, [None] * len(columns))
 
     def known(self, kept):
         """Return the columns with the categories that are kept, by place, as declared ones."""
@@ -73,6 +112,9 @@ def _as_rows(estimator, X, reset):
     if sparse.issparse(X):
         raise TypeError(f"X is a sparse matrix; {name} takes tables of columns. Use "
                         "'.toarray()', or give sparse rows to a linear model.")
+    if is_source(X) or (is_dask(X) and is_frame(X)):
+        raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
+                        "Use '.compute()', or give blocks of rows to a linear model.")
     if not is_frame(X):
         X = discreetly("X", _as_array, X)
         if X.ndim != 2:
@@ -92,9 +134,13 @@ def _as_rows(estimator, X, reset):
 
 
 def _as_array(X):
-    array = np.asarray(X)
+    # What NumPy takes a list for follows from all of its entries: one word makes words of all.
+    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
+    if array.dtype.kind in "mM":
+        raise TypeError("float() argument must be a string or a real number, not "
+                        f"'{array.dtype.type.__name__}'")
     return array
 
 
@@ -126,19 +172,19 @@ def _check_kind(name, dtype):
 def _occurring(X, place, column):
     """Return the categories that occur in a column of a frame, in canonical order."""
     _, found = _factorized(X.iloc[:, place], column)
-    if not all(isinstance(cell, (str, bytes, bool, Real)) for cell in found):
+    if not all(isinstance(cell, (str, bytes, Real)) for cell in found):
         raise ValueError(f"X: column {column.name!r} holds a cell that is neither a word nor a "
                          "number; convert the column to one of them.")
-    if len(found) > _MOST_CATEGORIES:
-        raise ValueError(f"X: column {column.name!r} holds more than {_MOST_CATEGORIES} "
-                         "categories; leave it out, or convert it.")
-    return sorted(found, key=_canonical)
+    return sorted(set(found), key=_canonical)
 
 
 def _factorized(cells, column):
     """Return the place of every cell among the distinct ones, -1 of what is missing, and those."""
-    codes, found = _looked_up(column, lambda: _factorize(cells))
-    return codes, [_plain(cell) for cell in found]
+    def factorized():
+        codes, found = _factorize(cells)
+        return codes, [_plain(cell) for cell in found]
+
+    return _looked_up(column, factorized)
 
 
 def _looked_up(column, function):
@@ -156,7 +202,15 @@ def _canonical(category):
 
 
 def _plain(cell):
-    return cell.item() if isinstance(cell, np.generic) else cell
+    """Return what stands for all cells that equal this one, of which 1, 1.0 and True are some."""
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    for kind in (str, bytes):
+        if isinstance(cell, kind):
+            return kind().join([cell])
+    if isinstance(cell, Real) and not isinstance(cell, Integral):
+        cell = float(cell)
+    whole = isinstance(cell, Integral) or (isinstance(cell, float) and cell.is_integer())
+    return int(cell) if whole else cell
 
 
 def _is_missing(cell):
@@ -193,8 +247,11 @@ def _numbers(cells, column):
 def _positions(cells, column, categories):
     """Return the position of every cell among categories, -1 for any other."""
     codes, found = _factorized(cells, column)
-    places = {_plain(category): place for place, category in enumerate(categories)}
-    known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
+    if isinstance(categories, Buckets):
+        known = _looked_up(column, lambda: [categories.place(cell) for cell in found])
+    else:
+        places = {_plain(category): place for place, category in enumerate(categories)}
+        known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
     return np.array([*known, -1], dtype=np.float64)[codes]
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from dpsk._defaults.budgets import mu_of_share
 
-__all__ = ["CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH", "FIRST_SHARE",
-           "MOST_CATEGORIES", "TARGET_PAIRS", "PairRule", "category_share", "knot_levels",
-           "knot_share"]
+__all__ = ["BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH",
+           "FIRST_SHARE", "MOST_CATEGORIES", "TARGET_PAIRS", "PairRule", "category_share",
+           "hashing_pays", "knot_levels", "knot_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -15,6 +15,8 @@ KNOT_SHARES, KNOT_SIGNAL = (0.03, 0.25), 100.0
 #: The least and the largest share of mu^2 of categories that are found, and the ``n mu`` a column
 #: in between: those of about a fiftieth of the rows stand out.
 CATEGORY_SHARES, CATEGORY_SIGNAL = (0.01, 0.15), 350.0
+#: How many buckets categories are hashed into that cannot be found.
+BUCKETS = 32
 #: The share of delta at which a category that a single row brought may show.
 DISCLOSURE_SHARE = 0.1
 #: At most so many categories of a column are told apart by default.
@@ -96,6 +98,14 @@ class PairRule:
 
 #: Errors of labels are noisier than those of targets.
 CLASS_PAIRS, TARGET_PAIRS = PairRule(1e4, 0.1, 150.0, 0.5), PairRule(2e3, 0.05, 20.0, 0.3)
+
+
+def hashing_pays(budget, n_words):
+    """Return whether categories of so many columns are hashed, which costs nothing, by default.
+
+    Where those of a fiftieth of the rows could not be found for the largest share.
+    """
+    return budget.is_private and category_share(budget, n_words) >= CATEGORY_SHARES[1]
 
 
 def _whole_signal(budget):

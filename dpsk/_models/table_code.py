@@ -42,8 +42,9 @@ class Hats:
         right = np.minimum(left + 1, len(self.knots) - 1)
         start, gap = self.knots[left], self.knots[right] - self.knots[left]
         share = np.divide(inside - start, gap, out=np.zeros(len(rows)), where=gap > 0)
-        # Rounding in single precision must not make the two sum to more than 1.
         share = share.astype(out.dtype)
+        # Beside a weight that is rounded to 1 another would make the row longer than that.
+        share[1 - share == 1] = 0
         out[rows, right] = share
         out[rows, left] = 1 - share
 

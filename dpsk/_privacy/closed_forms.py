@@ -68,6 +68,8 @@ _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 _SMALL_MU = 0.01
 _UNDERFLOW = -40.0
+#: Ranges of a loss from which on its mu is bounded.
+_LONG_RANGE = 1000.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
@@ -194,7 +196,7 @@ def bounded_range_mu(epsilon):
     if epsilon < 1.0:
         # Near one half the inverse distribution function would lose digits.
         half = math.sqrt(2.0) * erfinv(math.tanh(0.25 * epsilon))
-    elif epsilon < 1000.0:
+    elif epsilon < _LONG_RANGE:
         half = -ndtri(expit(-0.5 * epsilon))
     else:
         # The Chernoff bound on the normal tail, where the tail itself underflows.
@@ -203,11 +205,15 @@ def bounded_range_mu(epsilon):
 
 
 def bounded_range_epsilon(mu):
-    r"""Return the range of a mu-GDP choice, :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`."""
+    r"""Return the range of a mu-GDP choice, :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`.
+
+    Of large ones what `bounded_range_mu` bounds by `mu`.
+    """
     if mu < 1.0:
         # Near one half the logarithms would cancel.
         return 4.0 * math.atanh(erf(mu / math.sqrt(8.0)))
-    return 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
+    exact = 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
+    return exact if exact < _LONG_RANGE else max(_LONG_RANGE * (1.0 - 1e-12), 0.25 * mu * mu)
 
 
 def dominated_delta(offset, slope, epsilon):

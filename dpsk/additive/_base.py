@@ -89,7 +89,9 @@ class AdditiveModel(DPEstimator):
 
     @abstractmethod
     def _check_fit(self, n_samples, y):
-        """Raise a ValueError where a linear model would refuse targets, before any release."""
+        """Return targets as numbers; a ValueError where a linear model would refuse them, before
+        any release.
+        """
 
     @abstractmethod
     def _residuals(self, model, features, y):
@@ -103,16 +105,19 @@ class AdditiveModel(DPEstimator):
         n_samples, n_columns = table.values.shape
         y = check_targets(self, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64)
-        self._check_fit(n_samples, y)
+        numbers = self._check_fit(n_samples, y)
+        self._declared_pairs(table.columns)
         self._described = table.columns
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
         n_knots = None if self.n_knots == "auto" else self.n_knots
-        plan = CodePlan.of(budget, table.columns, n_knots, self.max_categories)
+        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories)
         steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
                       verbose=self.verbose)
+        for share in self._shares(budget, 1.0 - plan.share):
+            self._check_share(n_samples, y, *steps.budget(share))
         code, columns = steps.release("knots and categories", plan.share, plan.event,
-                                      Rows(table.values, y, weights),
-                                      partial(plan.run, table, Rows(table.values, y)))
+                                      Rows(table.values, numbers, weights),
+                                      partial(plan.run, table, Rows(table.values, numbers)))
         code, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
                                       1.0 - plan.share)
         model = steps.fit(left, partial(self._linear, data_norm=code.norm),
@@ -123,18 +128,35 @@ class AdditiveModel(DPEstimator):
             f"knots, then {model.privacy_.solver}",
             enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
                                "of a row in every column and pair of columns")],
-            public=["number of rows and of columns, their names and dtypes", "all parameters",
+            public=["number of rows and of columns, their names, and dtypes with the categories "
+                    "that these hold", "all parameters",
                     *model.privacy_.public[2:]],
             released=["terms_", *self._released])
         return model
 
+    def _check_share(self, n_samples, y, epsilon, delta):
+        """Raise a ValueError where a model at a part of the budget would, before any release."""
+
+    def _shares(self, budget, left):
+        """Return the shares of mu^2 of the models that may be fitted, the last one last."""
+        if self._count(budget):
+            return FIRST_SHARE, left - FIRST_SHARE - self._pair_rule.share
+        return (left,)
+
+    def _count(self, budget):
+        """Return how many pairs are chosen."""
+        given = self.interactions
+        if given == "auto":
+            return self._pair_rule.count(budget)
+        return given if isinstance(given, Integral) else 0
+
     def _with_pairs(self, code, columns, table, y, weights, budget, steps, left):
         """Return a code with pairs of columns, and the share of the budget that is left."""
-        given = self.interactions
-        if not isinstance(given, (str, Integral)):
-            return replace(code, pairs=_places(given, columns)), left
+        pairs = self._declared_pairs(columns)
+        if pairs is not None:
+            return replace(code, pairs=pairs), left
         rule = self._pair_rule
-        count = rule.count(budget) if given == "auto" else given
+        count = self._count(budget)
         widths = [part.width for part in code.parts]
         candidates = [(one, other) for other in range(len(widths)) for one in range(other)
                       if min(widths[one], widths[other]) > 1
@@ -157,6 +179,11 @@ class AdditiveModel(DPEstimator):
                     rule.clip, count, declared, noise_multiplier))
         return replace(code, pairs=tuple(pairs)), left
 
+    def _declared_pairs(self, columns):
+        """Return the places of pairs of columns that are named, or None."""
+        given = self.interactions
+        return None if isinstance(given, (str, Integral)) else _places(given, columns)
+
     def _method(self):
         """Return what names this method; repeated noise must not meet other features."""
         return super()._method().with_columns(self._described)
@@ -166,8 +193,7 @@ class AdditiveModel(DPEstimator):
         """list of Term : what every column, and every pair of columns, adds to the raw prediction.
         """
         check_is_fitted(self, "privacy_")
-        coef = self.coef_.T if self.coef_.ndim == 2 and len(self.coef_) > 1 else (
-            self.coef_.reshape(-1))
+        coef = self._columns_of_coef()
         values = [coef[where] for where in self._code.slices]
         axes = [Axis(column.name, getattr(part, "knots", None),
                      getattr(part, "categories", None))
@@ -179,13 +205,17 @@ class AdditiveModel(DPEstimator):
                  each.reshape(widths[one], widths[other], *each.shape[1:]))
             for (one, other), each in zip(self._code.pairs, values[len(axes):], strict=True)]
 
+    def _columns_of_coef(self):
+        """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""
+        several = self.coef_.ndim == 2 and len(self.coef_) > 1
+        return self.coef_.T if several else self.coef_.reshape(-1)
+
     @quietly
     def _predict_raw(self, X):
         """Return raw predictions, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
         values = read_next_table(self, X, self._columns)
-        coef = self.coef_.T if self.coef_.ndim == 2 and len(self.coef_) > 1 else (
-            self.coef_.reshape(-1))
+        coef = self._columns_of_coef()
         raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):
             raw[part] = self._code.features(values[part]) @ coef
@@ -212,7 +242,8 @@ def _places(pairs, columns):
                 raise ValueError(f"interactions has {name!r}, which is no column; use the names "
                                  "of a DataFrame, or positions in an array.")
         found.append(tuple(sorted(map(names.index, pair))))
-    return tuple(found)
+    # A pair may be named twice, once in either order.
+    return tuple(dict.fromkeys(found))
 
 
 def _check_interactions(name, value):
@@ -222,7 +253,8 @@ def _check_interactions(name, value):
     if isinstance(value, str) and value == "auto":
         return
     if isinstance(value, list):
-        if not all(isinstance(pair, tuple) and len(set(pair)) == len(pair) == 2 for pair in value):
+        if not all(isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1]
+                   for pair in value):
             raise ValueError(f"{name}={value!r}: must be {remedy}.")
         return
     check_integer(name, value, low=0, high=10**4, remedy=remedy)

@@ -98,9 +98,10 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
                                     **params)
 
     def _check_fit(self, n_samples, y):
-        classes, _ = encode_labels(y, self.classes, type(self).__name__)
+        classes, codes = encode_labels(y, self.classes, type(self).__name__)
         if self.class_weight is not None:
             class_factors(self.class_weight, classes)
+        return codes
 
     def _residuals(self, model, features, y):
         _, codes = encode_labels(y, model.classes_, type(self).__name__)

@@ -8,11 +8,13 @@ import numpy as np
 
 from dpsk._data.columns import check_columns
 from dpsk._defaults.columns import (
+    BUCKETS,
     CHOSEN_LEVELS,
     DISCLOSURE_SHARE,
     END_REACH,
     MOST_CATEGORIES,
     category_share,
+    hashing_pays,
     knot_levels,
     knot_share,
 )
@@ -108,6 +110,17 @@ class CodePlan:
         return cls(kinds, levels, max_categories or MOST_CATEGORIES, share_knots, share_words,
                    _mu_beside(budget, delta), delta)
 
+    @classmethod
+    def for_table(cls, budget, table, n_knots=None, max_categories=None):
+        """Return a `Table` and its plan; categories are hashed where few could be told from noise.
+
+        That is decided by public facts, and not where `max_categories` asks to find some.
+        """
+        n_words = sum(_kind(column) == _WORDS for column in table.columns)
+        if n_words and max_categories is None and hashing_pays(budget, n_words):
+            table = table.hashed(BUCKETS)
+        return table, cls.of(budget, table.columns, n_knots, max_categories)
+
     def alone(self, mu):
         """Return this plan at all of a mu, the shares in the same proportions."""
         return replace(self, mu=mu, share_knots=self.share_knots / self.share,
@@ -142,7 +155,7 @@ class CodePlan:
                 strict=True))
         columns = table.known(found)
         parts = tuple(Hats(knots[place]) if place in knots else
-                      Indicators(column.categories, found.get(place))
+                      Indicators(list(column.categories), found.get(place))
                       for place, column in enumerate(columns))
         return TableCode(parts), columns
 

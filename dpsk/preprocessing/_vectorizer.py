@@ -56,7 +56,8 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
     knots_ : dict
         The knots of every column of numbers, increasing.
     categories_ : dict
-        The categories of every other column; one more feature stands for any other.
+        The categories of every other column, or the buckets that they are hashed into; one more
+        feature stands for any other.
     row_norm_ : float
         Bound on the l2 norm of a row of features, the root of the number of columns.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
@@ -129,8 +130,8 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
         self._check_params()
         table = read_table(self, X, self.columns)
         budget = Budget(*table.values.shape, *self._budget(len(table.values)))
-        plan = self._plan(table, self._whole or _usual_whole(budget))
         self._described = table.columns
+        table, plan = self._plan(table, self._whole or _usual_whole(budget))
         rows = Rows(table.values, np.zeros(len(table.values)))
         warn_of_weak_budget(budget)
         facts = {"enforced": [Enforced("row_norm", math.sqrt(budget.n_columns), "derived",
@@ -202,7 +203,7 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
     def _share(self, X, whole):
         """Return the share of mu^2 that features of X are worth of a whole (epsilon, delta)."""
         self._check_params()
-        return self._plan(read_table(self, X, self.columns), whole).share
+        return self._plan(read_table(self, X, self.columns), whole)[1].share
 
     def _within(self, whole):
         """Return this transformer as a step of a whole (epsilon, delta)."""
@@ -212,7 +213,7 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
     def _plan(self, table, whole):
         budget = Budget(*table.values.shape, *whole)
         n_knots = None if self.n_knots == "auto" else self.n_knots
-        return CodePlan.of(budget, table.columns, n_knots, self.max_categories)
+        return CodePlan.for_table(budget, table, n_knots, self.max_categories)
 
     def _method(self):
         """Return what names this method; repeated noise must not meet other features."""

@@ -8,7 +8,8 @@ from scipy.special import ndtr
 
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.events import Repeated, SampledGaussian
+from dpsk._privacy.closed_forms import gaussian_delta
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, Repeated, SampledGaussian
 from dpsk._privacy.pld.distributions import NormalMixture
 
 pld_pmf = pytest.importorskip("dp_accounting.pld.pld_pmf",
@@ -83,3 +84,24 @@ def test_agrees_quick(case):
 @pytest.mark.parametrize("case", points()[QUICK:], ids=lambda c: f"q{c[0]:.2g}-T{c[1]}")
 def test_agrees(case):
     check(*case)
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.5, 3.0])
+@pytest.mark.parametrize("chance", [1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("count", [1, 20])
+def test_what_adds_to_delta_agrees(mu, chance, count):
+    """Gaussian noise beside chances to tell all, by a mechanism of epsilon 0 and such a delta."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    common = pytest.importorskip("dp_accounting.pld.common")
+    gaussian = pld.from_gaussian_mechanism(1.0 / mu, value_discretization_interval=1e-3 * mu)
+    telling = pld.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(0.0, chance),
+        value_discretization_interval=1e-3 * mu).self_compose(count)
+    event = Composed((Gaussian(mu), Repeated(Disclosure(chance), count)))
+    for epsilon in (0.5 * mu, mu * (1 + mu), mu * (3 + mu)):
+        theirs = gaussian.compose(telling).get_delta_for_epsilon(epsilon)
+        ours = accountant.delta(event, epsilon)
+        # Theirs rounds losses up.
+        assert 0.995 <= ours / theirs <= 1 + 1e-6
+        ever = -math.expm1(count * math.log1p(-chance))
+        assert ours >= ever + (1.0 - ever) * gaussian_delta(mu, epsilon)

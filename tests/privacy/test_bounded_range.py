@@ -78,3 +78,9 @@ def test_the_price_is_below_that_of_pure_epsilon():
     # Randomized response at the same range would be mu-GDP only at a larger mu.
     assert bounded_range_mu(1.0) < 2 * ndtri(1 / (1 + np.exp(-1.0)))
     assert gaussian_delta(bounded_range_mu(1.0), 1.0) > 0
+
+
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.999, 1.0, 5.0, 60.0, *np.linspace(62.0, 65.0, 61),
+                                100.0, 1e4, 1e8])
+def test_a_choice_made_for_a_mu_costs_no_more(mu):
+    assert bounded_range_mu(bounded_range_epsilon(mu)) <= mu * (1.0 + 2e-11)

@@ -1,0 +1,172 @@
+"""Features of a table: rows of norm at most the root of the number of columns, each by itself."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpsk._models.table_code import Hats, Indicators, TableCode
+
+#: Knots that numbers come between with care.
+KNOTS = {
+    "even": [-1.0, 0.0, 1.0, 2.0], "one": [0.25],
+    "an ulp apart": [1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 2.0) + 2.0**-52],
+    "denormal": [0.0, 5e-324, 1e-323, 2.2e-308], "huge": [-4e12, -1e12, 0.0, 4e12],
+    "declared": [-1e30, -1e-100, 1e-100, 1e30], "uneven": [0.0, 1e-300, 1.0, 1e300],
+    "thirds": [0.1, 0.1 + 1.0 / 3.0, 0.7]}
+every_knots = pytest.mark.parametrize("name", KNOTS)
+
+
+def adversarial(knots):
+    """Return numbers on knots, an ulp beside them, between them, beyond the ends, and extreme."""
+    knots = np.array(knots)
+    between = [knots[:-1] + share * np.diff(knots) for share in (
+        1e-300, 2.0**-60, 2.0**-25, 1e-4, 1 / 3, 0.5, 2 / 3, 1 - 2.0**-25, 1 - 2.0**-53)]
+    return np.concatenate([
+        knots, np.nextafter(knots, np.inf), np.nextafter(knots, -np.inf), *between,
+        [0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, np.nan]])
+
+
+def written(part, values, dtype=np.float32):
+    out = np.zeros((len(values), part.width), dtype)
+    part.write(np.asarray(values, dtype=np.float64), out)
+    return out
+
+
+def squared_norm(row):
+    """Return the exact square of the norm of a row."""
+    return sum(Fraction(float(entry))**2 for entry in row)
+
+
+@every_knots
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_are_those_of_two_neighbors_and_of_norm_at_most_one(name, dtype):
+    part = Hats(np.array(KNOTS[name]))
+    numbers = adversarial(KNOTS[name])
+    features = written(part, numbers, dtype)
+    assert np.isfinite(features).all() and (features >= 0).all() and (features <= 1).all()
+    for number, row in zip(numbers, features, strict=True):
+        used = np.flatnonzero(row)
+        if math.isnan(number):
+            assert len(used) == 0
+            continue
+        assert len(used) in (1, 2) and np.ptp(used) <= 1
+        assert squared_norm(row) <= 1
+        assert row.sum() == pytest.approx(1.0, abs=1e-7)
+
+
+@every_knots
+def test_on_a_knot_all_weight_is_there_and_beyond_the_ends_at_the_end(name):
+    knots = np.array(KNOTS[name])
+    part = Hats(knots)
+    np.testing.assert_array_equal(written(part, knots), np.eye(len(knots)))
+    for number, end in ((-1.7e308, 0), (1.7e308, -1), (np.nextafter(knots[0], -np.inf), 0),
+                        (np.nextafter(knots[-1], np.inf), -1)):
+        np.testing.assert_array_equal(written(part, [number])[0], np.eye(len(knots))[end])
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=6, unique=True),
+       st.lists(st.floats(allow_infinity=False), min_size=1, max_size=6))
+def test_no_number_between_any_knots_is_longer_than_one(knots, numbers):
+    features = written(Hats(np.array(sorted(set(map(float, np.add(knots, 0.0)))))), numbers)
+    assert all(squared_norm(row) <= 1 for row in features)
+    assert (features >= 0).all() and np.isfinite(features).all()
+
+
+def test_curves_are_straight_between_knots():
+    knots = np.array([0.0, 1.0, 4.0])
+    values = np.array([2.0, -1.0, 5.0])
+    numbers = np.array([-3.0, 0.0, 0.25, 1.0, 2.5, 4.0, 9.0])
+    features = written(Hats(knots), numbers, np.float64)
+    np.testing.assert_allclose(features @ values, np.interp(numbers, knots, values))
+
+
+def test_indicators_are_one_a_row_and_any_other_is_the_last():
+    part = Indicators(["a", "b"])
+    np.testing.assert_array_equal(written(part, [1, 0, -1]), [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("kept", [[], [0], [4], [1, 3], [0, 1, 2, 3, 4]])
+def test_positions_of_what_was_found_become_those_of_what_is_kept(kept):
+    part = Indicators([f"c{each}" for each in kept], np.array(kept, dtype=np.intp))
+    features = written(part, [-1, 0, 1, 2, 3, 4])
+    assert (features.sum(axis=1) == 1).all() and features[0, -1] == 1
+    for position in range(5):
+        place = kept.index(position) if position in kept else len(kept)
+        assert features[position + 1, place] == 1
+
+
+def code(pairs=()):
+    parts = (Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"], np.array([2, 5])),
+             Hats(np.array([5.0])))
+    return TableCode(parts, pairs)
+
+
+def table():
+    numbers = adversarial([0.0, 1.0, 3.0])
+    return np.column_stack([numbers, np.resize([-1.0, 2, 5, 3], len(numbers)),
+                            np.resize([np.nan, 7.0], len(numbers))])
+
+
+def test_a_row_is_no_longer_than_the_root_of_the_number_of_columns():
+    X, one = table(), code()
+    out = np.full((len(X), one.width), np.nan, np.float32)
+    one.dense(X, out)
+    assert one.norm == math.sqrt(3)
+    assert all(squared_norm(row) <= 3 for row in out)
+    # It is attained, by numbers on knots.
+    assert max(map(squared_norm, out)) == 3
+    assert one.width == 7
+    assert [(each.start, each.stop) for each in one.slices] == [(0, 3), (3, 6), (6, 7)]
+
+
+def test_products_of_two_columns_are_no_longer_than_one():
+    """All weights of two hats, as they come from adversarial numbers of both."""
+    numbers = adversarial([0.0, 1.0, 3.0])
+    X = np.array([[one, 2.0, other] for one in numbers for other in numbers])
+    parts = (Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"], np.array([2, 5])),
+             Hats(np.array([-1.0, 0.0, 0.1, 1.0])))
+    one = TableCode(parts, ((0, 2), (1, 2)))
+    features = one.features(X)
+    assert one.width == 3 + 3 + 4 + 12 + 12 and one.norm == math.sqrt(5)
+    assert [each.stop for each in one.slices] == [3, 6, 10, 22, 34]
+    first, second = features[:, :3], features[:, 6:10]
+    np.testing.assert_array_equal(
+        features[:, 10:22], (first[:, :, None] * second[:, None, :]).reshape(len(X), 12))
+    for where in one.slices:
+        for row in np.unique(features[:, where], axis=0):
+            assert squared_norm(row) <= 1
+
+
+@pytest.mark.parametrize("pairs", [(), ((0, 2),)])
+def test_every_row_is_mapped_by_itself(pairs):
+    X, one = table(), code(pairs)
+    whole = np.empty((len(X), one.width), np.float32)
+    one.dense(X, whole)
+    for place in range(len(X)):
+        alone = np.empty((1, one.width), np.float32)
+        one.dense(X[place:place + 1], alone)
+        np.testing.assert_array_equal(alone[0], whole[place])
+    order = np.random.default_rng(0).permutation(len(X))
+    again = np.empty_like(whole)
+    one.dense(X[order], again)
+    np.testing.assert_array_equal(again, whole[order])
+
+
+def test_next_rows_come_by_positions_among_what_is_kept():
+    later = code().for_next_rows()
+    assert later.parts[1].kept is None
+    out = np.empty((3, later.width), np.float32)
+    later.dense(np.array([[0.0, 0, 5], [0.0, 1, 5], [0.0, -1, 5]]), out)
+    np.testing.assert_array_equal(out[:, 3:6], np.eye(3))
+
+
+def test_features_have_names():
+    assert code().names(["x", "w", "z"]) == [
+        "x[0]", "x[1]", "x[3]", "w_a", "w_b", "w_other", "z[5]"]
+    assert code(((1, 2),)).names(["x", "w", "z"])[7:] == [
+        "w_a x z[5]", "w_b x z[5]", "w_other x z[5]"]

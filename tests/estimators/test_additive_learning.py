@@ -1,0 +1,112 @@
+"""Additive models learn what plain ones do, and predict what they say."""
+
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
+
+from dpsk import DPAdditiveClassifier, DPAdditiveRegressor
+from dpsk.exceptions import PrivacyWarning
+from tests.estimators.raw_tables import LEVELS, TOWNS, curves, fitted, make, table, targets
+from tests.registry import every_additive_model
+
+
+def plain_additive(X, final, knots=None):
+    """Return an additive model without noise, at given knots of columns or at quantiles."""
+    numbers = [name for name in X if X[name].dtype.kind in "if"]
+    others = [name for name in X if name not in numbers]
+    columns = []
+    for name in numbers:
+        spline = SplineTransformer(degree=1, n_knots=5, knots="quantile", extrapolation="constant")
+        if knots is not None:
+            spline.set_params(knots=knots[name][:, None])
+        columns.append((make_pipeline(SimpleImputer(), spline), [name]))
+    columns.append((make_pipeline(FunctionTransformer(lambda cells: cells.astype(str)),
+                                  OneHotEncoder(handle_unknown="ignore")), others))
+    return make_pipeline(make_column_transformer(*columns), final)
+
+
+def test_with_little_noise_a_classifier_is_about_a_plain_additive_one():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X[["mean radius", "mean texture", "mean concavity", "worst area", "worst smoothness"]]
+    ours = DPAdditiveClassifier(epsilon=1000.0).fit(X[::2], y[::2]).score(X[1::2], y[1::2])
+    plain = plain_additive(X, LogisticRegression(max_iter=2000)).fit(X[::2], y[::2])
+    assert plain.score(X[1::2], y[1::2]) > 0.93
+    assert ours > plain.score(X[1::2], y[1::2]) - 0.04
+
+
+def test_with_little_noise_a_regressor_is_about_a_plain_additive_one():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X = X[["bmi", "bp", "s5", "s3"]]
+    ours = DPAdditiveRegressor(epsilon=1000.0, target_bounds=(25, 350)).fit(X, y)
+    plain = plain_additive(X, LinearRegression()).fit(X, y)
+    assert plain.score(X, y) > 0.45 and ours.score(X, y) > plain.score(X, y) - 0.05
+
+
+def test_a_table_with_words_and_gaps_is_learnt_at_a_budget_of_two():
+    """Curves that no line is: a plain model of lines has an accuracy of .66 here."""
+    X = table(4000)
+    y = targets(DPAdditiveClassifier, X)
+    model = DPAdditiveClassifier(epsilon=2.0).fit(X, y)
+    test = table(2000, seed=2)
+    labels = targets(DPAdditiveClassifier, test, seed=2)
+    plain = plain_additive(X, LogisticRegression(max_iter=2000)).fit(X, y)
+    assert plain.score(test, labels) > 0.85
+    assert model.score(test, labels) > 0.8
+    axis, values = curves(model)["number"]
+    # High at both ends, low in the middle.
+    low, middle, high = np.interp([-1.5, 0.0, 1.5], axis.knots, values)
+    assert low > middle < high
+    axis, values = curves(model)["town"]
+    assert axis.categories == TOWNS and values[0] > values[1]
+
+
+def test_without_noise_it_is_the_plain_fit_at_its_knots():
+    X = table(300, gap=0.0)
+    y = targets(DPAdditiveRegressor, X)
+    with pytest.warns(PrivacyWarning, match="not private"):
+        model = DPAdditiveRegressor(epsilon=np.inf, n_knots=5, interactions=0).fit(X, y)
+    assert curves(model)["town"][0].categories == TOWNS and not model.privacy_.delta_at(100.0) < 1
+    knots = {name: axis.knots for name, (axis, _) in curves(model).items()}
+    plain = plain_additive(X, LinearRegression(), knots).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=2e-3)
+
+
+@every_additive_model
+def test_what_is_unseen_or_missing_is_predicted_by_what_is_left(cls):
+    model = fitted(cls, interactions=0)
+    X = table(8, seed=3).assign(flag=True)
+    X["level"] = pd.Series(["low"] * 8, dtype=LEVELS)
+    raw = model.decision_function if is_classifier(cls()) else model.predict
+    known = raw(X.assign(number=0.0, count=2, town="north"))
+    for town in ("west", None, 3.5, np.nan):
+        cells = pd.Series([town] * 8, dtype=object)
+        shift = raw(X.assign(number=0.0, count=2, town=cells)) - known
+        values = curves(model)["town"][1]
+        np.testing.assert_allclose(shift, values[-1] - values[0], atol=1e-4)
+    axis, values = curves(model)["number"]
+    before = np.interp(0.0, axis.knots, values)
+    shift = raw(X.assign(number=np.nan, count=2, town="north")) - known
+    np.testing.assert_allclose(shift, -before, atol=1e-4)
+    far = raw(X.assign(number=1e300, count=2, town="north")) - known
+    np.testing.assert_allclose(far, values[-1] - before, atol=1e-4)
+
+
+def test_weights_of_classes_and_rows_move_predictions():
+    X = table(600)
+    y = targets(DPAdditiveClassifier, X)
+    share = [(make(DPAdditiveClassifier, epsilon=200.0, class_weight=weight).fit(X, y).predict(X)
+              == "yes").mean() for weight in ({"yes": 0.02}, {"no": 0.02})]
+    assert share[0] + 0.2 < (y == "yes").mean() < share[1] - 0.2
+    weights = np.where(y == "yes", 0.02, 1.0)
+    model = make(DPAdditiveClassifier, epsilon=200.0).fit(X, y, sample_weight=weights)
+    assert (model.predict(X) == "yes").mean() < share[1] - 0.2
+    with pytest.raises(ValueError, match="balanced"):
+        make(DPAdditiveClassifier, class_weight="balanced").fit(X, y)
