@@ -87,7 +87,8 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
     >>> import pandas as pd
     >>> from dpsk import DPTableVectorizer
     >>> table = pd.DataFrame({"age": range(400), "town": ["Linz", "Graz"] * 200})
-    >>> coder = DPTableVectorizer(columns={"age": (0, 400)}, n_knots=2).fit(table)
+    >>> coder = DPTableVectorizer(columns={"age": (0, 400)}, n_knots=2, max_categories=4)
+    >>> coder = coder.fit(table)
     >>> coder.get_feature_names_out().tolist()
     ['age[0]', 'age[400]', 'town_Graz', 'town_Linz', 'town_other']
     >>> coder.transform(table.head(2)).tolist()

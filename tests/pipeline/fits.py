@@ -19,5 +19,5 @@ def table(n=600, seed=0, n_towns=3):
 
 def model(*more, last=None, **params):
     last = DPLogisticRegression() if last is None else last
-    return make_dp_pipeline(DPTableVectorizer(), *more, last, **{
+    return make_dp_pipeline(DPTableVectorizer(max_categories=8), *more, last, **{
         "epsilon": 2.0, "delta": 1e-5, "random_state": NoiseSeed(0), **params})

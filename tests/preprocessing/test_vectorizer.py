@@ -41,8 +41,8 @@ def table(n=400, seed=0, words=("Linz", "Graz", "Wels")):
 
 def fitted(X=None, **params):
     X = table() if X is None else X
-    return DPTableVectorizer(**{"epsilon": 2.0, "delta": 1e-4, "random_state": NoiseSeed(0),
-                                **params}).fit(X)
+    return DPTableVectorizer(**{"epsilon": 2.0, "delta": 1e-4, "max_categories": 8,
+                                "random_state": NoiseSeed(0), **params}).fit(X)
 
 
 @pytest.fixture
