@@ -201,9 +201,6 @@ class DPPipeline(Composition):
             if name not in private or not parameter:
                 raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
                                  f"{private[-1]}__sample_weight, for example.")
-            if parameter == "groups":
-                raise ValueError(f"{key!r}: a pipeline protects single rows; fit a step that "
-                                 "protects groups by itself.")
             routed.setdefault(name, {})[parameter] = value
         return routed
 

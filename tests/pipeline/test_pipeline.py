@@ -15,6 +15,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
+    DPGroupDROClassifier,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -106,6 +107,10 @@ def test_methods_are_those_of_the_last_step():
     ridge = model(last=DPRidge()).fit(X, y)
     assert is_regressor(ridge) and not hasattr(ridge, "predict_proba")
     assert not hasattr(ridge, "classes_")
+    groups = np.where(X["town"] == "a", "north", "south")
+    grouped = model(last=DPGroupDROClassifier(max_iter=5)).fit(
+        X, y, dpgroupdroclassifier__groups=groups)
+    assert grouped.named_steps_.dpgroupdroclassifier.group_weights_.shape == (2,)
     weighted = model().fit(X, y, dplogisticregression__sample_weight=np.ones(600))
     assert weighted.privacy_.delta_at(2.0) <= 1e-5
 

@@ -62,7 +62,6 @@ def test_what_does_not_go_together_is_refused(pipeline, match, silent):
 @pytest.mark.parametrize("params, match", [
     ({"sample_weight": 1}, "'sample_weight': no private step"),
     ({"normalizer__y": 1}, "no private step"),
-    ({"dplogisticregression__groups": 1}, "protects single rows"),
     ({"dplogisticregression__sample_weight": np.full(600, np.nan)}, "sample_weight")])
 def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
     with pytest.raises(ValueError, match=match):
