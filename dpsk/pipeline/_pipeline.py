@@ -141,6 +141,13 @@ class DPPipeline(Composition):
         for _, step in steps[:first]:
             X = _mapped(step, X, n_samples)
         shares = self._fixed_shares(dict(steps), private, X, budget)
+        releases = self._fit_steps(steps, first, private, shares, budget, X, y, params)
+        self.steps_ = steps
+        self.privacy_ = self._certificate(releases, dict(steps), private)
+        return self
+
+    def _fit_steps(self, steps, first, private, shares, budget, X, y, params):
+        """Fit the steps from the first private one on, in their places; return the `Steps`."""
         chance = sum(_disclosed(dict(steps)[name]) for name in private) * budget.delta
         releases = Steps(Method(type(self).__name__, type(self).__module__, "", None), budget,
                          chance, random_state=self.random_state, verbose=self.verbose)
@@ -158,12 +165,10 @@ class DPPipeline(Composition):
                 steps[place] = name, step
                 X = X if place == len(steps) - 1 else step.transform(X)
             else:
-                X = _mapped(step, X, n_samples)
+                X = _mapped(step, X, budget.n_samples)
             if step not in NOTHING:
                 norm = getattr(step, "row_norm_", None)
-        self.steps_ = steps
-        self.privacy_ = self._certificate(releases, dict(steps), private)
-        return self
+        return releases
 
     def _check_steps(self):
         """Return the names of the private steps; a ValueError where there is none, or another
@@ -236,9 +241,10 @@ class DPPipeline(Composition):
         if last in shares and not gaussian:
             raise ValueError(f"shares has {last!r}, whose releases are not known to be Gaussian; "
                              "leave it out, as the last step takes what is left.")
-        if last not in shares and left <= 0.0:
-            raise ValueError(f"shares={self.shares!r}: nothing is left for step {last!r}; let "
-                             "them sum to less than 1.")
+        if left < -1e-12 or (last not in shares and left <= 0.0):
+            raise ValueError(f"shares={self.shares!r}: nothing is left for step "
+                             f"{(last if last not in self.shares else private[0])!r}, whose "
+                             "share is not given; let them sum to less.")
         if last not in shares and gaussian and any(shares.values()):
             shares[last] = left
         return shares
@@ -255,6 +261,7 @@ class DPPipeline(Composition):
             "; ".join(f"{name}: {own[name].solver}" for name in private), enforced=[],
             public=public, released=[f"{name}.{attribute}" for name in private
                                      for attribute in own[name].released])
+
 
 @documented
 def make_dp_pipeline(*steps, epsilon=1.0, delta=None, shares=None, random_state=None, verbose=0):
@@ -304,7 +311,8 @@ def _is_private(step):
 def _learns_nothing(step):
     """Return whether a step that is not private keeps nothing of rows."""
     return step in NOTHING or isinstance(step, FrozenEstimator) or (
-        hasattr(step, "transform") and not get_tags(step).requires_fit)
+        hasattr(step, "transform") and hasattr(step, "__sklearn_tags__")
+        and not get_tags(step).requires_fit)
 
 
 def _disclosed(step):

@@ -49,6 +49,7 @@ def test_a_step_that_learns_from_rows_is_refused(step, silent):
     (model(shares={"normalizer": 0.1}), "shares has 'normalizer', which is no private step"),
     (model(last=DPMLPClassifier(), shares={"dpmlpclassifier": 0.5}), "not known to be Gaussian"),
     (model(shares={"dptablevectorizer": 1.0}), "nothing is left for step 'dplogistic"),
+    (model(shares={"dplogisticregression": 0.999}), "nothing is left for step 'dptablevec"),
     (model(DPTableVectorizer()), "no rule for the share of step 'dptablevectorizer-2'"),
     (model(last=DPLogisticRegression(data_norm=-1.0)), "data_norm=-1.0"),
     (model(last=DPLogisticRegression(class_weight={"x": 1.0})), "class_weight has 'x'"),
