@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from dpsk import (
@@ -32,6 +32,7 @@ from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk.preprocessing._code_plan import CodePlan
 from tests.pipeline.fits import model, table
+from tests.registry import every_estimator, every_fit, make_estimator, training_rows
 
 
 def _composed(events):
@@ -183,6 +184,29 @@ def test_what_the_first_step_finds_does_not_change_the_price_of_the_second():
         found.add(widths)
     assert len([each for each in found if isinstance(each, tuple)]) == 2
     assert len([each for each in found if isinstance(each, int)]) > 1
+
+
+def _is_gaussian(fitted):
+    return {type(event) for event in tally(fitted.privacy_.event)} <= {Gaussian}
+
+
+@every_fit
+def test_solvers_that_are_taken_to_be_gaussian_are(cls, solver):
+    estimator = make_estimator(cls, solver, delta=1e-4)
+    assert _is_gaussian(estimator.fit(*training_rows(estimator))) or not estimator._is_gaussian
+
+
+@every_estimator
+@pytest.mark.parametrize("params", [
+    {}, {"data_norm": 1.0}, {"alpha": 0.1, "data_norm": 1.0}, {"alpha": 10.0, "data_norm": 0.1},
+    {"penalty": "l1_ball", "radius": 1.0}, {"penalty": "l2_ball", "radius": 1.0}], ids=repr)
+def test_what_auto_stands_for_is_gaussian_where_it_is_taken_to_be(cls, params):
+    known = cls().get_params()
+    estimator = cls(delta=1e-4).set_params(**{name: value for name, value in params.items()
+                                              if name in known})
+    for n in (80, 4000) if "hidden_layer_sizes" not in known else (80,):
+        fitted = clone(estimator).fit(*training_rows(estimator, n))
+        assert _is_gaussian(fitted) or not estimator._is_gaussian
 
 
 class Overdrawn(TransformerMixin, BaseEstimator):
