@@ -5,6 +5,8 @@ from dpsk import (
     generative,
     linear_model,
     neural_network,
+    pipeline,
+    preprocessing,
     ranking,
     reinforcement_learning,
     robust,
@@ -16,10 +18,13 @@ from dpsk.additive import *  # noqa: F403  # each family says what it offers
 from dpsk.generative import *  # noqa: F403
 from dpsk.linear_model import *  # noqa: F403
 from dpsk.neural_network import *  # noqa: F403
+from dpsk.pipeline import *  # noqa: F403
+from dpsk.preprocessing import *  # noqa: F403
 from dpsk.ranking import *  # noqa: F403
 from dpsk.reinforcement_learning import *  # noqa: F403
 from dpsk.robust import *  # noqa: F403
 
 __all__ = ["Certificate", "__version__", "noise_scale", *additive.__all__,
-           *generative.__all__, *linear_model.__all__, *neural_network.__all__, *ranking.__all__,
+           *generative.__all__, *linear_model.__all__, *neural_network.__all__,
+           *pipeline.__all__, *preprocessing.__all__, *ranking.__all__,
            *reinforcement_learning.__all__, *robust.__all__]

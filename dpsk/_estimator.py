@@ -36,6 +36,10 @@ class DPEstimator(BaseEstimator):
     _solvers: ClassVar[dict] = SOLVERS
     #: The `data_norm` that stands where the user gives none.
     _default_norm: ClassVar[float | None] = 1.0
+    #: Whether that goes for what needs no solver, or for each that "auto" may stand for.
+    _auto_is_gaussian: ClassVar[bool] = False
+    #: The share of delta that may be a chance to show a row.
+    _disclosed_share: ClassVar[float] = 0.0
     #: What each parameter must be, by name.
     _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 
@@ -53,6 +57,13 @@ class DPEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
         return tags
+
+    @property
+    def _is_gaussian(self):
+        """bool : whether all that a fit releases is Gaussian for sure, at delta > 0."""
+        if not self._solvers or self.solver == "auto":
+            return self._auto_is_gaussian
+        return self._solvers[self.solver].is_gaussian
 
     def _check_params(self):
         """Check every parameter, then all of them together, before any row is looked at."""

@@ -1,21 +1,33 @@
-"""Fits of several steps under one budget: releases and fits of models, each at its share."""
+r"""Fits of several steps under one budget: releases and fits of models, each at its share.
+
+A step whose releases are not Gaussian can be the last one, at an (epsilon', delta') that is fixed
+before the first. Whatever it releases tells tables apart no better than randomized response at
+epsilon' that with probability delta' tells all (Kairouz, Oh, Viswanath 2015): that is its price,
+which composes with those before it whatever they had found.
+"""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import sklearn
 
 from dpsk._fit import opened_stream
 from dpsk._privacy import accountant
-from dpsk._privacy.certificate import Certificate, library_versions
+from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.certificate import GROUP_RELATION, Certificate, library_versions
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
-from dpsk._privacy.events import Composed, Gaussian
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure
 from dpsk._version import __version__
 
 __all__ = ["Steps"]
 
 #: Shares of mu^2 are taken of a little less: an epsilon that is solved for is rounded up.
 _MARGIN = 1.0 - 1e-9
+#: The share of delta of a last step that is not Gaussian.
+_LAST_SHARE = 0.4
+#: What is least exact says how exact all is.
+_ARITHMETIC = ("float", "snapped", "grid")
 
 
 class Steps:
@@ -40,7 +52,8 @@ class Steps:
         self._options = {"random_state": random_state, "verbose": verbose}
         left = accountant.left_beside(budget.delta, chance) if chance else budget.delta
         self._mu = gaussian_mu(budget.epsilon, left) * _MARGIN
-        self._left, self._events, self._enforced, self._noise = 1.0, [], [], []
+        self._left, self._chance = 1.0, chance
+        self._events, self._enforced, self._noise, self._arithmetic = [], [], [], []
 
     def mu(self, share):
         """Return the mu that a share of mu^2 allows; infinite without a budget."""
@@ -72,39 +85,100 @@ class Steps:
         releases, stream = opened_stream(self._method, (self._budget, name), rows, event,
                                          **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
+        self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
             return run(releases)
 
-    def fit(self, share, make, *args):
+    def fit(self, share, make, *args, **fit_params):
         """Return the model ``make(epsilon=, delta=, random_state=, verbose=)``, fitted at a share.
+
+        A step of share 0 releases nothing, and may be told any epsilon.
         """
-        epsilon, delta = self.budget(share)
-        model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args)
-        certificate = model.privacy_
+        epsilon, delta = self._budget.epsilon, self._budget.delta
+        if share:
+            epsilon, delta = self.budget(share)
+        model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
+        certificate = _certificate(model)
         self._take(share, certificate.event)
-        self._enforced.extend(certificate.enforced)
-        self._noise.append((certificate.noise_source, certificate.reproducible,
-                            certificate.noise_multiplier))
+        self._note(certificate)
+        return model
+
+    def last_price(self, share):
+        """Return the (epsilon, delta) of a last step of any kind, after steps at a share of mu^2.
+
+        Before any of them, as it counts the whole chance that they have to show a row.
+        """
+        budget = self._budget
+        if not (share and budget.is_private):
+            return budget.epsilon, budget.delta
+        delta = _LAST_SHARE * budget.delta
+        before = Composed((Gaussian(self.mu(share)), Disclosure(self._chance), Disclosure(delta)))
+        return 1.0 / calibrate(_Beside(before), budget.epsilon, budget.delta), delta
+
+    def fit_last(self, price, make, *args, **fit_params):
+        """Return the model, fitted as the last one of all at a price that `last_price` gave."""
+        epsilon, delta = price
+        model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
+        certificate = _certificate(model)
+        if price == (self._budget.epsilon, self._budget.delta):
+            self._events.append(certificate.event)
+        else:
+            if not certificate.delta_at(epsilon) <= delta:
+                raise RuntimeError(f"The step {certificate.event!r} costs more than "
+                                   f"epsilon={epsilon!r}, delta={delta!r}.")
+            self._events.append(Composed((Pure(epsilon), Disclosure(delta))))
+        self._left = 0.0
+        self._note(certificate)
         return model
 
     def certificate(self, solver, *, enforced, public, released):
         """Return the certificate of all steps; the noise multiplier is that of the last."""
         sources, reproducible, multipliers = zip(*self._noise, strict=True)
+        # The source that repeats is the one to know of.
+        source = sources[reproducible.index(True) if any(reproducible) else -1]
         return Certificate(
             epsilon=self._budget.epsilon, delta=self._budget.delta,
             event=Composed(tuple(self._events)), noise_multiplier=multipliers[-1],
             estimator=self._method.name, solver=solver,
             enforced=(*enforced, *self._enforced), public=tuple(public),
-            released=tuple(released), noise_source=sources[-1], reproducible=any(reproducible),
-            arithmetic="grid",
+            released=tuple(released), noise_source=source, reproducible=any(reproducible),
+            arithmetic=min(self._arithmetic, key=_ARITHMETIC.index),
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__)).verify()
 
     def _take(self, share, event):
         """Record a step; a RuntimeError if it costs more than its share, or none is left."""
         spent = accountant.merge(event)
         self._left -= share
+        self._chance -= spent.chance
         sound = spent.rest.is_gaussian and spent.rest.mu <= self.mu(share) / _MARGIN
-        if self._budget.is_private and not (sound and self._left > -1e-12):
+        within = self._left > -1e-12 and self._chance >= -1e-9 * self._budget.delta
+        if self._budget.is_private and not (sound and within):
             raise RuntimeError(f"The step {event!r} costs more than the share {share:.6g} of the "
                                "budget, or more than is left.")
         self._events.append(event)
+
+    def _note(self, certificate):
+        """Keep what the certificate of a model says beside its events."""
+        self._enforced.extend(certificate.enforced)
+        self._noise.append((certificate.noise_source, certificate.reproducible,
+                            certificate.noise_multiplier))
+        self._arithmetic.append(certificate.arithmetic)
+
+
+def _certificate(model):
+    """Return the certificate that a fit left; a RuntimeError if there is none for single rows."""
+    certificate = getattr(model, "privacy_", None)
+    if not isinstance(certificate, Certificate) or certificate.relation == GROUP_RELATION:
+        raise RuntimeError(f"{type(model).__name__} left no certificate for single rows in "
+                           "privacy_, so nothing is known of its price; leave it out.")
+    return certificate
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The declaration of a release of loss 1 over the noise multiplier beside an event."""
+
+    event: Composed
+
+    def __call__(self, noise_multiplier):
+        return Composed((self.event, Pure(1.0 / noise_multiplier)))

@@ -37,9 +37,11 @@ ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
 SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, Sampler)}
 #: What predicts from raw tables; tests of its own cover it, as it has no solver to choose.
 ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, AdditiveModel)}
+#: What makes features of tables, and what holds steps; tests of their own cover them.
+AROUND_FITS = {"DPTableVectorizer", "DPPipeline"}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
 ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
-              if name not in {**SAMPLERS, **ADDITIVE}
+              if name not in {*SAMPLERS, *ADDITIVE, *AROUND_FITS}
               and "next_states" not in inspect.signature(cls.fit).parameters}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.

@@ -56,6 +56,8 @@ class Solver(ABC):
     takes_unit = False
     #: Whether it runs at an infinite epsilon, with the noise multiplier 0.
     without_noise: ClassVar[bool] = False
+    #: Whether all that it releases is Gaussian, at delta > 0 and whatever the problem.
+    is_gaussian: ClassVar[bool] = False
     #: What of one row's gradient is at most `clip_norm`.
     clip_measure = "l2 norm"
 

@@ -10,22 +10,21 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.blocks import row_blocks
-from dpsk._data.columns import check_columns
 from dpsk._data.errors import quietly
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
-from dpsk._defaults.columns import FIRST_SHARE, PairRule
+from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
 from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
-from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number, optional
+from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Repeated
 from dpsk._privacy.plans import choice_price
 from dpsk._problem import Budget
 from dpsk._steps import Steps
-from dpsk.preprocessing._code_plan import CodePlan
+from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
 __all__ = ["AdditiveModel", "Axis", "Term"]
 
@@ -71,17 +70,13 @@ class AdditiveModel(DPEstimator):
     """
 
     _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
     #: How pairs are chosen.
     _pair_rule: ClassVar[PairRule]
     _constraints: ClassVar[dict] = {
-        **PARAMETER_CONSTRAINTS,
-        "delta": optional(number("None for 1/n**2, or a number in (0, 1), as the noise is "
-                                 "Gaussian", low=0, open_low=True, high=1, open_high=True)),
-        "columns": check_columns,
-        "n_knots": lambda name, value: _check_knots(name, value),
-        "interactions": lambda name, value: _check_interactions(name, value),
-        "max_categories": optional(lambda name, value: check_integer(
-            name, value, low=1, high=10**6, remedy="None, or an int >= 1"))}
+        **TABLE_CONSTRAINTS,
+        "interactions": lambda name, value: _check_interactions(name, value)}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -191,9 +186,7 @@ class AdditiveModel(DPEstimator):
 
     def _method(self):
         """Return what names this method; repeated noise must not meet other features."""
-        method = super()._method()
-        # What is known of columns may come from their dtypes, which no parameter shows.
-        return replace(method, settings=f"{method.settings} {self._described!r}")
+        return super()._method().with_columns(self._described)
 
     @property
     def terms_(self):
@@ -251,16 +244,6 @@ def _places(pairs, columns):
         found.append(tuple(sorted(map(names.index, pair))))
     # A pair may be named twice, once in either order.
     return tuple(dict.fromkeys(found))
-
-
-def _check_knots(name, value):
-    """Raise a ValueError unless `value` is "auto", or a number of knots that halving makes."""
-    if isinstance(value, str) and value == "auto":
-        return
-    allowed = [2**levels + 1 for levels in range(9)]
-    remedy = "'auto', or one of 2, 3, 5, 9, 17, 33, 65, 129 and 257, as intervals are halved"
-    if check_integer(name, value, low=2, high=allowed[-1], remedy=remedy) not in allowed:
-        raise ValueError(f"{name}={value!r}: must be {remedy}.")
 
 
 def _check_interactions(name, value):

@@ -156,6 +156,11 @@ class LinearEstimator(DPEstimator):
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
         return theta[:-1], theta[-1], rest
 
+    @property
+    def _auto_is_gaussian(self):
+        """bool : beside a penalty, or in an l1 ball, other solvers compete."""
+        return self.penalty != "l1_ball" and (self.penalty in CONSTRAINTS or self.alpha == 0)
+
     def _last_stages(self):
         """Return the stages that follow the solver."""
         return []

@@ -17,6 +17,11 @@ class LeastSquares(LinearRegressor):
     def _loss(self):
         return Squared()
 
+    @property
+    def _auto_is_gaussian(self):
+        """bool : only an l1 ball has a solver of another kind."""
+        return self.penalty != "l1_ball"
+
     def _auto_solver(self, problem):
         if isinstance(problem.penalty, ConstraintSet):
             return solver_in_set(problem)

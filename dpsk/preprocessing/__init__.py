@@ -1,3 +1,5 @@
 """From raw tables to bounded rows."""
 
-__all__ = []
+from dpsk.preprocessing._vectorizer import DPTableVectorizer
+
+__all__ = ["DPTableVectorizer"]

@@ -1,11 +1,12 @@
 """Columns of a table as blocks of features, by knots and categories that are released."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from dpsk._data.columns import check_columns
 from dpsk._defaults.columns import (
     BUCKETS,
     CHOSEN_LEVELS,
@@ -20,15 +21,37 @@ from dpsk._defaults.columns import (
 from dpsk._models.table_code import Hats, Indicators, TableCode
 from dpsk._oracle.categories import category_event, frequent_categories
 from dpsk._oracle.quantiles import noisy_knots
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number, optional
 from dpsk._privacy.accountant import left_beside
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_price
 
-__all__ = ["CodePlan"]
+__all__ = ["TABLE_CONSTRAINTS", "CodePlan"]
 
 #: Kinds of columns: of numbers, without and with public bounds, and of words.
 _NUMBERS, _BOUNDED, _WORDS = "numbers", "bounded numbers", "words"
+
+
+def _check_knots(name, value):
+    """Raise a ValueError unless `value` is "auto", or a number of knots that halving makes."""
+    if isinstance(value, str) and value == "auto":
+        return
+    allowed = [2**levels + 1 for levels in range(9)]
+    remedy = "'auto', or one of 2, 3, 5, 9, 17, 33, 65, 129 and 257, as intervals are halved"
+    if check_integer(name, value, low=2, high=allowed[-1], remedy=remedy) not in allowed:
+        raise ValueError(f"{name}={value!r}: must be {remedy}.")
+
+
+#: What parameters of estimators that take tables must be.
+TABLE_CONSTRAINTS = {
+    **PARAMETER_CONSTRAINTS,
+    "delta": optional(number("None for 1/n**2, or a number in (0, 1), as the noise is Gaussian",
+                             low=0, open_low=True, high=1, open_high=True)),
+    "columns": check_columns,
+    "n_knots": _check_knots,
+    "max_categories": optional(lambda name, value: check_integer(
+        name, value, low=1, high=10**6, remedy="None, or an int >= 1"))}
 
 
 @dataclass(frozen=True)
@@ -97,6 +120,11 @@ class CodePlan:
         if n_words and max_categories is None and hashing_pays(budget, n_words):
             table = table.hashed(BUCKETS)
         return table, cls.of(budget, table.columns, n_knots, max_categories)
+
+    def alone(self, mu):
+        """Return this plan at all of a mu, the shares in the same proportions."""
+        return replace(self, mu=mu, share_knots=self.share_knots / self.share,
+                       share_words=self.share_words / self.share)
 
     @property
     def share(self):

@@ -214,6 +214,11 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         named = self._solvers.get(self.solver)
         return "auc" if named is not None and named.minimax else "logistic"
 
+    @property
+    def _auto_is_gaussian(self):
+        """bool : a saddle problem and a network may see small batches."""
+        return self.loss != "auc" and not self._layer_sizes()
+
     def _auto_solver(self, problem):
         if problem.loss.minimax:
             return "sgda"

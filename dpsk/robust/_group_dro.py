@@ -154,6 +154,9 @@ class DPGroupDROClassifier(LinearScorer):
     def _group_loss(self, shares):
         return GroupRisk(Logistic(), shares, float(self.group_penalty), _LARGEST_LOSS)
 
+    # Batches may be small.
+    _auto_is_gaussian = False
+
     def _auto_solver(self, problem):
         return "sgda"
 

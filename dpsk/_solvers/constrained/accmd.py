@@ -55,6 +55,7 @@ class AcceleratedMirrorDescent(Solver):
     geometry: str | None = None
 
     oracle: ClassVar[type] = GradientOracle
+    is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (IN_A_SET, POSITIVE_DELTA, FINITE_CLIP)
     whitens: ClassVar[bool] = False
 

@@ -78,6 +78,7 @@ class GradientDescent(Solver):
     pl_constant: float | None = None
 
     oracle: ClassVar[type] = GradientOracle
+    is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
     without_noise: ClassVar[bool] = True

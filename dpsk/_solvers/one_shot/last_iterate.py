@@ -54,6 +54,7 @@ class LastIterateDescent(Solver):
     clip_norm: float | None = None
 
     oracle: ClassVar[type] = LastIterateOracle
+    is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, CONVEX_LOSS, BOUNDED_SLOPE, BOUNDED_CURVATURE,
                                  RIDGE)
     whitens: ClassVar[bool] = False

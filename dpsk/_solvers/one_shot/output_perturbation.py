@@ -62,6 +62,7 @@ class OutputPerturbation(Solver):
     tolerance: float | None = None
 
     oracle: ClassVar[type] = OutputOracle
+    is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (CONVEX_LOSS, BOUNDED_SLOPE, BOUNDED_CURVATURE)
 
     def configured(self, problem):

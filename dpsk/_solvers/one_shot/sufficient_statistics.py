@@ -31,6 +31,7 @@ class SufficientStatistics(Solver):
     """
 
     oracle: ClassVar[type] = LeastSquaresOracle
+    is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, SQUARED_LOSS, RIDGE_OR_NONE)
     whitens: ClassVar[bool] = False
     takes_unit = True

@@ -93,6 +93,7 @@ class NewtonDescent(Solver):
     longest_step: float | None = None
 
     oracle: ClassVar[type] = CurvatureOracle
+    is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, SCALAR_PREDICTION, CONVEX_LOSS,
                                  NOT_PIECEWISE, BOUNDED_CURVATURE, FINITE_CLIP, RIDGE_OR_NONE,
                                  FEW_COLUMNS)

@@ -1,0 +1,171 @@
+"""What holds steps in a row, and does what the last of them does."""
+
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch, get_tags
+from sklearn.utils.metaestimators import _BaseComposition, available_if
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._privacy.noise.seeds import NoiseSeed
+
+__all__ = ["NOTHING", "Composition"]
+
+#: What stands for no step at all.
+NOTHING = ("passthrough", None)
+
+
+def _last_has(name):
+    """Return a check that the last step has a method."""
+    def check(self):
+        last = self._known_steps()[-1][1]
+        if last not in NOTHING:
+            getattr(last, name)
+        elif name != "transform":
+            raise AttributeError(name)
+        return True
+    return check
+
+
+class Composition(_BaseComposition):
+    """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
+    """
+
+    def get_params(self, deep=True):
+        """Return the parameters, with `deep` those of the steps as well, as ``step__name``."""
+        return self._get_params("steps", deep=deep)
+
+    def set_params(self, **params):
+        """Set parameters, those of steps as ``step__name``, and steps by their names."""
+        self._set_params("steps", **params)
+        return self
+
+    def set_output(self, *, transform=None):
+        """Set what transformers return, as scikit-learn's `Pipeline` does.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+
+        Returns
+        -------
+        self : object
+        """
+        for steps in (self.steps, getattr(self, "steps_", [])):
+            for _, step in steps:
+                if hasattr(step, "set_output") and hasattr(step, "transform"):
+                    step.set_output(transform=transform)
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        try:
+            steps = [step for _, step in self.steps if step not in NOTHING]
+            known = list(map(get_tags, steps))
+        except (TypeError, ValueError):
+            # Whatever is no list of steps is refused by `fit`.
+            known = []
+        if known:
+            tags.input_tags = known[0].input_tags
+            tags.input_tags.sparse = all(each.input_tags.sparse for each in known)
+            for name in ("estimator_type", "target_tags", "classifier_tags", "regressor_tags",
+                         "transformer_tags"):
+                setattr(tags, name, getattr(known[-1], name))
+            tags.no_validation = known[0].no_validation
+            tags.non_deterministic = not isinstance(self.random_state, NoiseSeed) and any(
+                each.non_deterministic for each in known)
+        return tags
+
+    def _sk_visual_block_(self):
+        return Pipeline(self.steps)._sk_visual_block_()
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "privacy_")
+
+    def _known_steps(self):
+        """Return the fitted steps, or those that were given."""
+        return getattr(self, "steps_", self.steps)
+
+    def _first_step(self):
+        """Return the first step that is one, of those that were fitted."""
+        steps = [step for _, step in getattr(self, "steps_", ()) if step not in NOTHING]
+        if not steps:
+            raise AttributeError("it is not fitted")
+        return steps[0]
+
+    def _before_last(self, X):
+        """Return rows as the last step takes them."""
+        check_is_fitted(self)
+        for _, step in self.steps_[:-1]:
+            X = X if step in NOTHING else step.transform(X)
+        return X
+
+    def _last(self, method, X, *args, **params):
+        X = self._before_last(X)
+        return getattr(self.steps_[-1][1], method)(X, *args, **params)
+
+    @available_if(_last_has("predict"))
+    def predict(self, X):
+        """Return what the last step predicts of rows, after the steps before it."""
+        return self._last("predict", X)
+
+    @available_if(_last_has("predict_proba"))
+    def predict_proba(self, X):
+        """Return the last step's probabilities of classes."""
+        return self._last("predict_proba", X)
+
+    @available_if(_last_has("predict_log_proba"))
+    def predict_log_proba(self, X):
+        """Return the last step's logarithms of probabilities of classes."""
+        return self._last("predict_log_proba", X)
+
+    @available_if(_last_has("decision_function"))
+    def decision_function(self, X):
+        """Return the last step's scores."""
+        return self._last("decision_function", X)
+
+    @available_if(_last_has("score"))
+    def score(self, X, y=None, sample_weight=None):
+        """Return the last step's exact score, which is a release if rows are sensitive."""
+        more = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self._last("score", X, y, **more)
+
+    @available_if(_last_has("transform"))
+    def transform(self, X):
+        """Return rows after all steps."""
+        X = self._before_last(X)
+        last = self.steps_[-1][1]
+        return X if last in NOTHING else last.transform(X)
+
+    @available_if(_last_has("transform"))
+    def fit_transform(self, X, y=None, **params):
+        """Fit all steps, and return rows after them."""
+        return self.fit(X, y, **params).transform(X)
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the features after all steps that have some."""
+        check_is_fitted(self)
+        names = input_features
+        for _, step in self.steps_:
+            if step not in NOTHING and hasattr(step, "transform"):
+                names = step.get_feature_names_out(names)
+        return names
+
+    @property
+    def named_steps_(self):
+        """Bunch : the fitted steps by name."""
+        check_is_fitted(self)
+        return Bunch(**dict(self.steps_))
+
+    @property
+    def classes_(self):
+        """ndarray of shape (n_classes,) : the classes of the last step."""
+        return self._known_steps()[-1][1].classes_
+
+    @property
+    def n_features_in_(self):
+        """int : the number of features that the first step has seen."""
+        return self._first_step().n_features_in_
+
+    @property
+    def feature_names_in_(self):
+        """ndarray of str : the names of the features that the first step has seen."""
+        return self._first_step().feature_names_in_

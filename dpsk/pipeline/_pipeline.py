@@ -1,0 +1,357 @@
+"""Pipelines whose private steps share one budget."""
+
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _num_samples
+
+from dpsk._data.errors import discreetly, quietly
+from dpsk._data.labels import encode_labels
+from dpsk._data.opening import check_targets
+from dpsk._data.weights import check_weights, class_factors
+from dpsk._docs import documented
+from dpsk._fit import Method
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_real, number, optional
+from dpsk._problem import Budget
+from dpsk._steps import Steps
+from dpsk.pipeline._composition import NOTHING, Composition
+
+__all__ = ["DPPipeline", "make_dp_pipeline"]
+
+@documented
+class DPPipeline(Composition):
+    """Steps in a row, all private ones of which share one budget.
+
+    A step is private if it has parameters `epsilon` and `delta` and leaves a certificate. It is
+    fitted at its share of the budget, whatever its own `epsilon` and `delta` say. Other steps may
+    be those that learn nothing from rows; what was fitted to public data comes as scikit-learn's
+    ``FrozenEstimator``. Any other is refused before anything is fitted.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        They are cloned, and stay as they are.
+    %(epsilon)s %(delta_gaussian)s
+    shares : dict or None, default=None
+        Shares of mu^2, by names of private steps. None, or of steps that are not named: a
+        `DPTableVectorizer` takes what its knots and categories are worth by its rule, as in an
+        additive model, and the last private step what is left.
+    random_state : int, NoiseSeed or None, default=None
+        Given to every private step; None: each keeps its own. Of a `dpsk.testing.NoiseSeed` the
+        noise repeats, for tests: not private for anyone who knows the seed.
+    verbose : int or bool, default=0
+        1 is given to every private step, which then prints its plan.
+
+    Attributes
+    ----------
+    steps_ : list of (str, estimator)
+        The fitted steps.
+    named_steps_ : Bunch
+        The same, by name.
+    classes_ : ndarray of shape (n_classes,)
+        Of the last step, if it is a classifier.
+    %(n_features_in_)s %(feature_names_in_)s
+    privacy_ : Certificate
+        The guarantee of all steps together, and everything it rests on; each has one of its own.
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a step that learns from rows without a guarantee, a private
+        one whose share is not known, or targets that the last step would refuse; always before
+        any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes of all steps together are (epsilon, delta)-indistinguishable. Released: what each
+    private step releases. What a step is fitted to may depend on what those before it released,
+    and its price does not: shares are fixed before the first. Of a last step whose releases are
+    Gaussian, as those of the solvers "gd" and "newton", squares of mu add up; one of another
+    kind, such as a network by "sgd", costs as much as any of its (epsilon', delta'), at about
+    three quarters of the epsilon. All steps have to map every row by itself, functions of a
+    ``FunctionTransformer`` included: that is not checked. A bound on rows that is known by
+    construction becomes the `data_norm` of the step behind it, where that is "auto".
+
+    The number of rows and all parameters are public, and what each step takes as public.
+
+    References
+    ----------
+    Dong, Roth, Su (2022), Corollary 2, for Gaussian steps; Kairouz, Oh, Viswanath (2015), for one
+    of another kind.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLogisticRegression, DPPipeline, DPTableVectorizer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = DPPipeline([("table", DPTableVectorizer()), ("linear", DPLogisticRegression())],
+    ...                    epsilon=4.0).fit(X[["mean radius", "mean texture"]], y)
+    >>> model.privacy_.delta_at(4.0) <= model.privacy_.delta
+    True
+    >>> model.named_steps_.linear.data_norm_ == model.named_steps_.table.row_norm_
+    True
+    """
+
+    _constraints: ClassVar[dict] = {
+        **{name: PARAMETER_CONSTRAINTS[name] for name in ("epsilon", "random_state", "verbose")},
+        "delta": optional(number("None for 1/n**2, or a number in (0, 1), as the noise is "
+                                 "Gaussian", low=0, open_low=True, high=1, open_high=True)),
+        "shares": optional(lambda name, value: _check_shares(name, value))}
+
+    def __init__(self, steps, *, epsilon=1.0, delta=None, shares=None, random_state=None,
+                 verbose=0):
+        self.steps = steps
+        self.epsilon = epsilon
+        self.delta = delta
+        self.shares = shares
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @quietly
+    def fit(self, X, y=None, **params):
+        """Fit all steps under the declared budget.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n, n_features)
+            As the first step takes it.
+        y : array-like of shape (n,) or None
+        **params : dict
+            Of the `fit` of a private step, as ``step__name``, such as ``ridge__sample_weight``.
+
+        Returns
+        -------
+        self : object
+        """
+        private = self._check_steps()
+        params = self._routed(params, private)
+        n_samples = _n_rows(X)
+        # Of columns nothing is known before the first steps.
+        delta = self.delta if self.delta is not None else 1.0 / n_samples**2
+        budget = Budget(n_samples, 1, float(self.epsilon), float(delta))
+        steps = [(name, step if step in NOTHING else clone(step)) for name, step in self.steps]
+        self._check_targets(dict(steps), private, params, y, n_samples)
+        first = next(place for place, (name, _) in enumerate(steps) if name in private)
+        for _, step in steps[:first]:
+            X = _mapped(step, X, n_samples)
+        shares = self._fixed_shares(dict(steps), private, X, budget)
+        releases = self._fit_steps(steps, first, private, shares, budget, X, y, params)
+        self.steps_ = steps
+        self.privacy_ = self._certificate(releases, dict(steps), private)
+        return self
+
+    def _fit_steps(self, steps, first, private, shares, budget, X, y, params):
+        """Fit the steps from the first private one on, in their places; return the `Steps`."""
+        chance = sum(_disclosed(dict(steps)[name]) for name in private) * budget.delta
+        releases = Steps(Method(type(self).__name__, type(self).__module__, "", None), budget,
+                         chance, random_state=self.random_state, verbose=self.verbose)
+        last_price = None
+        if private[-1] not in shares:
+            last_price = releases.last_price(sum(shares.values()))
+        norm = None
+        for place, (name, step) in enumerate(steps[first:], first):
+            if name in private:
+                make = partial(_configured, step, norm, (budget.epsilon, budget.delta))
+                targets = () if y is None else (y,)
+                more = params.get(name, {})
+                step = (releases.fit(shares[name], make, X, *targets, **more) if name in shares
+                        else releases.fit_last(last_price, make, X, *targets, **more))
+                steps[place] = name, step
+                X = X if place == len(steps) - 1 else step.transform(X)
+            else:
+                X = _mapped(step, X, budget.n_samples)
+            if step not in NOTHING:
+                norm = getattr(step, "row_norm_", None)
+        return releases
+
+    def _check_steps(self):
+        """Return the names of the private steps; a ValueError where there is none, or another
+        step learns from rows.
+        """
+        for name, check in self._constraints.items():
+            check(name, getattr(self, name))
+        # Names, and that all but the last are transformers, are as for any pipeline.
+        Pipeline(self.steps)._validate_steps()
+        private = []
+        for name, step in self.steps:
+            if _is_private(step):
+                private.append(name)
+            elif not _learns_nothing(step):
+                raise ValueError(
+                    f"step {name!r}: {type(step).__name__} learns from rows without a guarantee. "
+                    "Use a step with epsilon and delta, such as DPTableVectorizer, or a "
+                    "FunctionTransformer with public constants, or fit it to public data and "
+                    "pass FrozenEstimator of it.")
+        if not private:
+            raise ValueError("steps: none of them is private, so there is nothing to spend "
+                             "epsilon on; use a step with epsilon and delta, or scikit-learn's "
+                             "Pipeline.")
+        unknown = sorted(set(self.shares or ()) - set(private))
+        if unknown:
+            raise ValueError(f"shares has {unknown[0]!r}, which is no private step; these are "
+                             f"{', '.join(map(repr, private))}.")
+        return private
+
+    def _routed(self, params, private):
+        """Return parameters of the `fit` of steps by their names."""
+        routed = {}
+        for key, value in params.items():
+            name, _, parameter = key.partition("__")
+            if name not in private or not parameter:
+                raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
+                                 f"{private[-1]}__sample_weight, for example.")
+            routed.setdefault(name, {})[parameter] = value
+        return routed
+
+    def _check_targets(self, steps, private, params, y, n_samples):
+        """Raise what private steps would of targets, weights and parameters."""
+        for step in map(steps.get, private):
+            if hasattr(step, "_check_params"):
+                step._check_params()
+            if not hasattr(step, "_target_checks"):
+                continue
+            labels = check_targets(step, y, n_samples, step._target_checks)
+            if is_classifier(step):
+                classes, _ = encode_labels(labels, step.classes, type(step).__name__)
+                if step.class_weight is not None:
+                    class_factors(step.class_weight, classes)
+        for given in params.values():
+            check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
+
+    def _fixed_shares(self, steps, private, X, budget):
+        """Return the shares of private steps, but for a last one that takes what is left."""
+        shares = dict(self.shares or {})
+        for place, name in enumerate(private):
+            step = steps[name]
+            if name in shares or name == private[-1]:
+                continue
+            if place or not hasattr(step, "_share"):
+                raise ValueError(f"shares: there is no rule for the share of step {name!r}; "
+                                 f"give it one, such as shares={{{name!r}: 0.2}}.")
+            # A step that has no knots or categories to find releases nothing.
+            shares[name] = step._share(X, (budget.epsilon, budget.delta))
+        last, left = private[-1], 1.0 - sum(shares.values())
+        gaussian = getattr(steps[last], "_is_gaussian", False)
+        if last in shares and not gaussian:
+            raise ValueError(f"shares has {last!r}, whose releases are not known to be Gaussian; "
+                             "leave it out, as the last step takes what is left.")
+        if left < -1e-12 or (last not in shares and left <= 0.0):
+            raise ValueError(f"shares={self.shares!r}: nothing is left for step "
+                             f"{(last if last not in self.shares else private[0])!r}, whose "
+                             "share is not given; let them sum to less.")
+        if last not in shares and gaussian and any(shares.values()):
+            shares[last] = left
+        return shares
+
+    def _certificate(self, releases, steps, private):
+        """Return the certificate of all steps, which names each of them."""
+        own = {name: steps[name].privacy_ for name in private}
+        fixed = [name for name, step in steps.items()
+                 if name not in private and step not in NOTHING]
+        public = ["number of rows", "all parameters"]
+        public += [f"{name}: {fact}" for name in private for fact in own[name].public]
+        public += [f"{name}: that it maps each row by itself, as it is" for name in fixed]
+        return releases.certificate(
+            "; ".join(f"{name}: {own[name].solver}" for name in private), enforced=[],
+            public=public, released=[f"{name}.{attribute}" for name in private
+                                     for attribute in own[name].released])
+
+
+@documented
+def make_dp_pipeline(*steps, epsilon=1.0, delta=None, shares=None, random_state=None, verbose=0):
+    """Return a `DPPipeline` of steps that are named after their classes.
+
+    Parameters
+    ----------
+    *steps : estimators
+    %(epsilon)s %(delta_gaussian)s
+    shares : dict or None, default=None
+        Shares of mu^2, by names of private steps; see `DPPipeline`.
+    random_state : int, NoiseSeed or None, default=None
+        Given to every private step; None: each keeps its own.
+    verbose : int or bool, default=0
+
+    Returns
+    -------
+    pipeline : DPPipeline
+
+    Examples
+    --------
+    >>> from dpsk import DPRidge, DPTableVectorizer, make_dp_pipeline
+    >>> [name for name, _ in make_dp_pipeline(DPTableVectorizer(), DPRidge()).steps]
+    ['dptablevectorizer', 'dpridge']
+    """
+    return DPPipeline(make_pipeline(*steps).steps, epsilon=epsilon, delta=delta, shares=shares,
+                      random_state=random_state, verbose=verbose)
+
+
+def _check_shares(name, value):
+    """Raise a ValueError unless `value` is a dict of shares that sum to at most 1."""
+    remedy = "a dict from names of steps to numbers in (0, 1], such as {'table': 0.2}"
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}={value!r}: must be None, or {remedy}.")
+    for step, share in value.items():
+        check_real(f"{name}[{step!r}]", share, low=0, open_low=True, high=1, remedy=remedy)
+    if sum(value.values()) > 1.0 + 1e-12:
+        raise ValueError(f"{name}={value!r}: must sum to at most 1.")
+
+
+def _is_private(step):
+    """Return whether a step says that it is fitted within a budget."""
+    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
+    return "epsilon" in known and "delta" in known
+
+
+def _learns_nothing(step):
+    """Return whether a step that is not private keeps nothing of rows."""
+    return step in NOTHING or isinstance(step, FrozenEstimator) or (
+        hasattr(step, "transform") and hasattr(step, "__sklearn_tags__")
+        and not get_tags(step).requires_fit)
+
+
+def _disclosed(step):
+    return getattr(step, "_disclosed_share", 0.0)
+
+
+def _n_rows(X):
+    """Return the number of rows; a ValueError where there are none to speak of."""
+    n_samples = discreetly("X", _num_samples, X)
+    if n_samples < 2:
+        raise ValueError(f"Found array with {n_samples} sample(s) (shape={getattr(X, 'shape', ())}"
+                         ") while a minimum of 2 is required by DPPipeline.")
+    return n_samples
+
+
+def _mapped(step, X, n_samples):
+    """Return rows after a step that learns nothing from them."""
+    if step in NOTHING:
+        return X
+    step = discreetly("X", step.fit, X, None)
+    if not hasattr(step, "transform"):
+        # A frozen model, the last step.
+        return X
+    X = discreetly("X", step.transform, X)
+    if _num_samples(X) != n_samples:
+        raise ValueError(f"{type(step).__name__} changes the number of rows; every row has to be "
+                         "mapped by itself to one.")
+    return X
+
+
+def _configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
+    """Return a private step, a clone, at a price; seed and verbosity where they are given."""
+    known = step.get_params(deep=False)
+    given = {"epsilon": epsilon, "delta": delta}
+    if random_state is not None and "random_state" in known:
+        given["random_state"] = random_state
+    if verbose and "verbose" in known:
+        given["verbose"] = verbose
+    if norm is not None and isinstance(known.get("data_norm"), str):
+        given["data_norm"] = norm
+    step.set_params(**given)
+    return step._within(whole) if hasattr(step, "_within") else step

@@ -1,0 +1,199 @@
+"""Pipelines under one budget: scikit-learn's checks, copies, names, seeds."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpsk import (
+    DPGroupDROClassifier,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPPipeline,
+    DPRidge,
+    DPTableVectorizer,
+    make_dp_pipeline,
+)
+from dpsk._privacy.events import tally
+from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
+from tests.pipeline.fits import model, table
+
+#: scikit-learn's checks that fit twice under one int and compare, whatever the tags say.
+_REPEATS = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array",
+            "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"}
+_CHECKS = parametrize_with_checks([
+    make_dp_pipeline(*steps, random_state=seed) for seed in (NoiseSeed(0), None)
+    for steps in [(DPTableVectorizer(), DPLogisticRegression()),
+                  ("passthrough", DPLinearRegression()), (Normalizer(), DPTableVectorizer())]])
+
+
+def _set_noise_seed(estimator, random_state=0):
+    estimator.set_params(random_state=NoiseSeed(random_state))
+
+
+@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
+def test_scikit_learns_checks(estimator, check, monkeypatch):
+    if estimator.random_state is not None:
+        # The checks set an int, under which noise is fresh: the seed would be lost.
+        monkeypatch.setattr(estimator_checks, "set_random_state", _set_noise_seed)
+    elif check.func.__name__ in _REPEATS:
+        pytest.skip("wants one int to repeat the noise")
+    check(estimator)
+
+
+def test_steps_of_the_user_stay_as_they_are():
+    X, y = table()
+    steps = [DPTableVectorizer(epsilon=9.0), DPLogisticRegression(epsilon=7.0)]
+    pipeline = make_dp_pipeline(*steps, random_state=3, verbose=1).fit(X, y)
+    assert vars(steps[0]) == vars(DPTableVectorizer(epsilon=9.0))
+    assert vars(steps[1]) == vars(DPLogisticRegression(epsilon=7.0))
+    linear = pipeline.named_steps_.dplogisticregression
+    assert linear.data_norm == linear.data_norm_ == math.sqrt(3) and linear.random_state == 3
+    copy = clone(pipeline)
+    assert not hasattr(copy, "steps_") and not hasattr(copy, "privacy_")
+    assert copy.get_params()["dptablevectorizer__epsilon"] == 9.0
+    copy.set_params(dptablevectorizer__n_knots=5, dplogisticregression="passthrough")
+    assert copy.steps[0][1].n_knots == 5 and copy.steps[1][1] == "passthrough"
+    assert steps[0].n_knots == "auto"
+
+
+@pytest.mark.parametrize("more, last, norm", [
+    ((), DPLogisticRegression(data_norm=0.5), 0.5), (("passthrough",), DPRidge(), math.sqrt(3)),
+    ((Normalizer(),), DPRidge(data_norm=1.0), 1.0)])
+def test_a_bound_that_is_known_is_declared_where_none_is(more, last, norm):
+    pipeline = model(*more, last=last).fit(*table())
+    assert pipeline.steps_[-1][1].data_norm == norm
+    # What is between changes the norm.
+    behind = model(FunctionTransformer(np.square), last=DPRidge()).fit(*table())
+    assert behind.steps_[-1][1].data_norm == "auto"
+
+
+def test_what_was_fitted_to_public_data_is_a_fixed_map():
+    X, y = table()
+    scaler = StandardScaler().fit(table(seed=1)[0][["age", "wage"]])
+    pipeline = make_dp_pipeline(FunctionTransformer(lambda X: X[["age", "wage"]]),
+                                FrozenEstimator(scaler), DPLogisticRegression())
+    mean = scaler.mean_.copy()
+    pipeline.fit(X, y)
+    assert (scaler.mean_ == mean).all() and len(tally(pipeline.privacy_.event))
+    assert "frozenestimator: that it maps each row by itself" in str(pipeline.privacy_)
+    words = make_dp_pipeline(HashingVectorizer(n_features=16), DPRidge())
+    assert words.fit(["a b", "c"] * 50, np.arange(100.0)).predict(["a"]).shape == (1,)
+
+
+def test_methods_are_those_of_the_last_step():
+    X, y = table()
+    linear = model().fit(X, y)
+    assert is_classifier(linear) and not is_regressor(linear)
+    assert linear.predict_proba(X).shape == (600, 2) and linear.classes_.tolist() == [0, 1]
+    features = linear.steps_[0][1].transform(X)
+    inner = linear.steps_[1][1]
+    np.testing.assert_array_equal(linear.predict(X), inner.predict(features))
+    np.testing.assert_array_equal(linear.decision_function(X), inner.decision_function(features))
+    assert linear.score(X, y) == inner.score(features, y) > 0.7
+    assert not hasattr(linear, "transform") and linear.n_features_in_ == 3
+    assert linear.feature_names_in_.tolist() == ["age", "wage", "town"]
+    ridge = model(last=DPRidge()).fit(X, y)
+    assert is_regressor(ridge) and not hasattr(ridge, "predict_proba")
+    assert not hasattr(ridge, "classes_")
+    groups = np.where(X["town"] == "a", "north", "south")
+    grouped = model(last=DPGroupDROClassifier(max_iter=5)).fit(
+        X, y, dpgroupdroclassifier__groups=groups)
+    assert grouped.named_steps_.dpgroupdroclassifier.group_weights_.shape == (2,)
+    weighted = model().fit(X, y, dplogisticregression__sample_weight=np.ones(600))
+    assert weighted.privacy_.delta_at(2.0) <= 1e-5
+
+
+def test_features_have_names_and_come_as_frames():
+    X, y = table()
+    coder = model(last="passthrough").set_output(transform="pandas").fit(X, y)
+    names = coder.get_feature_names_out().tolist()
+    assert coder.transform(X).columns.tolist() == names and "town_other" in names
+    assert coder.fit_transform(X).shape == (600, len(names))
+    linear = model().set_output(transform="pandas").fit(X, y)
+    assert linear.steps_[1][1].feature_names_in_.tolist() == (
+        linear.get_feature_names_out().tolist())
+    # As of a pipeline of scikit-learn's, also once it is fitted.
+    assert model().fit(X, y).set_output(transform="pandas").steps_[0][1].transform(X).columns[
+        -1] == "town_other"
+
+
+def test_a_search_over_the_budget_finds_the_larger_one():
+    X, y = table(2000)
+    search = GridSearchCV(model(), {"epsilon": [1e-3, 8.0],
+                                    "dptablevectorizer__n_knots": [3, 5]}, cv=KFold(2))
+    best = search.fit(X, y).best_estimator_
+    assert best.epsilon == 8.0 and best.privacy_.epsilon == 8.0
+
+
+def test_a_seed_repeats_a_fit_and_an_int_does_not():
+    def trained(**params):
+        fitted = model(**params).fit(*table())
+        return fitted.steps_[1][1].coef_.tolist()
+
+    assert trained() == trained() != trained(random_state=NoiseSeed(1))
+    assert trained(random_state=0) != trained(random_state=0)
+    # A seed of one step is on the certificate of all.
+    mixed = make_dp_pipeline(DPTableVectorizer(random_state=NoiseSeed(0)), DPRidge())
+    certificate = mixed.fit(*table()).privacy_
+    assert certificate.reproducible and "not private" in certificate.noise_source
+    assert model().fit(*table()).privacy_.reproducible
+    assert not model(random_state=None).fit(*table()).privacy_.reproducible
+
+
+@pytest.mark.parametrize("last", [DPLogisticRegression(classes=[0, 1]), DPRidge()], ids=repr)
+def test_all_that_a_fit_shows_follows_from_its_releases(last, capfd):
+    """What releases answered for one table, handed back in a fit to another."""
+    X, y = table()
+    others = [table(seed=1), (X.assign(age=1e6 * X["age"]), 1 - y),
+              (X.assign(wage=0.0, town=X["town"].to_numpy()[::-1]), y)]
+
+    def shown(X, y, answers=None):
+        with warnings.catch_warnings(record=True) as warned, taped(answers) as tape:
+            warnings.simplefilter("always")
+            fitted = model(last=last, random_state=None, verbose=1).fit(X, y)
+        return {"said": capfd.readouterr(), "warned": [str(one.message) for one in warned],
+                "fit": pickle.dumps([vars(step) for _, step in fitted.steps_]),
+                "certificate": fitted.privacy_.to_json(), "public": tape.public}, tape
+
+    faces, tape = shown(X, y)
+    assert tape.answers and faces["said"].out
+    for other in others:
+        found, _ = shown(*other, tape.answers)
+        assert [name for name in faces if faces[name] != found[name]] == []
+    assert shown(*others[0])[0]["fit"] != faces["fit"]
+
+
+def test_without_a_budget_nothing_is_private_and_the_certificate_says_so():
+    pipeline = model(epsilon=np.inf, last=DPRidge(target_bounds=(0, 1))).fit(*table())
+    assert not pipeline.privacy_.is_private and pipeline.score(*table()) > 0.4
+    assert model(epsilon=np.inf, last=DPMLPClassifier(max_iter=2)).fit(*table()).score(
+        *table()) > 0
+
+
+def test_it_is_shown_as_a_pipeline():
+    html = model()._repr_html_()
+    assert "DPTableVectorizer" in html and "DPLogisticRegression" in html
+    assert "dptablevectorizer" in repr(model())
+    named = DPPipeline([("table", DPTableVectorizer()), ("linear", DPRidge())])
+    assert [name for name, _ in named.fit(*table()).steps_] == ["table", "linear"]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("epsilon, delta", [(1e-3, 0.3), (1.0, None), (300.0, 1e-12)])
+def test_few_rows_and_odd_budgets_are_fitted(n, epsilon, delta):
+    X, _ = table(n)
+    for last in (DPLogisticRegression(), DPMLPClassifier(max_iter=2)):
+        pipeline = model(last=last, epsilon=epsilon, delta=delta).fit(X, np.arange(n) % 2)
+        assert pipeline.privacy_.delta_at(epsilon) <= pipeline.privacy_.delta * (1 + 1e-9)

@@ -1,0 +1,252 @@
+"""What pipelines cost: composed without the accountant, within the budget."""
+
+import math
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.preprocessing import FunctionTransformer, Normalizer
+
+from dpsk import (
+    Certificate,
+    DPAdditiveClassifier,
+    DPAUCMaximizer,
+    DPGaussianSampler,
+    DPLasso,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRidge,
+    DPTableVectorizer,
+    _fit,
+    make_dp_pipeline,
+)
+from dpsk._privacy.certificate import GROUP_RELATION
+from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, SampledGaussian, tally
+from dpsk._privacy.ledger import Ledger
+from dpsk._problem import Budget
+from dpsk._steps import Steps
+from dpsk.preprocessing._code_plan import CodePlan
+from tests.pipeline.fits import model, table
+from tests.registry import every_estimator, every_fit, make_estimator, training_rows
+
+
+def _composed(events):
+    """Return (mu, chance) of Gaussian events: squares of mu add up, and chances."""
+    counts = tally(Composed(tuple(events)))
+    assert {type(event) for event in counts} <= {Gaussian, Disclosure}
+    mu = math.sqrt(sum(count * event.mu**2 for event, count in counts.items()
+                       if isinstance(event, Gaussian)))
+    never = math.prod((1.0 - event.delta) ** count for event, count in counts.items()
+                      if isinstance(event, Disclosure))
+    return mu, 1.0 - never
+
+
+@pytest.mark.parametrize("last", [
+    DPLogisticRegression(), DPLinearSVC(), DPRidge(), DPAUCMaximizer(), DPAdditiveClassifier(),
+    DPMLPClassifier(solver="gd", max_iter=20), DPLogisticRegression(alpha=0.1, solver="gd")],
+    ids=repr)
+def test_squares_of_mu_add_up_to_the_budget(last):
+    pipeline = model(last=last).fit(*table())
+    certificate = pipeline.privacy_
+    events = [step.privacy_.event for _, step in pipeline.steps_]
+    assert tally(certificate.event) == tally(Composed(tuple(events)))
+    mu, chance = _composed(events)
+    delta = chance + (1.0 - chance) * gaussian_delta(mu, 2.0)
+    assert certificate.delta_at(2.0) == pytest.approx(delta, rel=1e-6)
+    # What is not spent is what additive models leave for categories that are not there.
+    assert 0.85e-5 < delta <= certificate.delta == 1e-5
+    assert all(name in certificate.solver for name, _ in pipeline.steps_)
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert certificate.arithmetic == pipeline.steps_[-1][1].privacy_.arithmetic
+
+
+def test_the_vectorizer_takes_what_its_plan_is_worth_of_the_whole():
+    X, y = table()
+    pipeline = model().fit(X, y)
+    columns = [mock.Mock(categories=None, edges=None)] * 2 + [mock.Mock(categories=[])]
+    share = CodePlan.of(Budget(len(X), 3, 2.0, 1e-5), columns).share
+    mu, chance = _composed([pipeline.steps_[0][1].privacy_.event])
+    whole = gaussian_mu(2.0, 1e-5 - 1e-6)
+    assert chance == pytest.approx(1e-6, rel=1e-6)
+    # Its own delta pays for the chance once more.
+    assert 0.97 * share < (mu / whole) ** 2 <= share * (1 + 1e-5)
+    given = model(shares={"dptablevectorizer": 0.5}).fit(X, y)
+    mu, _ = _composed([given.steps_[0][1].privacy_.event])
+    assert 0.48 < (mu / whole) ** 2 <= 0.5 * (1 + 1e-5)
+
+
+def _delta_beside(mu, own, epsilon):
+    """Return the delta of N(0, 1) against N(mu, 1) beside randomized response at `own`."""
+    def gaussian(epsilon):
+        return ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+
+    truth = 1.0 / (1.0 + math.exp(-own))
+    return truth * gaussian(epsilon - own) + (1.0 - truth) * gaussian(epsilon + own)
+
+
+@pytest.mark.parametrize("last", [
+    DPMLPClassifier(max_iter=5), DPLasso(target_bounds=(0, 1), data_norm=2.0),
+    DPLogisticRegression(alpha=0.1), DPAUCMaximizer(loss="auc", max_iter=5),
+    DPGaussianSampler()], ids=repr)
+def test_a_last_step_of_another_kind_has_a_fixed_price(last):
+    pipeline = model(last=last).fit(*table())
+    first, own = (step.privacy_ for _, step in pipeline.steps_)
+    certificate = pipeline.privacy_
+    (pure,) = [event for event in tally(certificate.event) if isinstance(event, Pure)]
+    assert pure.epsilon == own.epsilon and own.delta == pytest.approx(0.4e-5)
+    assert own.delta_at(own.epsilon) <= own.delta
+    mu, chance = _composed([first.event])
+    both = 1.0 - (1.0 - chance) * (1.0 - own.delta)
+    delta = both + (1.0 - both) * _delta_beside(mu, own.epsilon, 2.0)
+    assert certificate.delta_at(2.0) == pytest.approx(delta, rel=1e-3)
+    assert 0.85e-5 < certificate.delta_at(2.0) <= 1e-5
+    # Three quarters of epsilon or so, which squares of mu would not have left.
+    assert 0.5 < own.epsilon < 1.9
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_the_price_of_another_kind_holds_for_any_of_its_guarantee():
+    """Randomized response that tells all at its delta, beside the Gaussian steps before it.
+
+    The worst that a step of that (epsilon', delta') can be, on a grid of the Gaussian loss.
+    """
+    budget = Budget(1000, 3, 1.0, 1e-3)
+    own, delta = Steps(None, budget, 1e-4, random_state=None, verbose=0).last_price(0.2)
+    mu = math.sqrt(0.2) * gaussian_mu(1.0, (1e-3 - 1e-4) / (1 - 1e-4))
+    ends = np.linspace(-12, 12 + mu, 200_001)
+    base, moved = np.diff(ndtr(ends)), np.diff(ndtr(ends - mu))
+    truth = 1.0 / (1.0 + math.exp(-own))
+    law = (1 - delta) * np.array([truth, 1 - truth])
+    excess = np.maximum(moved[:, None] * law - math.e * base[:, None] * law[::-1], 0.0)
+    spent = 1e-4 + (1 - 1e-4) * (delta + excess.sum())
+    assert 0.99e-3 < spent <= 1e-3
+
+
+def test_a_single_private_step_has_all_of_the_budget_whatever_its_kind():
+    X, y = table()
+    for steps in [(FunctionTransformer(lambda X: X[["age", "wage"]]), Normalizer()),
+                  (DPTableVectorizer(columns={"age": (-2.0, 0.0, 2.0), "wage": (0.0, 1.0, 5.0),
+                                              "town": ["a", "b"]}),)]:
+        pipeline = make_dp_pipeline(*steps, DPMLPClassifier(max_iter=5), epsilon=2.0).fit(X, y)
+        own = pipeline.steps_[-1][1].privacy_
+        assert (own.epsilon, own.delta) == (2.0, 600.0**-2)
+        assert tally(pipeline.privacy_.event) == tally(own.event)
+        assert any(isinstance(event, SampledGaussian) for event in tally(own.event))
+
+
+def test_no_budget_is_exceeded():
+    """Random pipelines: what is released is what is declared, within epsilon and delta."""
+    rng = np.random.default_rng(0)
+    lasts = [DPLogisticRegression(), DPLinearSVC(alpha=0.01), DPMLPClassifier(max_iter=3),
+             DPAdditiveClassifier(), DPRidge(), DPTableVectorizer(), DPLasso()]
+    for _ in range(25):
+        epsilon, delta = float(10 ** rng.uniform(-2, 1.5)), float(10 ** rng.uniform(-12, -2))
+        last = lasts[rng.integers(len(lasts))]
+        shares = None
+        if isinstance(last, DPTableVectorizer):
+            shares = {"dptablevectorizer-1": float(rng.uniform(0.1, 0.9))}
+        n = int(rng.choice([30, 300, 3000]))
+        ledgers = []
+
+        class Kept(Ledger):
+            def __init__(self, plan, kept=ledgers):
+                super().__init__(plan)
+                kept.append(self)
+
+        with mock.patch.object(_fit, "Ledger", Kept):
+            pipeline = model(last=last, epsilon=epsilon, delta=delta, shares=shares).fit(*table(n))
+        certificate = pipeline.privacy_.verify()
+        assert certificate.delta_at(epsilon) <= delta * (1 + 1e-9)
+        spent = [event for ledger in ledgers for event in tally(ledger.spent).elements()]
+        own = [step.privacy_.event for _, step in pipeline.steps_]
+        assert tally(Composed(tuple(spent))) == tally(Composed(tuple(own)))
+
+
+def test_what_the_first_step_finds_does_not_change_the_price_of_the_second():
+    found = set()
+    for seed, n_towns in enumerate([1, 3, 5]):
+        for last in (DPLogisticRegression(), DPMLPClassifier(max_iter=3)):
+            X, y = table(seed=seed, n_towns=n_towns)
+            if seed:
+                # As many numbers as knots at the most.
+                X["age"] = np.round(X["age"])
+            pipeline = model(last=last).fit(X, y)
+            first, second = (step for _, step in pipeline.steps_)
+            found.add((type(last), first.privacy_.epsilon, first.privacy_.event,
+                       second.privacy_.epsilon, second.privacy_.delta))
+            widths = first.transform(X).shape[1]
+            assert widths == second.n_features_in_
+        found.add(widths)
+    assert len([each for each in found if isinstance(each, tuple)]) == 2
+    assert len([each for each in found if isinstance(each, int)]) > 1
+
+
+def _is_gaussian(fitted):
+    return {type(event) for event in tally(fitted.privacy_.event)} <= {Gaussian}
+
+
+@every_fit
+def test_solvers_that_are_taken_to_be_gaussian_are(cls, solver):
+    estimator = make_estimator(cls, solver, delta=1e-4)
+    assert _is_gaussian(estimator.fit(*training_rows(estimator))) or not estimator._is_gaussian
+
+
+@every_estimator
+@pytest.mark.parametrize("params", [
+    {}, {"data_norm": 1.0}, {"alpha": 0.1, "data_norm": 1.0}, {"alpha": 10.0, "data_norm": 0.1},
+    {"penalty": "l1_ball", "radius": 1.0}, {"penalty": "l2_ball", "radius": 1.0}], ids=repr)
+def test_what_auto_stands_for_is_gaussian_where_it_is_taken_to_be(cls, params):
+    known = cls().get_params()
+    estimator = cls(delta=1e-4).set_params(**{name: value for name, value in params.items()
+                                              if name in known})
+    for n in (80, 4000) if "hidden_layer_sizes" not in known else (80,):
+        fitted = clone(estimator).fit(*training_rows(estimator, n))
+        assert _is_gaussian(fitted) or not estimator._is_gaussian
+
+
+class Overdrawn(TransformerMixin, BaseEstimator):
+    """A step of somebody else's, with a certificate of another price, relation or none."""
+
+    def __init__(self, epsilon=1.0, delta=None, change=None):
+        self.epsilon, self.delta, self.change = epsilon, delta, change
+
+    def fit(self, X, y=None):
+        if self.change is not None:
+            inner = DPTableVectorizer(self.epsilon, delta=self.delta).fit(X)
+            self.privacy_ = self.change(inner.privacy_)
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def _changed(**change):
+    return lambda certificate: replace(certificate, **change)
+
+
+@pytest.mark.parametrize("change, match", [
+    (None, "left no certificate"), (lambda _: "(1, 0)", "left no certificate"),
+    (_changed(relation=GROUP_RELATION), "left no certificate for single rows"),
+    (_changed(event=Gaussian(1.0)), "costs more than the share"),
+    (_changed(event=Pure(0.01)), "costs more than the share"),
+    (_changed(event=Disclosure(1e-6)), "costs more than the share")])
+def test_a_step_that_costs_more_than_its_share_ends_the_fit(change, match):
+    pipeline = make_dp_pipeline(FunctionTransformer(lambda X: X[["age", "wage"]]),
+                                Overdrawn(change=change), DPRidge(),
+                                shares={"overdrawn": 0.05}, epsilon=1.0, delta=1e-5)
+    with pytest.raises(RuntimeError, match=match):
+        pipeline.fit(*table())
+    assert not hasattr(pipeline, "steps_") and not hasattr(pipeline, "privacy_")
+
+
+@pytest.mark.parametrize("change", [None, _changed(event=Gaussian(9.0))])
+def test_a_last_step_that_costs_more_than_its_price_ends_the_fit(change):
+    pipeline = make_dp_pipeline(DPTableVectorizer(), Overdrawn(change=change))
+    with pytest.raises((RuntimeError, ValueError)):
+        pipeline.fit(*table())
+    assert not hasattr(pipeline, "privacy_")

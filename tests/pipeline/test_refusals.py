@@ -1,0 +1,90 @@
+"""What pipelines refuse, before anything is drawn."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    Normalizer,
+    OneHotEncoder,
+    StandardScaler,
+)
+
+from dpsk import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRidge,
+    DPTableVectorizer,
+    make_dp_pipeline,
+)
+from tests.pipeline.fits import model, table
+
+
+@pytest.mark.parametrize("name, value", [
+    ("epsilon", 0), ("epsilon", math.nan), ("delta", 0), ("delta", 1.0), ("random_state", 1.5),
+    ("verbose", "yes"), ("shares", 0.5), ("shares", {"dptablevectorizer": 0.0}),
+    ("shares", {"dptablevectorizer": 1.5}),
+    ("shares", {"dptablevectorizer": 0.6, "dplogisticregression": 0.6})])
+def test_a_bad_value_is_refused_before_rows_are_looked_at(name, value, silent):
+    with pytest.raises(ValueError, match=name):
+        model(**{name: value}).fit(object(), object())
+
+
+@pytest.mark.parametrize("step", [
+    StandardScaler(), KBinsDiscretizer(), OneHotEncoder(), make_pipeline(StandardScaler()),
+    ColumnTransformer([("scale", StandardScaler(), [0])])], ids=lambda step: type(step).__name__)
+def test_a_step_that_learns_from_rows_is_refused(step, silent):
+    with pytest.raises(ValueError, match=f"step '{type(step).__name__.lower()}': .* learns from "
+                                         "rows without a guarantee.*FrozenEstimator"):
+        model(step).fit(*table())
+
+
+@pytest.mark.parametrize("pipeline, match", [
+    (make_dp_pipeline(Normalizer()), "none of them is private"),
+    (model(shares={"normalizer": 0.1}), "shares has 'normalizer', which is no private step"),
+    (model(last=DPMLPClassifier(), shares={"dpmlpclassifier": 0.5}), "not known to be Gaussian"),
+    (model(shares={"dptablevectorizer": 1.0}), "nothing is left for step 'dplogistic"),
+    (model(shares={"dplogisticregression": 0.999}), "nothing is left for step 'dptablevec"),
+    (model(DPTableVectorizer()), "no rule for the share of step 'dptablevectorizer-2'"),
+    (model(last=DPLogisticRegression(data_norm=-1.0)), "data_norm=-1.0"),
+    (model(last=DPLogisticRegression(class_weight={"x": 1.0})), "class_weight has 'x'"),
+    (model(last=DPLogisticRegression(classes=[5, 6])), "y holds a label outside"),
+    (model(DPLinearSVC()), "transform")])
+def test_what_does_not_go_together_is_refused(pipeline, match, silent):
+    with pytest.raises((TypeError, ValueError), match=match):
+        pipeline.fit(*table())
+
+
+@pytest.mark.parametrize("params, match", [
+    ({"sample_weight": 1}, "'sample_weight': no private step"),
+    ({"normalizer__y": 1}, "no private step"),
+    ({"dplogisticregression__sample_weight": np.full(600, np.nan)}, "sample_weight")])
+def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
+    with pytest.raises(ValueError, match=match):
+        model().fit(*table(), **params)
+
+
+@pytest.mark.parametrize("y", [np.zeros(600), np.full(600, np.nan), np.zeros(599), None])
+def test_targets_are_checked_before_anything_is_drawn(y, silent):
+    with pytest.raises(ValueError):
+        model().fit(table()[0], y)
+
+
+def test_a_step_that_changes_the_number_of_rows_is_refused(silent):
+    pipeline = make_dp_pipeline(FunctionTransformer(lambda X: X[:-1]), DPTableVectorizer())
+    with pytest.raises(ValueError, match="changes the number of rows"):
+        pipeline.fit(table()[0])
+
+
+def test_errors_of_functions_of_rows_are_not_quoted(silent):
+    def failing(X):
+        raise KeyError(f"secret {X.iloc[0, 0]}")
+
+    with pytest.raises(ValueError, match="withheld") as caught:
+        make_dp_pipeline(FunctionTransformer(failing), DPRidge()).fit(*table())
+    assert "secret" not in str(caught.value) and caught.value.__context__ is None
