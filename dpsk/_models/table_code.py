@@ -50,7 +50,9 @@ class Hats:
 
     def names(self, column):
         """Return a name for every feature."""
-        return [f"{column}[{knot:.6g}]" for knot in self.knots]
+        short = [f"{knot:.6g}" for knot in self.knots]
+        shown = short if len(set(short)) == len(short) else map(repr, self.knots.tolist())
+        return [f"{column}[{knot}]" for knot in shown]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,10 @@ class Indicators:
 
     def names(self, column):
         """Return a name for every feature."""
-        return [*(f"{column}_{category}" for category in self.categories), f"{column}_other"]
+        known, other = [str(category) for category in self.categories], "other"
+        while other in known:
+            other += "_"
+        return [f"{column}_{category}" for category in [*known, other]]
 
 
 @dataclass(frozen=True, eq=False)

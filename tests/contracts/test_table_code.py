@@ -170,3 +170,9 @@ def test_features_have_names():
         "x[0]", "x[1]", "x[3]", "w_a", "w_b", "w_other", "z[5]"]
     assert code(((1, 2),)).names(["x", "w", "z"])[7:] == [
         "w_a x z[5]", "w_b x z[5]", "w_other x z[5]"]
+
+
+def test_no_two_features_of_a_column_have_the_same_name():
+    knots = np.array([1.0, 1.0 + 1e-12, 2.0])
+    assert len(set(Hats(knots).names("x"))) == 3
+    assert Indicators(["other", "a"]).names("w") == ["w_other", "w_a", "w_other_"]
