@@ -18,6 +18,7 @@ from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, VALUE_SOLVERS
 from tests import registry
+from tests.loops import in_a_row
 from tests.registry import (
     ALL_ESTIMATORS,
     ALL_SOLVERS,
@@ -30,10 +31,8 @@ _PACKAGE = Path(dpsk.__file__).parent
 _ROOT = _PACKAGE.parent
 _MODULES = sorted(_PACKAGE.rglob("*.py"))
 _TESTS = sorted((_ROOT / "tests").rglob("*.py"))
-every_module = pytest.mark.parametrize("path", [
-    pytest.param(path, id=str(path.relative_to(_ROOT))) for path in _MODULES])
-every_file = pytest.mark.parametrize("path", [
-    pytest.param(path, id=str(path.relative_to(_ROOT))) for path in _MODULES + _TESTS])
+every_module = in_a_row("path", _MODULES)
+every_file = in_a_row("path", _MODULES + _TESTS)
 
 #: Layers from the top; a module imports from its own layer's package or from lower ones.
 _LAYERS = {"_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fit": 3, "_solvers": 4, "_stages": 4,

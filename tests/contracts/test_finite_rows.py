@@ -9,13 +9,14 @@ from sklearn.base import is_regressor
 from dpsk._data.structure import without_duplicates
 from dpsk._models import LinearModel
 from dpsk.testing import NoiseSeed
+from tests.loops import in_a_row
 from tests.registry import every_estimator, every_linear_estimator, is_linear, training_rows
 
-dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
+dtypes = in_a_row("dtype", ["float32", "float64"])
 containers = pytest.mark.parametrize("container", [
     np.asarray, np.asfortranarray, sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array])
-values = pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-trust = pytest.mark.parametrize("assume_finite", [False, True])
+values = in_a_row("value", [np.nan, np.inf, -np.inf])
+trust = in_a_row("assume_finite", [False, True])
 
 
 def _refused(model, *rows, **params):

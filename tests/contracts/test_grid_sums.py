@@ -20,6 +20,7 @@ from dpsk._oracle.grid_sums import GridSums
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.truncation import Shares, whole_units
 from dpsk._privacy.noise.grids import grid_bits
+from tests.loops import in_a_row
 from tests.registry import (
     every_loss,
     make_loss,
@@ -29,8 +30,8 @@ from tests.registry import (
     usable_clip,
 )
 
-radii = pytest.mark.parametrize("data_norm", [1e-10, 1e-3, 1.0, 40.0, 1e6])
-intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
+radii = in_a_row("data_norm", [1e-10, 1e-3, 1.0, 40.0, 1e6])
+intercepts = in_a_row("fit_intercept", [False, True])
 
 
 def _sums(name, X, y, clip_norm=0.3, z=3.0, weights=None, data_norm=1.0, fit_intercept=True):
@@ -55,7 +56,7 @@ def _rows(name, n, seed=0, data_norm=1.0):
 @every_loss
 @radii
 @intercepts
-@pytest.mark.parametrize("weighted", [False, True])
+@in_a_row("weighted", [False, True])
 def test_sums_have_the_same_bits_in_any_order(name, data_norm, fit_intercept, weighted):
     X, y, rng = _rows(name, 700, data_norm=data_norm)
     weights = rng.exponential(size=700) if weighted else None
@@ -158,7 +159,7 @@ def test_a_sum_is_the_exact_sum_over_its_rows(name, fit_intercept):
 @every_loss
 @radii
 @intercepts
-@pytest.mark.parametrize("clip_norm", [1e-8, 0.1, 1.0])
+@in_a_row("clip_norm", [1e-8, 0.1, 1.0])
 def test_every_sum_is_a_whole_number_of_units(name, data_norm, fit_intercept, clip_norm):
     X, y, rng = _rows(name, 90, data_norm=data_norm)
     sums = _sums(name, X, y, clip_norm, data_norm=data_norm, fit_intercept=fit_intercept)
@@ -191,7 +192,7 @@ _CLIPS = (1e-10, 0.3, 1.0, 1.04, 7e9)
 _NOISES = (1e-9, 1e-3, 0.7, 30.0, 1e5, 1e12)
 
 
-@pytest.mark.parametrize("n, clip_norm, z", list(itertools.product(_COUNTS, _CLIPS, _NOISES)))
+@in_a_row("n, clip_norm, z", list(itertools.product(_COUNTS, _CLIPS, _NOISES)))
 def test_sums_and_noise_fit_into_the_bits_of_a_double(n, clip_norm, z):
     noise = z * clip_norm
     bits = grid_bits(n, clip_norm, noise)
@@ -272,7 +273,7 @@ def test_truncation_never_lengthens_an_entry_nor_a_row(
 @every_loss
 @radii
 @intercepts
-@pytest.mark.parametrize("clip_norm", [1e-6, 0.2, np.inf])
+@in_a_row("clip_norm", [1e-6, 0.2, np.inf])
 def test_a_single_hostile_row_never_exceeds_the_clip_norm(
         name, data_norm, fit_intercept, clip_norm):
     rng = np.random.default_rng(4)

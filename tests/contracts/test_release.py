@@ -3,7 +3,6 @@
 Tests of draws are statistical. Each states how often a sound release fails it, whatever the
 seed; streams are keyed by the operating system.
 """
-
 import ast
 import re
 from pathlib import Path
@@ -35,6 +34,7 @@ from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk.testing import NoiseSeed
+from tests.loops import in_a_row
 from tests.noise.levels import binomial_fits
 from tests.registry import (
     ALL_SOLVERS,
@@ -51,7 +51,7 @@ _TREES = {str(path.relative_to(_PACKAGE)): ast.parse(path.read_text(encoding="ut
           for path in sorted(_PACKAGE.rglob("*.py"))}
 _RELEASE, _SAMPLERS = "_oracle/release.py", "dpsk._privacy.noise.samplers"
 
-every_module = pytest.mark.parametrize("name", _TREES)
+every_module = in_a_row("name", _TREES)
 
 
 # The syntax of the package.

@@ -15,6 +15,7 @@ from dpsk._oracle import row_sums
 from dpsk._oracle.grid_sums import GridSums
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.vertices import MaxNormSums
+from tests.loops import in_a_row
 from tests.registry import (
     every_loss,
     make_loss,
@@ -24,9 +25,9 @@ from tests.registry import (
     usable_clip,
 )
 
-dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
+dtypes = in_a_row("dtype", ["float32", "float64"])
 # Well below the bound that loss and rows imply, just below it, and far above.
-clips = pytest.mark.parametrize("clip_norm", [1e-3, 0.2, np.inf])
+clips = in_a_row("clip_norm", [1e-3, 0.2, np.inf])
 
 
 def _sums(name, X, y, clip_norm, fit_intercept=True):

@@ -12,6 +12,7 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import NoisySums
+from tests.loops import in_a_row
 from tests.registry import (
     every_loss,
     make_loss,
@@ -34,7 +35,7 @@ def _grid(model, loss, rows, clip_norm):
 
 
 arithmetics = pytest.mark.parametrize("make_sums", [_float, _grid], ids=["float", "grid"])
-intercepts = pytest.mark.parametrize("fit_intercept", [False, True])
+intercepts = in_a_row("fit_intercept", [False, True])
 
 
 def _sums(make_sums, name, X, y, weights, clip_norm=0.2, bound=np.inf, fit_intercept=True):
@@ -51,7 +52,7 @@ def _gradient(sums, theta):
 
 @every_loss
 @arithmetics
-@pytest.mark.parametrize("clip_norm", [0.05, 0.3, np.inf])
+@in_a_row("clip_norm", [0.05, 0.3, np.inf])
 def test_a_row_is_weighted_and_then_clipped(name, make_sums, clip_norm):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), make_targets(name, 60, rng)
@@ -73,7 +74,7 @@ def test_a_row_is_weighted_and_then_clipped(name, make_sums, clip_norm):
 @every_loss
 @arithmetics
 @intercepts
-@pytest.mark.parametrize("weight", [1e-320, 1e-150, 1.0, 3e38, 1e200, 1.7e308, np.inf])
+@in_a_row("weight", [1e-320, 1e-150, 1.0, 3e38, 1e200, 1.7e308, np.inf])
 def test_no_weight_lifts_a_row_over_the_clip_norm(name, make_sums, fit_intercept, weight):
     rng = np.random.default_rng(1)
     top = np.finfo(float).max

@@ -15,6 +15,7 @@ from dpsk._parameters import PARAMETER_CONSTRAINTS
 from dpsk._privacy.noise import streams
 from dpsk.exceptions import PrivacyWarning
 from tests.estimators.pairs import bounds_gradients, build
+from tests.loops import in_a_row
 from tests.registry import (
     ALL_SOLVERS,
     ESTIMATORS,
@@ -79,15 +80,12 @@ _REFUSED_BY = {
     DPPoissonRegressor: {"data_norm": [None],
                          "target_bounds": [(-1.0, 1.0), (-1e-9, 1.0), (-2.0, -1.0)]},
 }
-_EVERYWHERE = [pytest.param(name, value, id=f"{name}-{i}") for name, values in _REFUSED.items()
-               for i, value in enumerate(values)]
+_EVERYWHERE = [(name, value) for name, values in _REFUSED.items() for value in values]
 _SOMEWHERE = [(cls, name, value) for _, cls in sorted(ESTIMATORS.items())
               for name, values in _REFUSED_WHERE_KNOWN.items() if name in cls().get_params()
               for value in values]
 _SOMEWHERE += [(cls, name, value) for cls, table in _REFUSED_BY.items()
                for name, values in table.items() for value in values]
-_CASES = [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}-{i}")
-          for i, case in enumerate(_SOMEWHERE)]
 _GAUSSIAN = [pytest.param(cls, solver, id=f"{name}-{solver}")
              for name, cls in sorted(ESTIMATORS.items())
              for solver in sorted(documented_solvers(cls))
@@ -119,7 +117,7 @@ def refusal(model, X=None, y=None):
 
 
 @every_estimator
-@pytest.mark.parametrize("name, value", _EVERYWHERE)
+@in_a_row("name, value", _EVERYWHERE)
 def test_a_bad_value_is_refused(cls, name, value):
     # Options of the solver are checked by one that has some.
     solver = {"solver": plain_solver(cls)} if name == "solver_options" else {}
@@ -135,7 +133,7 @@ def test_a_bad_value_is_refused(cls, name, value):
         assert key == "unknown" or repr(option) in text
 
 
-@pytest.mark.parametrize("cls, name, value", _CASES)
+@in_a_row("cls, name, value", _SOMEWHERE)
 def test_a_bad_value_of_its_own_is_refused(cls, name, value):
     text = refusal(cls(**{name: value}))
     assert text.startswith(name)
@@ -144,24 +142,24 @@ def test_a_bad_value_of_its_own_is_refused(cls, name, value):
 
 
 @every_linear_estimator
-@pytest.mark.parametrize("penalty", sorted(CONSTRAINTS))
-@pytest.mark.parametrize("radius", [None, 0, -1.0, math.nan, math.inf, "1", True])
+@in_a_row("penalty", sorted(CONSTRAINTS))
+@in_a_row("radius", [None, 0, -1.0, math.nan, math.inf, "1", True])
 def test_a_set_needs_a_radius(cls, penalty, radius):
     text = refusal(cls(penalty=penalty, radius=radius, solver=plain_solver(cls)))
     assert f"radius={radius!r}" in text and repr(penalty) in text
 
 
 @every_linear_estimator
-@pytest.mark.parametrize("penalty", sorted(set(PENALTIES) - CONSTRAINTS))
-@pytest.mark.parametrize("radius", [2.0, 0, -1.0, "1", math.nan])
+@in_a_row("penalty", sorted(set(PENALTIES) - CONSTRAINTS))
+@in_a_row("radius", [2.0, 0, -1.0, "1", math.nan])
 def test_a_radius_without_a_set_is_refused(cls, penalty, radius):
     text = refusal(cls(penalty=penalty, radius=radius, alpha=0.1))
     assert text.startswith(f"radius={radius!r}: must be") and repr(penalty) in text
 
 
 @every_linear_estimator
-@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
-@pytest.mark.parametrize("alpha", [0, 0.0, np.float64(0)])
+@in_a_row("penalty", ["l1", "elasticnet"])
+@in_a_row("alpha", [0, 0.0, np.float64(0)])
 def test_a_penalty_of_strength_zero_that_was_asked_for_is_refused(cls, penalty, alpha):
     text = refusal(cls(penalty=penalty, alpha=alpha))
     assert text.startswith(f"alpha={alpha!r}: must be > 0") and repr(penalty) in text

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from dpsk._privacy.noise import streams
 from tests.estimators.pairs import build
+from tests.loops import in_a_row
 from tests.registry import (
     ESTIMATORS,
     every_estimator,
@@ -199,7 +200,7 @@ def _targets(cls):
 
 
 @every_estimator
-@pytest.mark.parametrize("X, kind, match", cases(_ROWS))
+@in_a_row("X, kind, match", _ROWS.values())
 def test_rows_refused_by_fit_are_not_quoted(cls, X, kind, match, refused):
     if sp.issparse(X) and not is_linear(cls):
         kind, match = (TypeError, ValueError), "Sparse data was passed|Complex data"
@@ -219,13 +220,13 @@ def test_rows_refused_by_prediction_are_not_quoted(cls, X, kind, match, refused)
 
 
 @every_estimator
-@pytest.mark.parametrize("y, kind, match", cases(_TARGETS))
+@in_a_row("y, kind, match", _TARGETS.values())
 def test_targets_refused_by_fit_are_not_quoted(cls, y, kind, match, refused):
     refused(kind, match, cls().fit, np.eye(20)[:, :3], y)
 
 
 @every_estimator
-@pytest.mark.parametrize("weights, kind, match", cases(_WEIGHTS))
+@in_a_row("weights, kind, match", _WEIGHTS.values())
 def test_weights_refused_by_fit_are_not_quoted(cls, weights, kind, match, refused):
     refused(kind, match, cls().fit, np.eye(20)[:, :3], _targets(cls), weights)
 
