@@ -315,7 +315,8 @@ def _answers(sums, count, batches=None):
     return np.array([oracle.gradient(theta).ravel() for _ in range(count)])
 
 
-@pytest.mark.parametrize("kind", ["scalar", "classes", "network"])
+@pytest.mark.parametrize("kind", ["scalar", "classes",
+                                  pytest.param("network", marks=pytest.mark.audit)])
 def test_noise_of_an_answer_has_a_diagonal_covariance(kind, short_blocks):
     """At most 300 correlations of 2000 pairs: a sound one fails with chance below 3e-8."""
     sums, count = _sums(kind), 2000

@@ -18,9 +18,17 @@ from tests.registry import (
     training_rows,
 )
 
-CLASSIFIER_FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver))
+
+def _marks(cls, solver):
+    """Return the marks of a fit to thousands of rows: solvers of many small steps are slow."""
+    return (*pair_marks(cls, solver), *[pytest.mark.audit] * solver.startswith("svrg"))
+
+
+CLASSIFIER_FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=_marks(cls, solver))
                    for name, cls in sorted(ESTIMATORS.items()) if is_classifier(cls())
                    for solver in sorted(documented_solvers(cls))]
+FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=_marks(cls, solver))
+        for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))]
 
 
 @every_fit
@@ -73,7 +81,7 @@ def _mean_score(model, X):
     return getattr(model, "decision_function", model.predict)(X).mean()
 
 
-@every_fit
+@pytest.mark.parametrize("cls, solver", FITS)
 def test_heavier_rows_pull_the_fit(cls, solver):
     if ranks_pairs(cls, solver):
         pytest.skip("rows without signal are ranked at random; see test_saddle_estimators")

@@ -133,6 +133,7 @@ def test_one_long_row_moves_the_mean_by_no_more_than_its_bound():
     assert np.linalg.norm(centers[0] - centers[1]) < 1.1 * 4.0 / len(X)
 
 
+@pytest.mark.audit
 def test_without_noise_a_network_without_hidden_layers_finds_the_least_loss():
     """Whitening changes the way there, not where it leads: the loss of L-BFGS, within 1e-3."""
     X, y = rows(600)
