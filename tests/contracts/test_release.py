@@ -1,8 +1,8 @@
 """One release: who may charge and draw, what units leave, and that no draw is used twice.
 
-Tests of draws are statistical. Each states how often a sound release fails it, whatever the
-seed; streams are keyed by the operating system.
+Tests of draws state how often a sound release fails them; the operating system keys streams.
 """
+
 import ast
 import re
 from pathlib import Path
@@ -50,7 +50,7 @@ _PACKAGE = Path(dpsk.__file__).parent
 _TREES = {str(path.relative_to(_PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
           for path in sorted(_PACKAGE.rglob("*.py"))}
 _RELEASE, _SAMPLERS = "_oracle/release.py", "dpsk._privacy.noise.samplers"
-
+_NETWORK = pytest.param("network", marks=pytest.mark.audit)
 every_module = in_a_row("name", _TREES)
 
 
@@ -315,8 +315,7 @@ def _answers(sums, count, batches=None):
     return np.array([oracle.gradient(theta).ravel() for _ in range(count)])
 
 
-@pytest.mark.parametrize("kind", ["scalar", "classes",
-                                  pytest.param("network", marks=pytest.mark.audit)])
+@pytest.mark.parametrize("kind", ["scalar", "classes", _NETWORK])
 def test_noise_of_an_answer_has_a_diagonal_covariance(kind, short_blocks):
     """At most 300 correlations of 2000 pairs: a sound one fails with chance below 3e-8."""
     sums, count = _sums(kind), 2000
