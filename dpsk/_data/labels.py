@@ -76,8 +76,8 @@ def _check_known(known, what, parameter):
 
 def _label_set(y, what):
     """Return the sorted labels that occur."""
-    if np.ndim(y) == 1 and len(y) and np.issubdtype(np.asarray(y).dtype, np.signedinteger):
-        # Whole numbers are labels, and mostly few.
+    if np.ndim(y) == 1 and len(y) and np.asarray(y).dtype.kind == "i":
+        # Whole numbers are labels, and mostly few; durations count as such for issubdtype.
         return _whole_numbers(np.asarray(y))
     discreetly(what, without_warnings, check_classification_targets, y)
     return discreetly(what, np.unique, y)

@@ -9,6 +9,8 @@ __all__ = ["absolute_sums", "longest", "row_norms"]
 
 #: Rows whose norms are taken at once.
 _PART = 1 << 16
+#: The buffer of einsum: of more entries it adds up a row by itself otherwise than beside others.
+_WIDTH = 1 << 13
 
 
 def row_norms(X):
@@ -17,7 +19,7 @@ def row_norms(X):
     with np.errstate(over="ignore"):
         # Strided rows are added up in another order than contiguous ones.
         X = np.ascontiguousarray(X) if dense else X
-        norms = np.einsum("ij,ij->i", X, X, dtype=np.float64) if dense else _csr_square_sums(X)
+        norms = _square_sums(X) if dense else _csr_square_sums(X)
         np.sqrt(norms, out=norms)
     for row in np.flatnonzero(~np.isfinite(norms)):
         entries = X[row] if dense else X.data[X.indptr[row]:X.indptr[row + 1]]
@@ -54,6 +56,15 @@ def absolute_sums(X, scale=None):
         if scale is not None:
             block *= scale[part, None]
         sums[part] = block.sum(axis=1)
+    return sums
+
+
+def _square_sums(X):
+    """Return the sums of squares of contiguous rows, each as if it were alone."""
+    sums = np.zeros(X.shape[0])
+    for start in range(0, X.shape[1], _WIDTH):
+        part = X[:, start:start + _WIDTH]
+        sums += np.einsum("ij,ij->i", part, part, dtype=np.float64)
     return sums
 
 

@@ -109,8 +109,8 @@ class GridSums(RowSums):
         return joined(parts) * self._curvature_unit(bound)**2
 
     def curvature_bound(self, bound):
-        # Cut toward zero, and exact.
-        return bound, 0
+        # Cut toward zero; a total of more bits than a double has is rounded once, by n u bounds.
+        return bound, math.ceil(math.sqrt(1.5 * self.n_samples))
 
     def _curvature_unit(self, bound):
         return 2.0 ** -(exact_bits(min(self.n_samples, MOST_ROWS) * bound, 0.0) // 2)

@@ -15,7 +15,7 @@ from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import LOSSES
 from dpsk._oracle import Context, CurvatureOracle, Releases
 from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
-from dpsk._oracle.release import Part
+from dpsk._oracle.release import Part, rounding_margin
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
@@ -244,6 +244,26 @@ def test_rounding_of_float_sums_is_priced_beside_their_distance():
     X, y, _ = _table("logistic")
     bound, terms = _sums("float", make_loss("logistic"), X, y).curvature_bound(0.2)
     assert np.sqrt(2.0) * bound * terms**2 >= 2.0 * 0.2 * _N**2
+
+
+def test_rounding_of_exact_sums_of_more_bits_than_a_double_is_priced():
+    """Rows at right angles, as long as the clip leaves them, in tables of so many rows."""
+    n_samples, bound = 2**36, 0.2
+    rows = Rows(np.zeros((1, 2)), np.zeros(1))
+    sums = GridSums(LinearModel(2, None, False, 1.0), make_loss("logistic"), rows, 0.3, 10,
+                    n_samples=n_samples)
+    row = int(bound * (1.0 - 2.0**-24)**2 / sums._curvature_unit(bound)**2)
+    largest, terms = sums.curvature_bound(bound)
+    priced, worst = np.sqrt(2.0) * largest * rounding_margin(terms), 0.0
+    for fewer in np.random.default_rng(0).integers(2**40, size=(500, 2)):
+        moved, others = [], [n_samples // 2 * row - int(less) for less in fewer]
+        for whole in ((others[0] + row, others[1]), (others[0], others[1] + row)):
+            parts = np.zeros((2, 2, 2))
+            for i, entry in enumerate(whole):
+                parts[:, i, i] = entry >> 26, entry & (1 << 26) - 1
+            moved.append(sums.from_whole_curvature(parts, bound))
+        worst = max(worst, np.linalg.norm(moved[1] - moved[0]))
+    assert 0.9999 * priced < worst <= priced
 
 
 def test_newton_needs_few_passes_for_what_descent_needs_many():

@@ -163,6 +163,13 @@ def test_csr_rows_at_the_ends_of_floats_stay_within_the_bound(entries):
     assert (scale[1], norms[1]) == (1.0, 0.0) and norms[2] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_norms_of_wide_rows_do_not_depend_on_the_rows_beside(dtype):
+    X = np.random.default_rng(0).normal(size=(20, 9000)).astype(dtype)
+    alone = np.concatenate([norms.row_norms(row[None]) for row in X])
+    np.testing.assert_array_equal(norms.row_norms(X), alone)
+
+
 def test_csr_norms_do_not_depend_on_the_block(monkeypatch):
     X = sparse.random(101, 7, density=0.3, format="csr", random_state=0)
     whole = norms.row_norms(X)

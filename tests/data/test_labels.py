@@ -54,3 +54,14 @@ def test_labels_equal_to_declared_ones_have_their_codes_whatever_their_type():
 def test_labels_that_were_not_declared_are_refused_as_scikit_learn_does():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         encode_labels(np.array([0.0, 1.0, 0.5]), None, "Model")
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "m8[s]"])
+def test_label_sets_are_those_that_occur_up_to_the_ends_of_a_type(dtype):
+    ends = np.iinfo(f"i{np.dtype(dtype).itemsize}")
+    for low, high in ((-2, 3), (ends.max - 3, ends.max), (ends.min + 1, ends.max)):
+        y = np.array([high, low, low, high, high - 1]).astype(dtype)
+        classes, codes = encode_labels(y, None, "DPClassifier")
+        assert classes.dtype == y.dtype
+        np.testing.assert_array_equal(classes, np.unique(y))
+        np.testing.assert_array_equal(classes[codes], y)
