@@ -1,6 +1,7 @@
 """Pipelines whose private steps share one budget."""
 
 from functools import partial
+from inspect import Parameter, signature
 from typing import ClassVar
 
 import numpy as np
@@ -142,13 +143,14 @@ class DPPipeline(Composition):
             X = _mapped(step, X, n_samples)
         shares = self._fixed_shares(dict(steps), private, X, budget)
         releases = self._fit_steps(steps, first, private, shares, budget, X, y, params)
-        self.steps_ = steps
-        self.privacy_ = self._certificate(releases, dict(steps), private)
+        # Verified first: a fit that fails leaves what an earlier one left.
+        certificate = self._certificate(releases, dict(steps), private)
+        self.steps_, self.privacy_ = steps, certificate
         return self
 
     def _fit_steps(self, steps, first, private, shares, budget, X, y, params):
         """Fit the steps from the first private one on, in their places; return the `Steps`."""
-        chance = sum(_disclosed(dict(steps)[name]) for name in private) * budget.delta
+        chance = self._disclosed_share * budget.delta
         releases = Steps(Method(type(self).__name__, type(self).__module__, "", None), budget,
                          chance, random_state=self.random_state, verbose=self.verbose)
         last_price = None
@@ -169,6 +171,18 @@ class DPPipeline(Composition):
             if step not in NOTHING:
                 norm = getattr(step, "row_norm_", None)
         return releases
+
+    @property
+    def _disclosed_share(self):
+        """float : the share of delta that may be a chance to show a row, of all steps."""
+        return sum(getattr(step, "_disclosed_share", 0.0) for _, step in self.steps
+                   if _is_private(step))
+
+    @property
+    def _is_gaussian(self):
+        """bool : whether all that private steps release is Gaussian for sure."""
+        return all(getattr(step, "_is_gaussian", False) for _, step in self.steps
+                   if _is_private(step))
 
     def _check_steps(self):
         """Return the names of the private steps; a ValueError where there is none, or another
@@ -192,7 +206,11 @@ class DPPipeline(Composition):
             raise ValueError("steps: none of them is private, so there is nothing to spend "
                              "epsilon on; use a step with epsilon and delta, or scikit-learn's "
                              "Pipeline.")
-        unknown = sorted(set(self.shares or ()) - set(private))
+        if self._disclosed_share > 1.0 - 1e-9:
+            raise ValueError("steps: too many of them may show a category that a single row "
+                             "brought, each at a share of delta, and nothing of delta is left; "
+                             "use fewer steps that take tables.")
+        unknown = sorted(set(self.shares or ()) - set(private), key=str)
         if unknown:
             raise ValueError(f"shares has {unknown[0]!r}, which is no private step; these are "
                              f"{', '.join(map(repr, private))}.")
@@ -201,9 +219,10 @@ class DPPipeline(Composition):
     def _routed(self, params, private):
         """Return parameters of the `fit` of steps by their names."""
         routed = {}
+        steps = dict(self.steps)
         for key, value in params.items():
             name, _, parameter = key.partition("__")
-            if name not in private or not parameter:
+            if name not in private or not _takes(steps[name], parameter):
                 raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
                                  f"{private[-1]}__sample_weight, for example.")
             routed.setdefault(name, {})[parameter] = value
@@ -212,7 +231,9 @@ class DPPipeline(Composition):
     def _check_targets(self, steps, private, params, y, n_samples):
         """Raise what private steps would of targets, weights and parameters."""
         for step in map(steps.get, private):
-            if hasattr(step, "_check_params"):
+            if isinstance(step, DPPipeline):
+                step._check_targets(dict(step.steps), step._check_steps(), {}, y, n_samples)
+            elif hasattr(step, "_check_params"):
                 step._check_params()
             if not hasattr(step, "_target_checks"):
                 continue
@@ -256,7 +277,8 @@ class DPPipeline(Composition):
                  if name not in private and step not in NOTHING]
         public = ["number of rows", "all parameters"]
         public += [f"{name}: {fact}" for name in private for fact in own[name].public]
-        public += [f"{name}: that it maps each row by itself, as it is" for name in fixed]
+        public += [f"{name}: that it maps each row by itself, and all that it holds"
+                   for name in fixed]
         return releases.certificate(
             "; ".join(f"{name}: {own[name].solver}" for name in private), enforced=[],
             public=public, released=[f"{name}.{attribute}" for name in private
@@ -315,8 +337,12 @@ def _learns_nothing(step):
         and not get_tags(step).requires_fit)
 
 
-def _disclosed(step):
-    return getattr(step, "_disclosed_share", 0.0)
+def _takes(step, parameter):
+    """Return whether the `fit` of a step takes a parameter beside rows and targets."""
+    known = signature(step.fit).parameters
+    rows_and_targets = ("", *list(known)[:2])
+    return parameter not in rows_and_targets and (parameter in known or any(
+        each.kind is Parameter.VAR_KEYWORD for each in known.values()))
 
 
 def _n_rows(X):

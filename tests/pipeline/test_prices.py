@@ -250,3 +250,31 @@ def test_a_last_step_that_costs_more_than_its_price_ends_the_fit(change):
     with pytest.raises((RuntimeError, ValueError)):
         pipeline.fit(*table())
     assert not hasattr(pipeline, "privacy_")
+
+
+@pytest.mark.parametrize("shares", [{"dppipeline": 0.3},
+                                    {"dppipeline": 0.3, "dplogisticregression": 0.6}])
+def test_a_pipeline_is_a_step_of_another(shares):
+    """Its categories are a chance to show a row, which is set aside before anything is drawn."""
+    inner = make_dp_pipeline(DPTableVectorizer(max_categories=8), "passthrough")
+    outer = make_dp_pipeline(inner, DPLogisticRegression(), epsilon=2.0, delta=1e-5,
+                             shares=shares).fit(*table())
+    mu, chance = _composed([outer.privacy_.event])
+    assert 0 < chance <= 1e-6 * (1 + 1e-9)
+    left = gaussian_mu(2.0, (1e-5 - chance) / (1 - chance))
+    whole = 1.0 if len(shares) == 1 else math.sqrt(0.9)
+    assert 0.99 * whole * left <= mu <= left and outer.privacy_.delta_at(2.0) <= 1e-5
+    last = model(last=make_dp_pipeline(DPTableVectorizer(max_categories=8), DPRidge()))
+    assert last.fit(*table()).privacy_.delta_at(2.0) <= 1e-5
+
+
+def test_a_fit_that_fails_leaves_what_an_earlier_one_left():
+    """Of a step that alone has all of the budget the certificate is what finds it out."""
+    frame = FunctionTransformer(lambda X: X[["age", "wage"]])
+    pipeline = make_dp_pipeline(frame, Overdrawn(change=_changed()), epsilon=1.0, delta=1e-5)
+    pipeline.fit(*table())
+    before = pipeline.steps_, pipeline.privacy_
+    pipeline.set_params(overdrawn__change=_changed(event=Gaussian(9.0)))
+    with pytest.raises((RuntimeError, ValueError)):
+        pipeline.fit(*table())
+    assert (pipeline.steps_, pipeline.privacy_) == before

@@ -15,6 +15,7 @@ from sklearn.preprocessing import (
 )
 
 from dpsk import (
+    DPAdditiveClassifier,
     DPLinearSVC,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -54,7 +55,14 @@ def test_a_step_that_learns_from_rows_is_refused(step, silent):
     (model(last=DPLogisticRegression(data_norm=-1.0)), "data_norm=-1.0"),
     (model(last=DPLogisticRegression(class_weight={"x": 1.0})), "class_weight has 'x'"),
     (model(last=DPLogisticRegression(classes=[5, 6])), "y holds a label outside"),
-    (model(DPLinearSVC()), "transform")])
+    (model(DPLinearSVC()), "transform"),
+    (model(last=make_dp_pipeline(DPTableVectorizer(), DPRidge(alpha=-1.0))), "alpha=-1.0"),
+    (model(last=make_dp_pipeline("passthrough", DPLogisticRegression(classes=[5, 6]))),
+     "y holds a label outside"),
+    (make_dp_pipeline(make_dp_pipeline(DPTableVectorizer(), DPMLPClassifier()), DPRidge(),
+                      shares={"dppipeline": 0.5}), "transform"),
+    (make_dp_pipeline(*[DPTableVectorizer() for _ in range(9)], DPAdditiveClassifier()),
+     "nothing of delta is left")])
 def test_what_does_not_go_together_is_refused(pipeline, match, silent):
     with pytest.raises((TypeError, ValueError), match=match):
         pipeline.fit(*table())
@@ -63,6 +71,8 @@ def test_what_does_not_go_together_is_refused(pipeline, match, silent):
 @pytest.mark.parametrize("params, match", [
     ({"sample_weight": 1}, "'sample_weight': no private step"),
     ({"normalizer__y": 1}, "no private step"),
+    ({"dplogisticregression__unknown": 1}, "'dplogisticregression__unknown': no private step"),
+    ({"dplogisticregression__X": 1}, "'dplogisticregression__X': no private step"),
     ({"dplogisticregression__sample_weight": np.full(600, np.nan)}, "sample_weight")])
 def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
     with pytest.raises(ValueError, match=match):
