@@ -63,7 +63,8 @@ class Steps:
         """Return the (epsilon, delta) of a model at a share of mu^2."""
         if not self._budget.is_private:
             return math.inf, self._budget.delta
-        mu, delta = self.mu(share), self._budget.delta
+        # Near 1 a delta says little of the mu, in so few digits.
+        mu, delta = self.mu(share), min(self._budget.delta, 0.5)
         epsilon = accountant.epsilon(Gaussian(mu), delta)
         # Where delta alone would allow that much, or nearly, it says little of the mu.
         return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))

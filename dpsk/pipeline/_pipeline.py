@@ -5,7 +5,7 @@ from inspect import Parameter, signature
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
+from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
 from dpsk._docs import documented
 from dpsk._fit import Method
@@ -235,13 +236,20 @@ class DPPipeline(Composition):
                 step._check_targets(dict(step.steps), step._check_steps(), {}, y, n_samples)
             elif hasattr(step, "_check_params"):
                 step._check_params()
+            if getattr(step, "solver", "auto") != "auto" and hasattr(step, "_build_solver"):
+                step._build_solver(step.solver)
             if not hasattr(step, "_target_checks"):
                 continue
-            labels = check_targets(step, y, n_samples, step._target_checks)
+            name = type(step).__name__
+            labels = check_targets(name, y, n_samples, step._target_checks)
             if is_classifier(step):
-                classes, _ = encode_labels(labels, step.classes, type(step).__name__)
+                classes, _ = encode_labels(labels, step.classes, name)
+                if hasattr(step, "_check_classes"):
+                    step._check_classes(classes)
                 if step.class_weight is not None:
                     class_factors(step.class_weight, classes)
+            elif is_regressor(step):
+                numeric_targets(labels)
         for given in params.values():
             check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
 

@@ -167,6 +167,19 @@ def test_no_budget_is_exceeded():
         assert tally(Composed(tuple(spent))) == tally(Composed(tuple(own)))
 
 
+@pytest.mark.parametrize("last, n, epsilon, delta, share", [
+    *[(last, *odd) for last in (DPRidge(), DPLasso()) for odd in [
+        (400, 1.5e-4, 4.3e-5, 0.0148), (40, 1e-3, 0.9, 1e-3), (30, 0.1, 0.6, 0.3)]],
+    (DPRidge(), 2, 521.0, 1 - 4e-5, 1e-4)], ids=repr)
+def test_odd_shares_of_odd_budgets_are_fitted(last, n, epsilon, delta, share):
+    """At a small share of a large delta a row is shown with less than a tenth of that."""
+    pipeline = model(last=last, epsilon=epsilon, delta=delta,
+                     shares={"dptablevectorizer": share}).fit(*table(n))
+    own = pipeline.steps_[0][1].privacy_
+    assert pipeline.privacy_.delta_at(epsilon) <= delta * (1 + 1e-9)
+    assert own.delta_at(own.epsilon) <= own.delta * (1 + 1e-9)
+
+
 def test_what_the_first_step_finds_does_not_change_the_price_of_the_second():
     found = set()
     for seed, n_towns in enumerate([1, 3, 5]):

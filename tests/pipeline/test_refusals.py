@@ -16,6 +16,7 @@ from sklearn.preprocessing import (
 
 from dpsk import (
     DPAdditiveClassifier,
+    DPAUCMaximizer,
     DPLinearSVC,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -55,6 +56,8 @@ def test_a_step_that_learns_from_rows_is_refused(step, silent):
     (model(last=DPLogisticRegression(data_norm=-1.0)), "data_norm=-1.0"),
     (model(last=DPLogisticRegression(class_weight={"x": 1.0})), "class_weight has 'x'"),
     (model(last=DPLogisticRegression(classes=[5, 6])), "y holds a label outside"),
+    (model(last=DPRidge(solver="gd", solver_options={"foo": 1})), "solver_options has 'foo'"),
+    (model(last=DPRidge(solver="sufficient_statistics", learning_rate=0.1)), "no use for it"),
     (model(DPLinearSVC()), "transform"),
     (model(last=make_dp_pipeline(DPTableVectorizer(), DPRidge(alpha=-1.0))), "alpha=-1.0"),
     (model(last=make_dp_pipeline("passthrough", DPLogisticRegression(classes=[5, 6]))),
@@ -77,6 +80,15 @@ def test_what_does_not_go_together_is_refused(pipeline, match, silent):
 def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
     with pytest.raises(ValueError, match=match):
         model().fit(*table(), **params)
+
+
+@pytest.mark.parametrize("last, y, match", [
+    (DPAUCMaximizer(), np.arange(600) % 3, "Only binary classification"),
+    (DPRidge(), np.array(["a", "b"] * 300), "y must be numeric"),
+    (DPRidge(), None, "This DPRidge estimator requires y")], ids=["auc", "words", "none"])
+def test_targets_that_a_kind_of_model_does_not_take_are_refused_first(last, y, match, silent):
+    with pytest.raises(ValueError, match=match):
+        model(last=last).fit(table()[0], y)
 
 
 @pytest.mark.parametrize("y", [np.zeros(600), np.full(600, np.nan), np.zeros(599), None])
