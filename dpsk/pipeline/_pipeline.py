@@ -166,7 +166,7 @@ class DPPipeline(Composition):
                 step = (releases.fit(shares[name], make, X, *targets, **more) if name in shares
                         else releases.fit_last(last_price, make, X, *targets, **more))
                 steps[place] = name, step
-                X = X if place == len(steps) - 1 else step.transform(X)
+                X = X if place == len(steps) - 1 else _transformed(step, X, budget.n_samples)
             else:
                 X = _mapped(step, X, budget.n_samples)
             if step not in NOTHING:
@@ -370,6 +370,11 @@ def _mapped(step, X, n_samples):
     if not hasattr(step, "transform"):
         # A frozen model, the last step.
         return X
+    return _transformed(step, X, n_samples)
+
+
+def _transformed(step, X, n_samples):
+    """Return training rows after a fitted step; a ValueError unless there are as many."""
     X = discreetly("X", step.transform, X)
     if _num_samples(X) != n_samples:
         raise ValueError(f"{type(step).__name__} changes the number of rows; every row has to be "

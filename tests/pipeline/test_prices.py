@@ -291,3 +291,17 @@ def test_a_fit_that_fails_leaves_what_an_earlier_one_left():
     with pytest.raises((RuntimeError, ValueError)):
         pipeline.fit(*table())
     assert (pipeline.steps_, pipeline.privacy_) == before
+
+
+class Halving(Overdrawn):
+    """A private step that leaves rows out."""
+
+    def transform(self, X):
+        return X[::2]
+
+
+def test_a_private_step_that_changes_the_number_of_rows_ends_the_fit():
+    pipeline = make_dp_pipeline(FunctionTransformer(lambda X: X[["age", "wage"]]),
+                                Halving(change=_changed()), DPRidge(), shares={"halving": 0.05})
+    with pytest.raises(ValueError, match="changes the number of rows"):
+        pipeline.fit(*table())

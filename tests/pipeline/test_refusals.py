@@ -110,3 +110,13 @@ def test_errors_of_functions_of_rows_are_not_quoted(silent):
     with pytest.raises(ValueError, match="withheld") as caught:
         make_dp_pipeline(FunctionTransformer(failing), DPRidge()).fit(*table())
     assert "secret" not in str(caught.value) and caught.value.__context__ is None
+
+
+def test_errors_of_later_rows_are_not_quoted_either():
+    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50.0)
+    words = np.array([["secret", 1.0]], dtype=object)
+    for step in (Normalizer(), FunctionTransformer(lambda X: np.asarray(X, dtype=float))):
+        fitted = make_dp_pipeline(step, DPRidge()).fit(X, y)
+        with pytest.raises(ValueError, match="must be numeric") as caught:
+            fitted.predict(words)
+        assert "secret" not in str(caught.value) and caught.value.__context__ is None
