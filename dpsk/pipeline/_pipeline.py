@@ -76,9 +76,12 @@ class DPPipeline(Composition):
     and its price does not: shares are fixed before the first. Of a last step whose releases are
     Gaussian, as those of the solvers "gd" and "newton", squares of mu add up; one of another
     kind, such as a network by "sgd", costs as much as any of its (epsilon', delta'), at about
-    three quarters of the epsilon. All steps have to map every row by itself, functions of a
-    ``FunctionTransformer`` included: that is not checked. A bound on rows that is known by
-    construction becomes the `data_norm` of the step behind it, where that is "auto".
+    three quarters of the epsilon. Not checked, and stated on the certificate: that all steps map
+    every row by itself, functions of a ``FunctionTransformer`` included, which may look at no
+    other row; and that a ``FrozenEstimator`` was fitted to other rows, even if it is private, as
+    its price is not counted. Searches, ensembles and calibrators around a private model fit it
+    several times: they are refused as steps. A bound on rows that is known by construction
+    becomes the `data_norm` of the step behind it, where that is "auto".
 
     The number of rows and all parameters are public, and what each step takes as public.
 

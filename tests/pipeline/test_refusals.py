@@ -4,7 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -39,6 +43,7 @@ def test_a_bad_value_is_refused_before_rows_are_looked_at(name, value, silent):
 
 @pytest.mark.parametrize("step", [
     StandardScaler(), KBinsDiscretizer(), OneHotEncoder(), make_pipeline(StandardScaler()),
+    GridSearchCV(make_pipeline(DPTableVectorizer()), {}), make_pipeline(DPTableVectorizer()),
     ColumnTransformer([("scale", StandardScaler(), [0])])], ids=lambda step: type(step).__name__)
 def test_a_step_that_learns_from_rows_is_refused(step, silent):
     with pytest.raises(ValueError, match=f"step '{type(step).__name__.lower()}': .* learns from "
@@ -95,6 +100,15 @@ def test_targets_that_a_kind_of_model_does_not_take_are_refused_first(last, y, m
 def test_targets_are_checked_before_anything_is_drawn(y, silent):
     with pytest.raises(ValueError):
         model().fit(table()[0], y)
+
+
+@pytest.mark.parametrize("last", [
+    GridSearchCV(DPLogisticRegression(), {"alpha": [0.0, 0.1]}),
+    BaggingClassifier(DPLogisticRegression()), CalibratedClassifierCV(DPLogisticRegression()),
+    OneVsRestClassifier(DPLogisticRegression())], ids=lambda last: type(last).__name__)
+def test_what_fits_a_private_model_several_times_is_no_step(last, silent):
+    with pytest.raises(ValueError, match="learns from rows without a guarantee"):
+        model(last=last).fit(*table())
 
 
 def test_a_step_that_changes_the_number_of_rows_is_refused(silent):
