@@ -245,6 +245,7 @@ def _changed(**change):
 @pytest.mark.parametrize("change, match", [
     (None, "left no certificate"), (lambda _: "(1, 0)", "left no certificate"),
     (_changed(relation=GROUP_RELATION), "left no certificate for single rows"),
+    (_changed(relation="add or remove a row"), "left no certificate for single rows"),
     (_changed(event=Gaussian(1.0)), "costs more than the share"),
     (_changed(event=Pure(0.01)), "costs more than the share"),
     (_changed(event=Disclosure(1e-6)), "costs more than the share")])
