@@ -32,14 +32,18 @@ class ScoreClassifier(ClassifierMixin):
         tags.classifier_tags.poor_score = True
         return tags
 
+    def _check_classes(self, classes):
+        """Raise a ValueError if there are more classes than the model takes."""
+        if len(classes) > 2 and not self._takes_several:
+            raise ValueError("Only binary classification is supported. The label set has "
+                             f"{len(classes)} classes; use DPLogisticRegression for more.")
+
     def _labeled(self, X, y, sample_weight):
         """Return rows with the index of every label as target, the classes, and how to fit them.
         """
         rows = self._read_rows(X, y, sample_weight)
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
-        if len(classes) > 2 and not self._takes_several:
-            raise ValueError("Only binary classification is supported. The label set has "
-                             f"{len(classes)} classes; use DPLogisticRegression for more.")
+        self._check_classes(classes)
         rows = class_weighted(rows, self.class_weight, classes, self._weight_dtype(rows))
         return rows, classes, {
             "free_weights": sample_weight is not None,

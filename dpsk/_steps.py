@@ -15,7 +15,7 @@ import sklearn
 from dpsk._fit import opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.certificate import GROUP_RELATION, Certificate, library_versions
+from dpsk._privacy.certificate import Certificate, library_versions
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure
 from dpsk._version import __version__
@@ -63,7 +63,8 @@ class Steps:
         """Return the (epsilon, delta) of a model at a share of mu^2."""
         if not self._budget.is_private:
             return math.inf, self._budget.delta
-        mu, delta = self.mu(share), self._budget.delta
+        # Near 1 a delta says little of the mu, in so few digits.
+        mu, delta = self.mu(share), min(self._budget.delta, 0.5)
         epsilon = accountant.epsilon(Gaussian(mu), delta)
         # Where delta alone would allow that much, or nearly, it says little of the mu.
         return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
@@ -168,7 +169,8 @@ class Steps:
 def _certificate(model):
     """Return the certificate that a fit left; a RuntimeError if there is none for single rows."""
     certificate = getattr(model, "privacy_", None)
-    if not isinstance(certificate, Certificate) or certificate.relation == GROUP_RELATION:
+    # The default is the relation of single rows that are replaced.
+    if not isinstance(certificate, Certificate) or certificate.relation != Certificate.relation:
         raise RuntimeError(f"{type(model).__name__} left no certificate for single rows in "
                            "privacy_, so nothing is known of its price; leave it out.")
     return certificate

@@ -103,7 +103,7 @@ class AdditiveModel(DPEstimator):
         self._check_params()
         table = read_table(self, X, self.columns)
         n_samples, n_columns = table.values.shape
-        y = check_targets(self, y, n_samples, self._target_checks)
+        y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64)
         numbers = self._check_fit(n_samples, y)
         self._declared_pairs(table.columns)

@@ -5,6 +5,7 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._data.errors import discreetly
 from dpsk._privacy.noise.seeds import NoiseSeed
 
 __all__ = ["NOTHING", "Composition"]
@@ -23,6 +24,15 @@ def _last_has(name):
             raise AttributeError(name)
         return True
     return check
+
+
+def _mapped(step, X):
+    """Return rows after a fitted step; what is not private may quote them in its errors."""
+    if step in NOTHING:
+        return X
+    if hasattr(step, "privacy_"):
+        return step.transform(X)
+    return discreetly("X", step.transform, X)
 
 
 class Composition(_BaseComposition):
@@ -95,7 +105,7 @@ class Composition(_BaseComposition):
         """Return rows as the last step takes them."""
         check_is_fitted(self)
         for _, step in self.steps_[:-1]:
-            X = X if step in NOTHING else step.transform(X)
+            X = _mapped(step, X)
         return X
 
     def _last(self, method, X, *args, **params):
@@ -132,8 +142,7 @@ class Composition(_BaseComposition):
     def transform(self, X):
         """Return rows after all steps."""
         X = self._before_last(X)
-        last = self.steps_[-1][1]
-        return X if last in NOTHING else last.transform(X)
+        return _mapped(self.steps_[-1][1], X)
 
     @available_if(_last_has("transform"))
     def fit_transform(self, X, y=None, **params):

@@ -5,7 +5,7 @@ from inspect import Parameter, signature
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
+from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
 from dpsk._docs import documented
 from dpsk._fit import Method
@@ -75,9 +76,12 @@ class DPPipeline(Composition):
     and its price does not: shares are fixed before the first. Of a last step whose releases are
     Gaussian, as those of the solvers "gd" and "newton", squares of mu add up; one of another
     kind, such as a network by "sgd", costs as much as any of its (epsilon', delta'), at about
-    three quarters of the epsilon. All steps have to map every row by itself, functions of a
-    ``FunctionTransformer`` included: that is not checked. A bound on rows that is known by
-    construction becomes the `data_norm` of the step behind it, where that is "auto".
+    three quarters of the epsilon. Not checked, and stated on the certificate: that all steps map
+    every row by itself, functions of a ``FunctionTransformer`` included, which may look at no
+    other row; and that a ``FrozenEstimator`` was fitted to other rows, even if it is private, as
+    its price is not counted. Searches, ensembles and calibrators around a private model fit it
+    several times: they are refused as steps. A bound on rows that is known by construction
+    becomes the `data_norm` of the step behind it, where that is "auto".
 
     The number of rows and all parameters are public, and what each step takes as public.
 
@@ -165,7 +169,7 @@ class DPPipeline(Composition):
                 step = (releases.fit(shares[name], make, X, *targets, **more) if name in shares
                         else releases.fit_last(last_price, make, X, *targets, **more))
                 steps[place] = name, step
-                X = X if place == len(steps) - 1 else step.transform(X)
+                X = X if place == len(steps) - 1 else _transformed(step, X, budget.n_samples)
             else:
                 X = _mapped(step, X, budget.n_samples)
             if step not in NOTHING:
@@ -235,13 +239,20 @@ class DPPipeline(Composition):
                 step._check_targets(dict(step.steps), step._check_steps(), {}, y, n_samples)
             elif hasattr(step, "_check_params"):
                 step._check_params()
+            if getattr(step, "solver", "auto") != "auto" and hasattr(step, "_build_solver"):
+                step._build_solver(step.solver)
             if not hasattr(step, "_target_checks"):
                 continue
-            labels = check_targets(step, y, n_samples, step._target_checks)
+            name = type(step).__name__
+            labels = check_targets(name, y, n_samples, step._target_checks)
             if is_classifier(step):
-                classes, _ = encode_labels(labels, step.classes, type(step).__name__)
+                classes, _ = encode_labels(labels, step.classes, name)
+                if hasattr(step, "_check_classes"):
+                    step._check_classes(classes)
                 if step.class_weight is not None:
                     class_factors(step.class_weight, classes)
+            elif is_regressor(step):
+                numeric_targets(labels)
         for given in params.values():
             check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
 
@@ -362,6 +373,11 @@ def _mapped(step, X, n_samples):
     if not hasattr(step, "transform"):
         # A frozen model, the last step.
         return X
+    return _transformed(step, X, n_samples)
+
+
+def _transformed(step, X, n_samples):
+    """Return training rows after a fitted step; a ValueError unless there are as many."""
     X = discreetly("X", step.transform, X)
     if _num_samples(X) != n_samples:
         raise ValueError(f"{type(step).__name__} changes the number of rows; every row has to be "

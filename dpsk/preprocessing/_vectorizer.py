@@ -1,7 +1,7 @@
 """Tables of numbers and words to rows of bounded norm, with differential privacy."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -133,6 +133,8 @@ class DPTableVectorizer(TransformerMixin, DPEstimator):
         budget = Budget(*table.values.shape, *self._budget(len(table.values)))
         self._described = table.columns
         table, plan = self._plan(table, self._whole or _usual_whole(budget))
+        # A small share of a large delta may come with a smaller one.
+        plan = replace(plan, delta=min(plan.delta, DISCLOSURE_SHARE * budget.delta))
         rows = Rows(table.values, np.zeros(len(table.values)))
         warn_of_weak_budget(budget)
         facts = {"enforced": [Enforced("row_norm", math.sqrt(budget.n_columns), "derived",

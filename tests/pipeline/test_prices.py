@@ -167,6 +167,19 @@ def test_no_budget_is_exceeded():
         assert tally(Composed(tuple(spent))) == tally(Composed(tuple(own)))
 
 
+@pytest.mark.parametrize("last, n, epsilon, delta, share", [
+    *[(last, *odd) for last in (DPRidge(), DPLasso()) for odd in [
+        (400, 1.5e-4, 4.3e-5, 0.0148), (40, 1e-3, 0.9, 1e-3), (30, 0.1, 0.6, 0.3)]],
+    (DPRidge(), 2, 521.0, 1 - 4e-5, 1e-4)], ids=repr)
+def test_odd_shares_of_odd_budgets_are_fitted(last, n, epsilon, delta, share):
+    """At a small share of a large delta a row is shown with less than a tenth of that."""
+    pipeline = model(last=last, epsilon=epsilon, delta=delta,
+                     shares={"dptablevectorizer": share}).fit(*table(n))
+    own = pipeline.steps_[0][1].privacy_
+    assert pipeline.privacy_.delta_at(epsilon) <= delta * (1 + 1e-9)
+    assert own.delta_at(own.epsilon) <= own.delta * (1 + 1e-9)
+
+
 def test_what_the_first_step_finds_does_not_change_the_price_of_the_second():
     found = set()
     for seed, n_towns in enumerate([1, 3, 5]):
@@ -232,6 +245,7 @@ def _changed(**change):
 @pytest.mark.parametrize("change, match", [
     (None, "left no certificate"), (lambda _: "(1, 0)", "left no certificate"),
     (_changed(relation=GROUP_RELATION), "left no certificate for single rows"),
+    (_changed(relation="add or remove a row"), "left no certificate for single rows"),
     (_changed(event=Gaussian(1.0)), "costs more than the share"),
     (_changed(event=Pure(0.01)), "costs more than the share"),
     (_changed(event=Disclosure(1e-6)), "costs more than the share")])
@@ -278,3 +292,17 @@ def test_a_fit_that_fails_leaves_what_an_earlier_one_left():
     with pytest.raises((RuntimeError, ValueError)):
         pipeline.fit(*table())
     assert (pipeline.steps_, pipeline.privacy_) == before
+
+
+class Halving(Overdrawn):
+    """A private step that leaves rows out."""
+
+    def transform(self, X):
+        return X[::2]
+
+
+def test_a_private_step_that_changes_the_number_of_rows_ends_the_fit():
+    pipeline = make_dp_pipeline(FunctionTransformer(lambda X: X[["age", "wage"]]),
+                                Halving(change=_changed()), DPRidge(), shares={"halving": 0.05})
+    with pytest.raises(ValueError, match="changes the number of rows"):
+        pipeline.fit(*table())

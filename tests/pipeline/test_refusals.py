@@ -4,7 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -16,6 +20,7 @@ from sklearn.preprocessing import (
 
 from dpsk import (
     DPAdditiveClassifier,
+    DPAUCMaximizer,
     DPLinearSVC,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -38,6 +43,7 @@ def test_a_bad_value_is_refused_before_rows_are_looked_at(name, value, silent):
 
 @pytest.mark.parametrize("step", [
     StandardScaler(), KBinsDiscretizer(), OneHotEncoder(), make_pipeline(StandardScaler()),
+    GridSearchCV(make_pipeline(DPTableVectorizer()), {}), make_pipeline(DPTableVectorizer()),
     ColumnTransformer([("scale", StandardScaler(), [0])])], ids=lambda step: type(step).__name__)
 def test_a_step_that_learns_from_rows_is_refused(step, silent):
     with pytest.raises(ValueError, match=f"step '{type(step).__name__.lower()}': .* learns from "
@@ -55,6 +61,8 @@ def test_a_step_that_learns_from_rows_is_refused(step, silent):
     (model(last=DPLogisticRegression(data_norm=-1.0)), "data_norm=-1.0"),
     (model(last=DPLogisticRegression(class_weight={"x": 1.0})), "class_weight has 'x'"),
     (model(last=DPLogisticRegression(classes=[5, 6])), "y holds a label outside"),
+    (model(last=DPRidge(solver="gd", solver_options={"foo": 1})), "solver_options has 'foo'"),
+    (model(last=DPRidge(solver="sufficient_statistics", learning_rate=0.1)), "no use for it"),
     (model(DPLinearSVC()), "transform"),
     (model(last=make_dp_pipeline(DPTableVectorizer(), DPRidge(alpha=-1.0))), "alpha=-1.0"),
     (model(last=make_dp_pipeline("passthrough", DPLogisticRegression(classes=[5, 6]))),
@@ -79,10 +87,28 @@ def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
         model().fit(*table(), **params)
 
 
+@pytest.mark.parametrize("last, y, match", [
+    (DPAUCMaximizer(), np.arange(600) % 3, "Only binary classification"),
+    (DPRidge(), np.array(["a", "b"] * 300), "y must be numeric"),
+    (DPRidge(), None, "This DPRidge estimator requires y")], ids=["auc", "words", "none"])
+def test_targets_that_a_kind_of_model_does_not_take_are_refused_first(last, y, match, silent):
+    with pytest.raises(ValueError, match=match):
+        model(last=last).fit(table()[0], y)
+
+
 @pytest.mark.parametrize("y", [np.zeros(600), np.full(600, np.nan), np.zeros(599), None])
 def test_targets_are_checked_before_anything_is_drawn(y, silent):
     with pytest.raises(ValueError):
         model().fit(table()[0], y)
+
+
+@pytest.mark.parametrize("last", [
+    GridSearchCV(DPLogisticRegression(), {"alpha": [0.0, 0.1]}),
+    BaggingClassifier(DPLogisticRegression()), CalibratedClassifierCV(DPLogisticRegression()),
+    OneVsRestClassifier(DPLogisticRegression())], ids=lambda last: type(last).__name__)
+def test_what_fits_a_private_model_several_times_is_no_step(last, silent):
+    with pytest.raises(ValueError, match="learns from rows without a guarantee"):
+        model(last=last).fit(*table())
 
 
 def test_a_step_that_changes_the_number_of_rows_is_refused(silent):
@@ -98,3 +124,13 @@ def test_errors_of_functions_of_rows_are_not_quoted(silent):
     with pytest.raises(ValueError, match="withheld") as caught:
         make_dp_pipeline(FunctionTransformer(failing), DPRidge()).fit(*table())
     assert "secret" not in str(caught.value) and caught.value.__context__ is None
+
+
+def test_errors_of_later_rows_are_not_quoted_either():
+    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50.0)
+    words = np.array([["secret", 1.0]], dtype=object)
+    for step in (Normalizer(), FunctionTransformer(lambda X: np.asarray(X, dtype=float))):
+        fitted = make_dp_pipeline(step, DPRidge()).fit(X, y)
+        with pytest.raises(ValueError, match="must be numeric") as caught:
+            fitted.predict(words)
+        assert "secret" not in str(caught.value) and caught.value.__context__ is None
