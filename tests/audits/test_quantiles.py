@@ -44,6 +44,7 @@ def test_quantiles_stay_under_the_claim(plan):
     assert mu <= CLAIMS[plan]
 
 
+@pytest.mark.audit
 @every_plan
 def test_noise_cut_to_a_third_exceeds_the_claim(plan, noise_times):
     noise_times(1 / 3)

@@ -322,6 +322,7 @@ def test_noise_of_another_scale_is_rejected(name, factor, released, noise_times)
     assert not scale_is_accepted(name, released)
 
 
+@pytest.mark.audit
 def test_moment_noise_of_another_scale_is_rejected_by_itself(released, monkeypatch):
     symmetric = samplers.symmetric_normal
     for factor in (2 / 3, 3 / 2):

@@ -151,6 +151,7 @@ def test_differences_stay_under_the_claim(calibrated):
     assert epsilon_lower_bound(*counts, delta=DELTA, level=LEVEL) <= CLAIM
 
 
+@pytest.mark.audit
 def test_differences_with_a_sixth_of_the_noise_exceed_the_claim(calibrated, noise_times):
     plan, z = calibrated
     noise_times(CUT)

@@ -123,6 +123,7 @@ def test_other_names_are_refused():
         DPMLPClassifier(precondition="unit_norm").fit(*rows(50))
 
 
+@pytest.mark.audit
 def test_one_long_row_moves_the_mean_by_no_more_than_its_bound():
     X, y = rows()
     far = X.copy()

@@ -16,7 +16,7 @@ pld_pmf = pytest.importorskip("dp_accounting.pld.pld_pmf",
                               reason="dp-accounting is the second opinion")
 
 POINTS = 200
-QUICK = 40
+QUICK = 20
 
 
 def points():

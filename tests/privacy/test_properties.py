@@ -5,7 +5,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpsk._privacy import accountant
@@ -69,7 +69,7 @@ def test_delta_grows_with_the_count(event, epsilon, count, more):
     assert fewer <= accountant.delta(Repeated(event, count + more), epsilon) * GRID + 1e-280
 
 
-@quick
+@settings(quick, max_examples=20)
 @given(events, elementary, epsilons)
 def test_delta_grows_with_what_is_released_beside(event, other, epsilon):
     # Below this, tails are bounded rather than resolved.
