@@ -14,7 +14,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import Certificate, DPAdditiveClassifier, DPAdditiveRegressor, _fit
@@ -26,16 +25,11 @@ from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.estimators.raw_tables import TOWNS, curves, fitted, make, table, targets
 from tests.registry import ADDITIVE, every_additive_model
-
-_WEIGHTS = ("n is public, divides every sum and sets the noise: a row of weight 2 is one row, "
-            "not two, and a row of weight 0 is not removed")
-_STEPS = "the check sets max_iter, of which there is none to choose"
-_REPEATS = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array",
-            "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"}
+from tests.sklearn_checks import WEIGHTS, run_check
 
 
 def _expected(estimator):
-    return {"check_sample_weight_equivalence_on_dense_data": _WEIGHTS}
+    return {"check_sample_weight_equivalence_on_dense_data": WEIGHTS}
 
 
 _CHECKS = parametrize_with_checks(
@@ -45,26 +39,17 @@ _CHECKS = parametrize_with_checks(
 
 def _marked(case):
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
-    estimator, check = values
+    estimator, _ = values
     more = ()
     if estimator.random_state is None:
         # With fresh noise, what the same check has seen with noise that repeats.
         more = (pytest.mark.audit,)
-        if check.func.__name__ in _REPEATS:
-            more = (*more, pytest.mark.skip(reason="wants one int to repeat the noise"))
     return pytest.param(*values, marks=(*marks, *more))
-
-
-def _set_noise_seed(estimator, random_state=0):
-    estimator.set_params(random_state=NoiseSeed(random_state))
 
 
 @pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])), **_CHECKS.kwargs)
 def test_scikit_learn_checks(estimator, check, monkeypatch):
-    if estimator.random_state is not None:
-        # The checks set an int, under which noise is fresh: the seed would be lost.
-        monkeypatch.setattr(estimator_checks, "set_random_state", _set_noise_seed)
-    check(estimator)
+    run_check(estimator, check, monkeypatch)
 
 
 _BAD = {

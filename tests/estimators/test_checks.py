@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import is_classifier, is_regressor
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk.testing import NoiseSeed
@@ -22,12 +21,8 @@ from tests.registry import (
     pair_marks,
     training_rows,
 )
+from tests.sklearn_checks import WEIGHTS, run_check
 
-_REASON = ("n is public, divides every sum and sets the noise: a row of weight 2 is one row, not "
-           "two, and a row of weight 0 is not removed")
-#: scikit-learn's checks that fit twice under one int and compare, whatever the tags say.
-_REPEATS = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array",
-            "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"}
 _NO_STEPS = {"check_class_weight_classifiers":
              "the check sets max_iter, which this solver has no use for and refuses"}
 
@@ -35,7 +30,7 @@ _NO_STEPS = {"check_class_weight_classifiers":
 def _expected(estimator):
     """Return the checks that must fail; rows that are refused fail no check of weights."""
     kinds = ["dense", "sparse"] if estimator.__sklearn_tags__().input_tags.sparse else ["dense"]
-    weights = {f"check_sample_weight_equivalence_on_{kind}_data": _REASON for kind in kinds}
+    weights = {f"check_sample_weight_equivalence_on_{kind}_data": WEIGHTS for kind in kinds}
     solver = ALL_SOLVERS.get(estimator.solver)
     steps = solver is None or "max_iter" not in solver.ignores or not is_classifier(estimator)
     return weights if steps else {**weights, **_NO_STEPS}
@@ -57,26 +52,17 @@ def _marked(case):
     """Return a case of scikit-learn's, marked as the pair of estimator and solver is."""
     # scikit-learn 1.6 gives plain tuples, newer versions parameters with marks.
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
-    estimator, check = values
+    estimator, _ = values
     more = () if estimator.solver == "auto" else pair_marks(type(estimator), estimator.solver)
     if estimator.random_state is None and type(estimator).__name__ != "DPLogisticRegression":
         # With fresh noise, what the same check has seen with noise that repeats.
         more = (*more, pytest.mark.audit)
-    if estimator.random_state is None and check.func.__name__ in _REPEATS:
-        more = (*more, pytest.mark.skip(reason="wants one int to repeat the noise"),)
     return pytest.param(*values, marks=(*marks, *more))
-
-
-def _set_noise_seed(estimator, random_state=0):
-    estimator.set_params(random_state=NoiseSeed(random_state))
 
 
 @pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])), **_CHECKS.kwargs)
 def test_scikit_learn_checks(estimator, check, monkeypatch):
-    if estimator.random_state is not None:
-        # The checks set an int, under which noise is fresh: the seed would be lost.
-        monkeypatch.setattr(estimator_checks, "set_random_state", _set_noise_seed)
-    check(estimator)
+    run_check(estimator, check, monkeypatch)
 
 
 @every_refusal

@@ -11,7 +11,6 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
@@ -28,28 +27,17 @@ from dpsk._privacy.events import tally
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.pipeline.fits import model, table
+from tests.sklearn_checks import run_check
 
-#: scikit-learn's checks that fit twice under one int and compare, whatever the tags say.
-_REPEATS = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array",
-            "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"}
 _CHECKS = parametrize_with_checks([
     make_dp_pipeline(*steps, random_state=seed) for seed in (NoiseSeed(0), None)
     for steps in [(DPTableVectorizer(), DPLogisticRegression()),
                   ("passthrough", DPLinearRegression()), (Normalizer(), DPTableVectorizer())]])
 
 
-def _set_noise_seed(estimator, random_state=0):
-    estimator.set_params(random_state=NoiseSeed(random_state))
-
-
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
 def test_scikit_learns_checks(estimator, check, monkeypatch):
-    if estimator.random_state is not None:
-        # The checks set an int, under which noise is fresh: the seed would be lost.
-        monkeypatch.setattr(estimator_checks, "set_random_state", _set_noise_seed)
-    elif check.func.__name__ in _REPEATS:
-        pytest.skip("wants one int to repeat the noise")
-    check(estimator)
+    run_check(estimator, check, monkeypatch)
 
 
 def test_steps_of_the_user_stay_as_they_are():

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import Certificate, DPTableVectorizer, _fit
@@ -22,10 +21,9 @@ from dpsk._problem import Budget
 from dpsk.preprocessing._code_plan import CodePlan
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.sklearn_checks import run_check
 
 SECRET = 31337.25
-#: scikit-learn's checks that fit twice under one int and compare, whatever the tags say.
-_REPEATS = {"check_fit_idempotent"}
 _CHECKS = parametrize_with_checks([DPTableVectorizer(random_state=seed)
                                    for seed in (None, NoiseSeed(0))])
 
@@ -52,18 +50,9 @@ def silent(monkeypatch):
         monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
 
 
-def _set_noise_seed(estimator, random_state=0):
-    estimator.set_params(random_state=NoiseSeed(random_state))
-
-
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
 def test_scikit_learns_checks(estimator, check, monkeypatch):
-    if estimator.random_state is not None:
-        # The checks set an int, under which noise is fresh: the seed would be lost.
-        monkeypatch.setattr(estimator_checks, "set_random_state", _set_noise_seed)
-    elif check.func.__name__ in _REPEATS:
-        pytest.skip("wants one int to repeat the noise")
-    check(estimator)
+    run_check(estimator, check, monkeypatch)
 
 
 @pytest.mark.parametrize("name, value", [
