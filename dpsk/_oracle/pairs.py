@@ -47,7 +47,7 @@ def noisy_pairs(rows, slices, directions, candidates, clip, count, declared, noi
     -------
     pairs : list of (int, int)
     """
-    event = declared.release(noise_multiplier) if noise_multiplier else declared(noise_multiplier)
+    event = declared.release(noise_multiplier)
     part = Part(noise_multiplier, 0.5, "gumbel", unit=_UNIT, rounded=False)
     # Residuals without a pattern have tables about as long.
     none = math.sqrt(len(rows)) / 2.0

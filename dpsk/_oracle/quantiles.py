@@ -129,8 +129,7 @@ class _Choices:
     def __init__(self, rows, numbers, declared, noise_multiplier, releases):
         self.grid = real_grid()
         self._rows, self._numbers, self._releases = rows, numbers, releases
-        self._event = (declared.release(noise_multiplier) if noise_multiplier else
-                       declared(noise_multiplier))
+        self._event = declared.release(noise_multiplier)
         # Twice a score is a whole number.
         self._part = Part(noise_multiplier, 0.5, "gumbel", unit=0.5, rounded=False)
         self._up_to = None

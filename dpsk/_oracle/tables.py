@@ -82,8 +82,7 @@ class PairChoices:
         self._rows, self._sizes, self._n_classes = rows, sizes, n_classes
         self._pairs, self._expected, self._releases = pairs, expected, releases
         self._least = np.rint(least / _UNIT) * _UNIT
-        self._event = (declared.release(noise_multiplier) if noise_multiplier else
-                       declared(noise_multiplier))
+        self._event = declared.release(noise_multiplier)
         # Nothing is rounded but the noise, of which only a choice leaves.
         self._part = Part(noise_multiplier, 1.0, "gumbel", unit=_UNIT, rounded=False)
         self._scores = None

@@ -180,6 +180,10 @@ class WithoutNoise:
     def __call__(self, noise_multiplier):
         return NotPrivate()
 
+    def release(self, noise_multiplier):
+        """Event of one answer."""
+        return NotPrivate()
+
 
 @dataclass(frozen=True)
 class LastIterate:
