@@ -10,6 +10,7 @@ import numpy as np
 from dpsk._privacy.noise.seeds import check_random_state
 
 __all__ = [
+    "GAUSSIAN_DELTA",
     "PARAMETER_CONSTRAINTS",
     "check_auto_flag",
     "check_choice",
@@ -160,6 +161,10 @@ def plain(value):
 
 
 _STEPS = optional(partial(check_integer, low=1, remedy="None, or an int >= 1"))
+#: What `delta` must be where all noise is Gaussian.
+GAUSSIAN_DELTA = optional(number(
+    "None for 1/n**2, or a number in (0, 1), as the noise is Gaussian", low=0, open_low=True,
+    high=1, open_high=True))
 #: What a parameter must be wherever it occurs: a function of its name and value that raises.
 #: A class overrides what it means otherwise; labels and what is said by label are checked with
 #: the labels, and a radius with its set.

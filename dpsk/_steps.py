@@ -16,7 +16,7 @@ from dpsk._fit import opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate, library_versions
-from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
+from dpsk._privacy.closed_forms import gaussian_delta
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure
 from dpsk._version import __version__
 
@@ -50,8 +50,7 @@ class Steps:
     def __init__(self, method, budget, chance, *, random_state, verbose):
         self._method, self._budget = method, budget
         self._options = {"random_state": random_state, "verbose": verbose}
-        left = accountant.left_beside(budget.delta, chance) if chance else budget.delta
-        self._mu = gaussian_mu(budget.epsilon, left) * _MARGIN
+        self._mu = accountant.mu_beside(budget.epsilon, budget.delta, chance) * _MARGIN
         self._left, self._chance = 1.0, chance
         self._events, self._enforced, self._noise, self._arithmetic = [], [], [], []
 

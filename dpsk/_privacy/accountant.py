@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass, replace
 
 from dpsk._privacy.bracket import smallest_passing
-from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, pure_epsilon
+from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu, pure_epsilon
 from dpsk._privacy.events import ELEMENTARY, Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.pld.composition import loss_bound
 
 __all__ = ["Account", "Releases", "account", "delta", "epsilon",
-           "left_beside", "merge"]
+           "left_beside", "merge", "mu_beside"]
 
 _LEAST = math.ulp(0.0)
 # (tail mass of one evaluation, smallest delta it serves); tried in turn
@@ -195,6 +195,11 @@ def _epsilon(releases, delta):
 def left_beside(delta, chance):
     """Return the delta that is left to other releases beside a chance to tell all; 0 if none."""
     return max(0.0, (delta / ROUNDING**2 - chance) / (1.0 - chance)) if chance < 1 else 0.0
+
+
+def mu_beside(epsilon, delta, chance):
+    """Return the largest mu that a budget allows beside a chance to tell all."""
+    return gaussian_mu(epsilon, left_beside(delta, chance) if chance else delta)
 
 
 def _solve_epsilon(releases, delta):

@@ -115,9 +115,9 @@ class AdditiveModel(DPEstimator):
                       verbose=self.verbose)
         for share in self._shares(budget, 1.0 - plan.share):
             self._check_share(n_samples, y, *steps.budget(share))
-        code, columns = steps.release("knots and categories", plan.share, plan.event,
-                                      Rows(table.values, numbers, weights),
-                                      partial(plan.run, table, Rows(table.values, numbers)))
+        rows = Rows(table.values, numbers, weights)
+        code, columns = steps.release("knots and categories", plan.share, plan.event, rows,
+                                      partial(plan.run, table, rows))
         code, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
                                       1.0 - plan.share)
         model = steps.fit(left, partial(self._linear, data_norm=code.norm),

@@ -13,7 +13,7 @@ from dpsk._data.validation import FLOATS, check_rows, check_unlabeled_rows
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator, warn_of_weak_budget
 from dpsk._fit import release_private
-from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_integer
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._privacy.noise.seeds import check_random_state
 from dpsk._version import __version__
@@ -31,9 +31,7 @@ class Sampler(DPEstimator):
     _solvers: ClassVar[dict] = {}
     _constraints: ClassVar[dict] = {
         **PARAMETER_CONSTRAINTS,
-        "delta": lambda name, value: None if value is None else number(
-            "None for 1/n**2, or a number in (0, 1), as the noise is Gaussian",
-            low=0, open_low=True, high=1, open_high=True)(name, value)}
+        "delta": GAUSSIAN_DELTA}
 
     @quietly
     def fit(self, X, y=None):

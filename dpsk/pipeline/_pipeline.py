@@ -18,7 +18,7 @@ from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
 from dpsk._docs import documented
 from dpsk._fit import Method
-from dpsk._parameters import PARAMETER_CONSTRAINTS, check_real, number, optional
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_real, optional
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk.pipeline._composition import NOTHING, Composition
@@ -105,8 +105,7 @@ class DPPipeline(Composition):
 
     _constraints: ClassVar[dict] = {
         **{name: PARAMETER_CONSTRAINTS[name] for name in ("epsilon", "random_state", "verbose")},
-        "delta": optional(number("None for 1/n**2, or a number in (0, 1), as the noise is "
-                                 "Gaussian", low=0, open_low=True, high=1, open_high=True)),
+        "delta": GAUSSIAN_DELTA,
         "shares": optional(lambda name, value: _check_shares(name, value))}
 
     def __init__(self, steps, *, epsilon=1.0, delta=None, shares=None, random_state=None,

@@ -21,9 +21,8 @@ from dpsk._defaults.columns import (
 from dpsk._models.table_code import Hats, Indicators, TableCode
 from dpsk._oracle.categories import category_event, frequent_categories
 from dpsk._oracle.quantiles import noisy_knots
-from dpsk._parameters import PARAMETER_CONSTRAINTS, check_integer, number, optional
-from dpsk._privacy.accountant import left_beside
-from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_integer, optional
+from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_price
 
@@ -46,8 +45,7 @@ def _check_knots(name, value):
 #: What parameters of estimators that take tables must be.
 TABLE_CONSTRAINTS = {
     **PARAMETER_CONSTRAINTS,
-    "delta": optional(number("None for 1/n**2, or a number in (0, 1), as the noise is Gaussian",
-                             low=0, open_low=True, high=1, open_high=True)),
+    "delta": GAUSSIAN_DELTA,
     "columns": check_columns,
     "n_knots": _check_knots,
     "max_categories": optional(lambda name, value: check_integer(
@@ -194,8 +192,7 @@ def _kind(column):
 
 def _mu_beside(budget, chance):
     """Return the mu that a budget allows beside a chance to show a row, a little rounded down."""
-    left = left_beside(budget.delta, chance) if chance else budget.delta
-    return gaussian_mu(budget.epsilon, left) * (1.0 - 2e-9)
+    return mu_beside(budget.epsilon, budget.delta, chance) * (1.0 - 2e-9)
 
 
 def _is_numeric(kind):
