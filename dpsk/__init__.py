@@ -11,6 +11,7 @@ from dpsk import (
     reinforcement_learning,
     robust,
 )
+from dpsk._budget import PrivacyBudget
 from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._version import __version__
@@ -24,7 +25,7 @@ from dpsk.ranking import *  # noqa: F403
 from dpsk.reinforcement_learning import *  # noqa: F403
 from dpsk.robust import *  # noqa: F403
 
-__all__ = ["Certificate", "__version__", "noise_scale", *additive.__all__,
+__all__ = ["Certificate", "PrivacyBudget", "__version__", "noise_scale", *additive.__all__,
            *generative.__all__, *linear_model.__all__, *neural_network.__all__,
            *pipeline.__all__, *preprocessing.__all__, *ranking.__all__,
            *reinforcement_learning.__all__, *robust.__all__]

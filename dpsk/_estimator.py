@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from dpsk._budget import CarriesBudgets
 from dpsk._data.dask import is_dask, opened_dask
 from dpsk._data.opening import opened
 from dpsk._data.source import Rows
@@ -26,7 +27,7 @@ __all__ = ["DPEstimator", "warn_of_weak_budget"]
 _WEAK_DELTA = 1e-3
 
 
-class DPEstimator(BaseEstimator):
+class DPEstimator(CarriesBudgets, BaseEstimator):
     """Base of the estimators: parameters of the guarantee, and the private solve.
 
     Subclasses validate the rows, say what the Problem is, and store what comes back.
@@ -176,7 +177,7 @@ class DPEstimator(BaseEstimator):
         settings = repr([(key, _plain(value)) for key, value in sorted(params.items())
                          if key not in ("random_state", "verbose")])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                      settings, getattr(self, "clip_norm", None))
+                      settings, getattr(self, "clip_norm", None), self._budgets)
 
 
 def warn_of_weak_budget(problem):

@@ -1,12 +1,13 @@
 """The fit that every private estimator shares: declare, calibrate, solve, certify."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 import numpy as np
 import sklearn
 
+from dpsk._budget import admit
 from dpsk._data.content import table_digest
 from dpsk._objective.requirements import check_requirements
 from dpsk._oracle import Context, Releases
@@ -43,12 +44,15 @@ class Method:
         Its parameters, but for seed and verbosity.
     clip_norm : float or None
         As the caller gave it.
+    budgets : tuple of PrivacyBudget
+        Those that the estimator came with from another process.
     """
 
     name: str
     path: str
     settings: str
     clip_norm: float | None
+    budgets: tuple = field(default=(), repr=False, compare=False)
 
     def with_columns(self, columns):
         """Return this method on columns of which something may come from their dtypes."""
@@ -127,7 +131,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
-    releases = _opened(method, what, event, stream, verbose)
+    releases = _opened(method, what, event, stream, verbose, problem.loss.grouped)
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
@@ -216,8 +220,9 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
     return _opened(method, settings[-1] + more, event, stream, verbose), stream
 
 
-def _opened(method, name, event, stream, verbose):
-    """Return the way out of a fit; with `verbose` it says what it does."""
+def _opened(method, name, event, stream, verbose, of_groups=False):
+    """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
+    admit(method.name, event, carried=method.budgets, of_groups=of_groups)
     ledger = Ledger(event)
     if not verbose:
         return Releases(stream, ledger)

@@ -7,17 +7,19 @@ which composes with those before it whatever they had found.
 """
 
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import sklearn
 
+from dpsk._budget import admit, covered
 from dpsk._fit import opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate, library_versions
 from dpsk._privacy.closed_forms import gaussian_delta
-from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk._version import __version__
 
 __all__ = ["Steps"]
@@ -53,6 +55,8 @@ class Steps:
         self._mu = accountant.mu_beside(budget.epsilon, budget.delta, chance) * _MARGIN
         self._left, self._chance = 1.0, chance
         self._events, self._enforced, self._noise, self._arithmetic = [], [], [], []
+        # What open budgets are charged for before the first step, and which have paid.
+        self._declared, self._paid = None, None
 
     def mu(self, share):
         """Return the mu that a share of mu^2 allows; infinite without a budget."""
@@ -82,12 +86,24 @@ class Steps:
         run : callable, Releases -> object
         """
         self._take(share, event)
-        releases, stream = opened_stream(self._method, (self._budget, name), rows, event,
-                                         **self._options)
+        with self._within_budgets():
+            releases, stream = opened_stream(self._method, (self._budget, name), rows, event,
+                                             **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
             return run(releases)
+
+    @contextmanager
+    def _within_budgets(self):
+        """Charge open budgets for all steps, before the first of them, and for none again."""
+        if self._paid is None:
+            declared = NotPrivate()
+            if self._budget.is_private:
+                declared = self._declared or _declared(self._mu / _MARGIN, self._chance)
+            self._paid = admit(self._method.name, declared, carried=self._method.budgets)
+        with covered(self._paid):
+            yield
 
     def fit(self, share, make, *args, **fit_params):
         """Return the model ``make(epsilon=, delta=, random_state=, verbose=)``, fitted at a share.
@@ -97,7 +113,8 @@ class Steps:
         epsilon, delta = self._budget.epsilon, self._budget.delta
         if share:
             epsilon, delta = self.budget(share)
-        model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
+        with self._within_budgets():
+            model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
         certificate = _certificate(model)
         self._take(share, certificate.event)
         self._note(certificate)
@@ -110,15 +127,20 @@ class Steps:
         """
         budget = self._budget
         if not (share and budget.is_private):
+            # It is all that is released, and charged for what it declares.
+            self._paid = frozenset()
             return budget.epsilon, budget.delta
         delta = _LAST_SHARE * budget.delta
         before = Composed((Gaussian(self.mu(share)), Disclosure(self._chance), Disclosure(delta)))
-        return 1.0 / calibrate(_Beside(before), budget.epsilon, budget.delta), delta
+        epsilon = 1.0 / calibrate(_Beside(before), budget.epsilon, budget.delta)
+        self._declared = Composed((before, Pure(epsilon)))
+        return epsilon, delta
 
     def fit_last(self, price, make, *args, **fit_params):
         """Return the model, fitted as the last one of all at a price that `last_price` gave."""
         epsilon, delta = price
-        model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
+        with self._within_budgets():
+            model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
         certificate = _certificate(model)
         if price == (self._budget.epsilon, self._budget.delta):
             self._events.append(certificate.event)
@@ -163,6 +185,11 @@ class Steps:
         self._noise.append((certificate.noise_source, certificate.reproducible,
                             certificate.noise_multiplier))
         self._arithmetic.append(certificate.arithmetic)
+
+
+def _declared(mu, chance):
+    """Return the event of Gaussian steps beside a chance to show a row."""
+    return Composed((Gaussian(mu), Disclosure(chance))) if chance else Gaussian(mu)
 
 
 def _certificate(model):

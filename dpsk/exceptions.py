@@ -1,7 +1,11 @@
-"""Warnings of the package."""
+"""Warnings and errors of the package."""
 
-__all__ = ["PrivacyWarning"]
+__all__ = ["BudgetExceededError", "PrivacyWarning"]
 
 
 class PrivacyWarning(UserWarning):
     """A guarantee that holds, and is weaker than it may look."""
+
+
+class BudgetExceededError(RuntimeError):
+    """A fit that a `PrivacyBudget` did not admit; nothing was drawn and nothing spent."""

@@ -6,40 +6,32 @@ import math
 import platform
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 import scipy
 
 from dpsk._privacy import accountant
+from dpsk._privacy.certificate_fields import (
+    ARITHMETIC,
+    FIELD_RULES,
+    GROUP_RELATION,
+    RELATION,
+    Enforced,
+    check_accounting,
+    read_epsilon,
+    rebuilt_bounds,
+    require,
+    same_keys,
+    tupled,
+    written_epsilon,
+)
+from dpsk._privacy.certificate_sum import dominates, total
 from dpsk._privacy.events import Event, event_from_dict, tally
 
 __all__ = ["GROUP_RELATION", "Certificate", "Enforced", "library_versions"]
 
-_RELATION = "replace-one: data sets of n rows that differ in one row, changed arbitrarily"
-#: The relation where rows are in groups, whose number n is.
-GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one group, changed "
-                  "arbitrarily, its number of rows included")
-
-
-@dataclass(frozen=True)
-class Enforced:
-    """A bound that the code enforced on every row, whatever the data.
-
-    Attributes
-    ----------
-    name : str
-    value : float or list
-    origin : {"declared", "default", "derived", "released"}
-        Given by the user, a constant default, implied by other bounds, or learnt from the rows by
-        a release of this fit. "default" for a bound on targets reads "default, not declared".
-    how : str
-    """
-
-    name: str
-    value: object
-    origin: str
-    how: str
+#: What another machine's elementary functions may change.
+_OTHER_MACHINES = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -96,7 +88,7 @@ class Certificate:
     noise_source: str
     reproducible: bool
     arithmetic: str = "float"
-    relation: str = _RELATION
+    relation: str = RELATION
     versions: tuple = ()
 
     def epsilon_at(self, delta):
@@ -144,6 +136,29 @@ class Certificate:
             return accountant.Account(self.epsilon, 1.0, "no noise")
         return accountant.account(self.event, self.epsilon)
 
+    def __add__(self, other):
+        """Return the certificate of both fits on the same rows; see `dpsk.accounting.total`."""
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        return total((self, other)).verify()
+
+    def __radd__(self, other):
+        """Return this certificate: `sum` starts at 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __le__(self, other):
+        """Return whether this guarantee is at least as strong at every epsilon.
+
+        That of the events, not of the declared budgets: the delta here is nowhere above that
+        of the other, which need not be the case one way or the other. Compared exactly where all
+        releases are Gaussian, and else at 33 epsilons.
+        """
+        return dominates(self, other) if isinstance(other, Certificate) else NotImplemented
+
+    def __ge__(self, other):
+        """Return whether this guarantee is at most as strong at every epsilon."""
+        return dominates(other, self) if isinstance(other, Certificate) else NotImplemented
+
     def to_dict(self):
         """Return a dictionary of plain JSON types, undone by `from_dict`.
 
@@ -153,13 +168,13 @@ class Certificate:
         values = {"guarantee": self.guarantee,
                   **{f.name: getattr(self, f.name) for f in fields(self)}}
         values.update(
-            epsilon=_written(self.epsilon),
+            epsilon=written_epsilon(self.epsilon),
             event=self.event.to_dict(),
             enforced=[asdict(bound) for bound in self.enforced],
             public=list(self.public),
             released=list(self.released),
             versions=dict(self.versions),
-            accounting={**asdict(self.accounting), "epsilon": _written(self.epsilon)},
+            accounting={**asdict(self.accounting), "epsilon": written_epsilon(self.epsilon)},
         )
         return values
 
@@ -184,20 +199,20 @@ class Certificate:
         ValueError
             If `data` has other keys, or values that do not follow from its events.
         """
-        _same_keys("certificate", data,
+        same_keys("certificate", data,
                    ["guarantee", *(f.name for f in fields(cls)), "accounting"])
-        values = {key: _tupled(value) for key, value in data.items()
+        values = {key: tupled(value) for key, value in data.items()
                   if key not in ("guarantee", "accounting")}
-        values["epsilon"] = _read(data["epsilon"])
+        values["epsilon"] = read_epsilon(data["epsilon"])
         values["event"] = event_from_dict(data["event"])
-        values["enforced"] = _rebuilt_bounds(data["enforced"])
-        _require(isinstance(data["versions"], dict), "versions", data["versions"], "a dictionary")
+        values["enforced"] = rebuilt_bounds(data["enforced"])
+        require(isinstance(data["versions"], dict), "versions", data["versions"], "a dictionary")
         values["versions"] = tuple(data["versions"].items())
         certificate = cls(**values).verify()
-        _require(data["guarantee"] == certificate.guarantee, "guarantee", data["guarantee"],
+        require(data["guarantee"] == certificate.guarantee, "guarantee", data["guarantee"],
                  f"{certificate.guarantee!r}, which follows from epsilon and delta")
-        _check_accounting(data["accounting"], {**asdict(certificate.accounting),
-                                               "epsilon": _written(certificate.epsilon)})
+        check_accounting(data["accounting"], {**asdict(certificate.accounting),
+                                               "epsilon": written_epsilon(certificate.epsilon)})
         return certificate
 
     def verify(self):
@@ -217,13 +232,13 @@ class Certificate:
             If a field has the wrong type or range, or if `delta` at `epsilon` is below what
             follows from the events: 1 at every finite epsilon, where one of them has no noise.
         """
-        for name, (holds, rule) in _RULES.items():
+        for name, (holds, rule) in FIELD_RULES.items():
             value = getattr(self, name)
-            _require(holds(value), name, value, rule)
+            require(holds(value), name, value, rule)
         noiseless = not all(event.protects for event in tally(self.event))
-        _require((self.noise_multiplier == 0) == noiseless, "noise_multiplier",
+        require((self.noise_multiplier == 0) == noiseless, "noise_multiplier",
                  self.noise_multiplier, "0 exactly where events are without noise")
-        _require(self.is_private != noiseless, "event", self.event,
+        require(self.is_private != noiseless, "event", self.event,
                  "without noise (NotPrivate) exactly where epsilon is infinite")
         if noiseless:
             return self
@@ -279,109 +294,10 @@ class Certificate:
             ("taken as public", ", ".join(self.public)),
             ("depends on rows", ", ".join(self.released) + "; nothing else on the estimator"),
             ("noise source", self.noise_source),
-            ("arithmetic", _ARITHMETIC[self.arithmetic]),
+            ("arithmetic", ARITHMETIC[self.arithmetic]),
             ("versions", ", ".join(f"{name} {version}" for name, version in self.versions)),
         ]
         return lines
-
-
-_ARITHMETIC = {
-    "float": "float: noise and sums in floating point, an idealization of real arithmetic",
-    "grid": "grid: sums over rows are exact; answers and noise are multiples of a power of two",
-    "snapped": "snapped: steps in float64; the result and its noise on a grid",
-}
-
-
-#: What stands for an infinite epsilon in JSON.
-_NO_BUDGET = "inf"
-#: What another machine's elementary functions may change.
-_OTHER_MACHINES = 1 + 1e-9
-
-
-def _is_number(value):
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_text(value):
-    return isinstance(value, str)
-
-
-def _all_of(cls):
-    return lambda value: isinstance(value, tuple) and all(isinstance(v, cls) for v in value)
-
-
-def _are_versions(value):
-    return _all_of(tuple)(value) and all(len(pair) == 2 and _all_of(str)(pair) for pair in value)
-
-
-#: What can be said of each field by itself.
-_RULES = {
-    "epsilon": (lambda v: (_is_number(v) and v > 0) or (isinstance(v, float) and v == math.inf),
-                "a finite number > 0, or inf where nothing is private"),
-    "delta": (lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)"),
-    "event": (lambda v: isinstance(v, Event), "an Event"),
-    "noise_multiplier": (lambda v: _is_number(v) and v >= 0, "a finite number >= 0"),
-    "estimator": (_is_text, "a string"),
-    "solver": (_is_text, "a string"),
-    "enforced": (_all_of(Enforced), "a tuple of Enforced"),
-    "public": (_all_of(str), "strings"),
-    "released": (_all_of(str), "strings"),
-    "noise_source": (_is_text, "a string"),
-    "reproducible": (lambda v: isinstance(v, bool), "True or False"),
-    "arithmetic": (lambda v: _is_text(v) and v in _ARITHMETIC, f"one of {list(_ARITHMETIC)}"),
-    "relation": (lambda v: v in (_RELATION, GROUP_RELATION),
-                 f"{_RELATION!r} or {GROUP_RELATION!r}"),
-    "versions": (_are_versions, "pairs of strings"),
-}
-
-
-def _rebuilt_bounds(bounds):
-    _require(isinstance(bounds, list), "enforced", bounds, "a list")
-    names = [f.name for f in fields(Enforced)]
-    for bound in bounds:
-        _same_keys("enforced", bound, names)
-        ok = all(isinstance(bound[name], str) for name in names if name != "value")
-        ends = bound["value"] if isinstance(bound["value"], list) else [bound["value"]]
-        _require(ok and all(isinstance(end, Real) for end in ends), "enforced", bound,
-                 "numbers, or lists of numbers, described by strings")
-    return tuple(Enforced(**bound) for bound in bounds)
-
-
-def _check_accounting(stated, follows):
-    _same_keys("accounting", stated, follows)
-    for name, value in follows.items():
-        same = stated[name] == value
-        if isinstance(value, float) and _is_number(stated[name]) and name != "epsilon":
-            # Another machine or version of the accountant may take another grid.
-            same = math.isclose(stated[name], value, rel_tol=1e-2)
-        _require(same, f"accounting[{name!r}]", stated[name],
-                 f"{value!r}, which follows from the events")
-
-
-def _same_keys(name, data, keys):
-    _require(isinstance(data, dict) and set(data) == set(keys), f"keys of {name}",
-             sorted(map(str, data)) if isinstance(data, dict) else data, ", ".join(keys))
-
-
-def _written(epsilon):
-    """Return epsilon as JSON can hold it."""
-    return epsilon if epsilon != math.inf else _NO_BUDGET
-
-
-def _read(epsilon):
-    """Return epsilon from what JSON held; only its own word stands for infinity."""
-    if isinstance(epsilon, float) and epsilon == math.inf:
-        return _NO_BUDGET
-    return math.inf if isinstance(epsilon, str) and epsilon == _NO_BUDGET else epsilon
-
-
-def _tupled(value):
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _require(ok, name, value, rule):
-    if not ok:
-        raise ValueError(f"{name}={value!r}: must be {rule}.")
 
 
 def library_versions(**own):

@@ -5,6 +5,7 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._budget import CarriesBudgets
 from dpsk._data.errors import discreetly
 from dpsk._privacy.noise.seeds import NoiseSeed
 
@@ -35,7 +36,7 @@ def _mapped(step, X):
     return discreetly("X", step.transform, X)
 
 
-class Composition(_BaseComposition):
+class Composition(CarriesBudgets, _BaseComposition):
     """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
     """
 

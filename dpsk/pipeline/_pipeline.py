@@ -154,7 +154,8 @@ class DPPipeline(Composition):
     def _fit_steps(self, steps, first, private, shares, budget, X, y, params):
         """Fit the steps from the first private one on, in their places; return the `Steps`."""
         chance = self._disclosed_share * budget.delta
-        releases = Steps(Method(type(self).__name__, type(self).__module__, "", None), budget,
+        releases = Steps(Method(type(self).__name__, type(self).__module__, "", None,
+                                self._budgets), budget,
                          chance, random_state=self.random_state, verbose=self.verbose)
         last_price = None
         if private[-1] not in shares:

@@ -1,0 +1,396 @@
+"""One budget for all fits on the same rows, each admitted or refused before it draws."""
+
+import atexit
+import html
+import json
+import math
+import os
+import shutil
+import tempfile
+import threading
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+
+from dpsk._parameters import check_choice, check_real
+from dpsk._privacy.events import Event, event_from_dict, tally
+from dpsk._privacy.filters import KINDS, open_filter
+from dpsk._privacy.journal import Journal
+from dpsk.exceptions import BudgetExceededError
+
+__all__ = ["CarriesBudgets", "Charge", "PrivacyBudget", "admit", "covered"]
+
+#: Budgets that are entered, the innermost last; those of the process, whatever the thread.
+_ACTIVE = []
+_ACTIVE_LOCK = threading.Lock()
+#: Paths of the budgets that have paid for all that the current fit is made of.
+_COVERED = ContextVar("covered budgets", default=frozenset())
+_FOLDER = []
+#: The part of delta for chances to tell all.
+_DISCLOSED = 0.1
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one fit was charged for.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator.
+    event : Event
+        What it declared.
+    """
+
+    name: str
+    event: Event
+
+
+class PrivacyBudget:
+    r"""A limit on what all fits on some rows give away together, however each was chosen.
+
+    Inside ``with budget:`` every private fit of the process, its threads and its joblib workers is
+    charged before it draws, or refused with a `dpsk.exceptions.BudgetExceededError` and nothing
+    spent. Settings of a fit, and whether it is made at all, may depend on what earlier fits
+    released.
+
+    Parameters
+    ----------
+    epsilon : float > 0
+    delta : float in [0, 1)
+        The guarantee of everything that is fitted inside, taken together.
+    kind : {"gaussian", "renyi", "pure"} or None, default=None
+        What is counted; fixed from the first fit on. "gaussian" is right for full-batch solvers,
+        transformers and additive models; "renyi" for `sgd`, `svrg` and networks; "pure" for delta
+        0. None: "pure" if delta is 0, else "gaussian".
+    disclosure : float or None, default=None
+        For "gaussian", the part of delta for chances to tell all: of categories that are found
+        (`DPTableVectorizer`, additive models, pipelines), a tenth of the delta of each fit, and of
+        fits that are not Gaussian, a sixteenth of it each. None: a tenth of delta.
+    unit : {"row", "group"}, default="row"
+        What is protected; "group" admits fits with groups of rows only.
+    name : str or None, default=None
+        Of the data set. The budget is for the same rows throughout, which is for the caller to see
+        to.
+    path : str or None, default=None
+        File of what has been spent, which outlasts the process and may be shared by several; made
+        if there is none, and else continued if it is one of the same budget. None: a temporary
+        file.
+
+    Attributes
+    ----------
+    charges : list of Charge
+    spent : dict
+        What has been spent, in what is counted.
+    limits : dict
+        The most that may be.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or `path` holds another budget or was changed.
+
+    Notes
+    -----
+    *Privacy.* All that is released inside is (epsilon, delta)-indistinguishable for data sets that
+    differ in one row (or group), changed arbitrarily, under full adaptivity: sums of squares of mu
+    ("gaussian"), of Renyi divergences at one order ("renyi") or of epsilons ("pure") stay within
+    what the budget is worth. A fit is charged for all that it declares, at once and before its
+    first draw; if it fails later it stays charged. Not covered: exact scores, and what other
+    packages fit.
+
+    What an estimator was copied to by `pickle` inside (a joblib worker) charges the same budget,
+    as do clones made there.
+
+    References
+    ----------
+    Smith and Thakurta (2022) and Koskela, Tobaben and Honkela (2023) for Gaussian filters; Feldman
+    and Zrnic (2021) for Renyi filters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLogisticRegression, PrivacyBudget
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> budget = PrivacyBudget(1.0, 1e-5)
+    >>> with budget:
+    ...     model = DPLogisticRegression(epsilon=0.5, delta=1e-5).fit(X, y)
+    >>> round(budget.left(delta=1e-5), 2)
+    0.83
+    >>> with budget:  # doctest: +ELLIPSIS
+    ...     model = DPLogisticRegression(epsilon=1.0, delta=1e-5).fit(X, y)
+    Traceback (most recent call last):
+        ...
+    dpsk.exceptions.BudgetExceededError: The fit of DPLogisticRegression costs mu^2=0.0719, ...
+    """
+
+    def __init__(self, epsilon, delta, *, kind=None, disclosure=None, unit="row", name=None,
+                 path=None):
+        epsilon = check_real("epsilon", epsilon, low=0, open_low=True,
+                             remedy="a finite number > 0")
+        delta = check_real("delta", delta, low=0, high=1, open_high=True,
+                           remedy="a number in [0, 1)")
+        kind = kind or ("gaussian" if delta else "pure")
+        check_choice("kind", kind, list(KINDS))
+        if (kind == "pure") != (delta == 0):
+            raise ValueError(f"kind={kind!r}: 'pure' goes with delta=0 and the others with "
+                             f"delta > 0; got delta={delta!r}.")
+        if disclosure is None:
+            disclosure = _DISCLOSED * delta if kind == "gaussian" else 0.0
+        disclosure = check_real("disclosure", disclosure, low=0,
+                                remedy="a number >= 0 and below delta")
+        if disclosure and (kind != "gaussian" or disclosure >= delta):
+            raise ValueError(f"disclosure={disclosure!r}: must be below delta={delta!r}, and 0 "
+                             "but with kind='gaussian'.")
+        check_choice("unit", unit, ["row", "group"])
+        self._filter = open_filter(kind, float(epsilon), float(delta), float(disclosure))
+        self._terms = {"kind": kind, **asdict(self._filter), "delta": float(delta), "unit": unit,
+                       "name": name}
+        self._journal = Journal(os.path.abspath(_temporary() if path is None else path))
+        self._owner = os.getpid()
+        self._journal.create()
+        with self._journal.locked() as pages:
+            self._read(pages)
+
+    @classmethod
+    def load(cls, path):
+        """Return the budget whose file is at a path.
+
+        Parameters
+        ----------
+        path : str
+
+        Returns
+        -------
+        budget : PrivacyBudget
+        """
+        with Journal(path).locked() as pages:
+            if not pages.records:
+                raise ValueError(f"path={path!r}: holds no budget; give one that a PrivacyBudget "
+                                 "was made with.")
+            terms = json.loads(pages.records[0])
+        return cls(terms["epsilon"], terms["delta"], kind=terms["kind"],
+                   disclosure=terms.get("disclosure", 0.0), unit=terms["unit"],
+                   name=terms["name"], path=path)
+
+    def __enter__(self):
+        with _ACTIVE_LOCK:
+            _ACTIVE.append(self)
+        return self
+
+    def __exit__(self, *raised):
+        with _ACTIVE_LOCK:
+            # The innermost: it may have been entered twice.
+            del _ACTIVE[len(_ACTIVE) - 1 - _ACTIVE[::-1].index(self)]
+
+    @property
+    def path(self):
+        """str : the file of what has been spent."""
+        return self._journal.path
+
+    @property
+    def charges(self):
+        """list of Charge : what fits were charged for, in order."""
+        with self._journal.locked() as pages:
+            return self._read(pages)
+
+    @property
+    def spent(self):
+        """dict : what has been spent, in what is counted."""
+        return dict(zip(self._filter.units, self._sum(self.charges), strict=True))
+
+    @property
+    def limits(self):
+        """dict : the most that may be spent."""
+        return dict(zip(self._filter.units, self._filter.limits, strict=True))
+
+    def left(self, delta=None):
+        """Return the largest epsilon of a Gaussian fit that would still be admitted.
+
+        Parameters
+        ----------
+        delta : float in (0, 1) or None, default=None
+            Of that fit; None: that of the budget.
+
+        Returns
+        -------
+        epsilon : float
+            Of a pure one, where delta is 0.
+        """
+        delta = self._terms["delta"] if delta is None else delta
+        return self._filter.left(self._sum(self.charges), delta)
+
+    def __repr__(self):
+        terms = self._terms
+        return (f"PrivacyBudget({terms['epsilon']!r}, {terms['delta']!r}, kind={terms['kind']!r}, "
+                f"name={terms['name']!r})")
+
+    def __str__(self):
+        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+                       f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+                       for name, text in self._lines())
+        share = 100.0 * self._share()
+        return (f"<table><caption>{html.escape(self._title())}<br><progress max='100' "
+                f"value='{share:.1f}'></progress> {share:.1f} % spent</caption>"
+                f"<tbody>{rows}</tbody></table>")
+
+    def _title(self):
+        terms = self._terms
+        name = f" of {terms['name']}" if terms["name"] else ""
+        return (f"Privacy budget{name}: ({terms['epsilon']:g}, {terms['delta']:.3g}) for a "
+                f"{terms['unit']}")
+
+    def _lines(self):
+        charges = self.charges
+        spent = self._sum(charges)
+        yield "counted", f"{self._terms['kind']}, {', '.join(self._filter.units)}"
+        for unit, one, limit in zip(self._filter.units, spent, self._filter.limits, strict=True):
+            if limit:
+                yield f"spent, {unit}", f"{one:.6g} of {limit:.6g}"
+        yield "left", f"epsilon={self.left():.4g} at delta={self._terms['delta']:.3g} for one fit"
+        for charge in charges:
+            yield "charged", charge.name + ": " + " + ".join(
+                f"{count} x {event!r}" for event, count in tally(charge.event).items())
+
+    def _share(self):
+        pairs = zip(self._sum(self.charges), self._filter.limits, strict=True)
+        return max((one / limit for one, limit in pairs if limit), default=0.0)
+
+    def _read(self, pages):
+        """Return the charges of the file; write the terms where it is new."""
+        terms = json.dumps(self._terms, sort_keys=True)
+        if not pages.records:
+            pages.append(terms)
+        if pages.records[0] != terms:
+            raise ValueError(f"path={self.path!r}: holds another budget, {pages.records[0]}; use "
+                             "PrivacyBudget.load, or another path.")
+        return [Charge(each["name"], event_from_dict(each["event"]))
+                for each in map(json.loads, pages.records[1:])]
+
+    def _sum(self, charges):
+        prices = [self._filter.price(charge.event) for charge in charges]
+        return tuple(map(math.fsum, zip(*prices, strict=True))) or (0.0,) * len(
+            self._filter.units)
+
+    def _check(self, pages, charge, of_groups):
+        """Raise a BudgetExceededError unless a charge is within what is left."""
+        if self._terms["unit"] == "group" and not of_groups:
+            raise BudgetExceededError(
+                f"The fit of {charge.name} protects single rows, and {self!r} groups of rows; "
+                "fit with groups, or open a budget with unit='row'.")
+        price = self._filter.price(charge.event)
+        if not math.isfinite(math.fsum(price)):
+            raise BudgetExceededError(f"The fit of {charge.name} was refused: "
+                                      f"{self._filter.refusal(charge.event)}.")
+        spent = self._sum(self._read(pages))
+        if not self._filter.admits(spent, price):
+            costs = " and ".join(
+                f"{unit}={one:.3g}, of which {max(0.0, limit - before):.3g} is left"
+                for unit, one, before, limit in zip(self._filter.units, price, spent,
+                                                    self._filter.limits, strict=True)
+                if before + one > limit)
+            raise BudgetExceededError(
+                f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. Fit "
+                f"with a smaller epsilon: one Gaussian fit may still have "
+                f"{self._filter.left(spent, self._terms['delta']):.4g}.")
+
+    @staticmethod
+    def _write(pages, charge):
+        pages.append(json.dumps({"name": charge.name, "event": charge.event.to_dict()}))
+
+
+class CarriesBudgets:
+    """What is pickled inside of a budget charges it in the process that it goes to.
+
+    So do clones that are made there. What is fitted charges nothing any more.
+    """
+
+    #: Budgets of another process, which `fit` there charges; not a parameter.
+    _budgets = ()
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        carried = {budget.path: budget for budget in (*self._budgets, *_active())}
+        state.pop("_budgets", None)
+        if carried and not hasattr(self, "privacy_"):
+            state["_budgets"] = tuple(carried.values())
+        return state
+
+    def __sklearn_clone__(self):
+        copy = super().__sklearn_clone__()
+        if self._budgets:
+            copy._budgets = self._budgets
+        return copy
+
+
+def _active():
+    """Return the budgets that are entered in this process."""
+    with _ACTIVE_LOCK:
+        return tuple(_ACTIVE)
+
+
+def admit(name, event, *, carried=(), of_groups=False):
+    """Charge all budgets that are open for a fit, or none and raise.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    event : Event
+        All that it may release.
+    carried : tuple of PrivacyBudget
+        Those that an estimator came with from another process.
+    of_groups : bool
+        Whether the fit protects groups of rows.
+
+    Returns
+    -------
+    paths : frozenset of str
+        Of the budgets that have paid.
+    """
+    # In the process where they were made those that are entered are known.
+    away = [budget for budget in carried if budget._owner != os.getpid()]
+    budgets = {budget.path: budget for budget in (*_active(), *away)}
+    open_ones = [budgets[path] for path in sorted(set(budgets) - _COVERED.get())]
+    if not open_ones:
+        return frozenset()
+    charge = Charge(name, event)
+    with ExitStack() as stack:
+        # All locks in one order, then all checks, then all charges.
+        pages = [stack.enter_context(budget._journal.locked()) for budget in open_ones]
+        for budget, each in zip(open_ones, pages, strict=True):
+            budget._check(each, charge, of_groups)
+        for budget, each in zip(open_ones, pages, strict=True):
+            budget._write(each, charge)
+    return frozenset(budget.path for budget in open_ones)
+
+
+@contextmanager
+def covered(paths):
+    """Charge nothing more to budgets that have paid for all that is fitted inside."""
+    before = _COVERED.get()
+    token = _COVERED.set(before | paths)
+    try:
+        yield
+    finally:
+        _COVERED.reset(token)
+
+
+def _temporary():
+    """Return a path in a folder that the process removes at its end."""
+    if not _FOLDER or _FOLDER[0] != os.getpid():
+        folder = tempfile.mkdtemp(prefix="dpsk-budgets-")
+        _FOLDER[:] = [os.getpid(), folder]
+        atexit.register(_remove, os.getpid(), folder)
+    handle, path = tempfile.mkstemp(suffix=".budget", dir=_FOLDER[1])
+    os.close(handle)
+    return path
+
+
+def _remove(owner, folder):
+    # A forked child ends with the handlers of its parent.
+    if owner == os.getpid():
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,131 @@
+"""What the fields of a certificate hold, and how JSON holds it."""
+
+import math
+from dataclasses import dataclass, fields
+from numbers import Real
+
+from dpsk._privacy.events import Event
+
+__all__ = ["ARITHMETIC", "FIELD_RULES", "GROUP_RELATION", "RELATION", "Enforced",
+           "check_accounting", "read_epsilon", "rebuilt_bounds", "require", "same_keys", "tupled",
+           "written_epsilon"]
+
+RELATION = "replace-one: data sets of n rows that differ in one row, changed arbitrarily"
+#: The relation where rows are in groups, whose number n is.
+GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one group, changed "
+                  "arbitrarily, its number of rows included")
+
+#: The least exact first.
+ARITHMETIC = {
+    "float": "float: noise and sums in floating point, an idealization of real arithmetic",
+    "snapped": "snapped: steps in float64; the result and its noise on a grid",
+    "grid": "grid: sums over rows are exact; answers and noise are multiples of a power of two",
+}
+#: What stands for an infinite epsilon in JSON.
+_NO_BUDGET = "inf"
+
+
+@dataclass(frozen=True)
+class Enforced:
+    """A bound that the code enforced on every row, whatever the data.
+
+    Attributes
+    ----------
+    name : str
+    value : float or list
+    origin : {"declared", "default", "derived", "released"}
+        Given by the user, a constant default, implied by other bounds, or learnt from the rows by
+        a release of this fit. "default" for a bound on targets reads "default, not declared".
+    how : str
+    """
+
+    name: str
+    value: object
+    origin: str
+    how: str
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_text(value):
+    return isinstance(value, str)
+
+
+def _all_of(cls):
+    return lambda value: isinstance(value, tuple) and all(isinstance(v, cls) for v in value)
+
+
+def _are_versions(value):
+    return _all_of(tuple)(value) and all(len(pair) == 2 and _all_of(str)(pair) for pair in value)
+
+
+#: What can be said of each field by itself.
+FIELD_RULES = {
+    "epsilon": (lambda v: (_is_number(v) and v > 0) or (isinstance(v, float) and v == math.inf),
+                "a finite number > 0, or inf where nothing is private"),
+    "delta": (lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)"),
+    "event": (lambda v: isinstance(v, Event), "an Event"),
+    "noise_multiplier": (lambda v: _is_number(v) and v >= 0, "a finite number >= 0"),
+    "estimator": (_is_text, "a string"),
+    "solver": (_is_text, "a string"),
+    "enforced": (_all_of(Enforced), "a tuple of Enforced"),
+    "public": (_all_of(str), "strings"),
+    "released": (_all_of(str), "strings"),
+    "noise_source": (_is_text, "a string"),
+    "reproducible": (lambda v: isinstance(v, bool), "True or False"),
+    "arithmetic": (lambda v: _is_text(v) and v in ARITHMETIC, f"one of {list(ARITHMETIC)}"),
+    "relation": (lambda v: v in (RELATION, GROUP_RELATION),
+                 f"{RELATION!r} or {GROUP_RELATION!r}"),
+    "versions": (_are_versions, "pairs of strings"),
+}
+
+
+def rebuilt_bounds(bounds):
+    require(isinstance(bounds, list), "enforced", bounds, "a list")
+    names = [f.name for f in fields(Enforced)]
+    for bound in bounds:
+        same_keys("enforced", bound, names)
+        ok = all(isinstance(bound[name], str) for name in names if name != "value")
+        ends = bound["value"] if isinstance(bound["value"], list) else [bound["value"]]
+        require(ok and all(isinstance(end, Real) for end in ends), "enforced", bound,
+                 "numbers, or lists of numbers, described by strings")
+    return tuple(Enforced(**bound) for bound in bounds)
+
+
+def check_accounting(stated, follows):
+    same_keys("accounting", stated, follows)
+    for name, value in follows.items():
+        same = stated[name] == value
+        if isinstance(value, float) and _is_number(stated[name]) and name != "epsilon":
+            # Another machine or version of the accountant may take another grid.
+            same = math.isclose(stated[name], value, rel_tol=1e-2)
+        require(same, f"accounting[{name!r}]", stated[name],
+                 f"{value!r}, which follows from the events")
+
+
+def same_keys(name, data, keys):
+    require(isinstance(data, dict) and set(data) == set(keys), f"keys of {name}",
+             sorted(map(str, data)) if isinstance(data, dict) else data, ", ".join(keys))
+
+
+def written_epsilon(epsilon):
+    """Return epsilon as JSON can hold it."""
+    return epsilon if epsilon != math.inf else _NO_BUDGET
+
+
+def read_epsilon(epsilon):
+    """Return epsilon from what JSON held; only its own word stands for infinity."""
+    if isinstance(epsilon, float) and epsilon == math.inf:
+        return _NO_BUDGET
+    return math.inf if isinstance(epsilon, str) and epsilon == _NO_BUDGET else epsilon
+
+
+def tupled(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
+def require(ok, name, value, rule):
+    if not ok:
+        raise ValueError(f"{name}={value!r}: must be {rule}.")

@@ -1,0 +1,89 @@
+"""Certificates of several fits on the same rows: what they cost together, and which costs less."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dpsk._privacy import accountant
+from dpsk._privacy.certificate_fields import ARITHMETIC
+from dpsk._privacy.events import Composed
+
+__all__ = ["dominates", "total"]
+
+_FIXED = ("which fits were made and how each was set up: fixed before the first, or else account "
+          "for them with a PrivacyBudget")
+#: Where curves that have no closed form are compared, in epsilon.
+_POINTS = np.geomspace(1e-2, 1e2, 33)
+
+
+def total(certificates):
+    """Return what several certificates for the same rows state together.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+        At least one.
+
+    Returns
+    -------
+    certificate : Certificate
+        Its delta is the sum of theirs, and its epsilon follows from all events there.
+
+    Raises
+    ------
+    ValueError
+        If they are for different relations, or their deltas add up to 1 or more.
+    """
+    first = certificates[0]
+    if len(certificates) == 1:
+        return first
+    relations = dict.fromkeys(each.relation for each in certificates)
+    if len(relations) > 1:
+        raise ValueError(f"relations {' and '.join(map(repr, relations))}: a guarantee for rows "
+                         "and one for groups of rows do not add up; fit all with groups, or none.")
+    delta = sum(each.delta for each in certificates)
+    if not delta < 1:
+        raise ValueError(f"delta={delta!r}: the deltas of certificates add up to 1 or more, so "
+                         "there is no guarantee; fit with smaller ones.")
+    event = Composed(tuple(each.event for each in certificates))
+    # What they add up to without a look at events is never exceeded; infinite without noise.
+    epsilon = min(accountant.epsilon(event, delta), sum(each.epsilon for each in certificates))
+    return replace(
+        first, epsilon=max(epsilon, math.ulp(1.0)), delta=delta, event=event,
+        # The weakest noise of all, 0 where one fit has none.
+        noise_multiplier=min(each.noise_multiplier for each in certificates),
+        estimator=" + ".join(each.estimator for each in certificates),
+        solver=" + ".join(each.solver for each in certificates),
+        enforced=_joined(certificates, "enforced"),
+        public=tuple(dict.fromkeys((*_joined(certificates, "public"), _FIXED))),
+        released=_joined(certificates, "released"),
+        noise_source="; ".join(dict.fromkeys(each.noise_source for each in certificates)),
+        reproducible=any(each.reproducible for each in certificates),
+        # What is least exact says how exact all is.
+        arithmetic=min((each.arithmetic for each in certificates), key=list(ARITHMETIC).index),
+        versions=_joined(certificates, "versions"))
+
+
+def dominates(one, other):
+    """Return whether one certificate has at most the delta of another at every epsilon."""
+    if one.relation != other.relation:
+        return False
+    first, second = accountant.merge(one.event), accountant.merge(other.event)
+    if not second.is_private:
+        return True
+    if not first.is_private:
+        return False
+    if first.is_gaussian and second.is_gaussian:
+        return first.mu <= second.mu
+    return all(accountant.delta(one.event, point) <= accountant.delta(other.event, point)
+               for point in _POINTS)
+
+
+def _joined(certificates, name):
+    """Return what stands in a field of all certificates, each line once."""
+    lines = []
+    for each in certificates:
+        # Bounds may be lists, which have no hash.
+        lines.extend(line for line in getattr(each, name) if line not in lines)
+    return tuple(lines)

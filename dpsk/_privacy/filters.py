@@ -1,0 +1,312 @@
+r"""Filters: what may still be released when earlier answers decide what is released next.
+
+A filter fixes what it counts before the first release. An event has a price, a few numbers that
+do not decrease, and is admitted while sums stay within the limits.
+
+**Gaussian.** Admit while :math:`\sum \mu_i^2 \le \mu_B^2` and :math:`\sum \delta_i \le \delta_D`,
+with :math:`\mu_B` the largest mu of delta at most :math:`\delta_B` beside a chance of
+:math:`\delta_D` to tell all (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023). A pure
+release is randomized response, of :math:`\mu = 2 \Phi^{-1}(e^\varepsilon / (1 + e^\varepsilon))`.
+Any other event costs a chance :math:`d` and the least mu with
+
+.. math:: \delta(\varepsilon) \le d + (1 - d)\, \delta_\mu(\varepsilon)
+          \qquad \text{for all } \varepsilon \ge 0:
+
+its curve is then above that of a Gaussian release that with probability d tells all, from which
+it can be simulated for any two neighbors (Blackwell). Between two epsilons, the left side is at
+most its value at the lower one and the right side at least its value at the upper one; intervals
+are halved until that costs little.
+
+**Renyi.** At one order :math:`\alpha`, admit while the sum of Renyi divergences is at most
+:math:`r`, with
+
+.. math:: \varepsilon_B = r + \log\frac{\alpha - 1}{\alpha}
+          - \frac{\log \delta_B + \log \alpha}{\alpha - 1}
+
+(Feldman and Zrnic 2021, for the filter; Canonne, Kamath and Steinke 2020, Proposition 12, for what
+it is worth). The order is the best one for Gaussian releases.
+
+**Pure.** Admit while the sum of epsilons is at most :math:`\varepsilon_B`.
+
+Losses of plans that were chosen adaptively are never added up as distributions: that is no filter
+in general.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heapify, heappush, heapreplace
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from dpsk._privacy import accountant
+from dpsk._privacy.closed_forms import ROUNDING, bounded_range_mu, gaussian_mu
+from dpsk._privacy.events import Disclosure, Gaussian, Pure, Repeated, SampledGaussian
+
+__all__ = ["KINDS", "Filter", "GaussianFilter", "PureFilter", "RenyiFilter", "open_filter"]
+
+#: So much of the additive share goes to one release that is neither Gaussian nor pure.
+_ONE_OF = 16
+#: Sums in floating point, and prices that are solved for, may be that far off.
+_SLACK = 1e-12
+#: How an interval of epsilons is cut, and how much may be lost by it.
+_FIRST_CELLS, _MOST_CELLS, _CLOSE = 8, 64, 1.002
+_ORDERS = (1.0 + 1e-3, 1e6)
+_MOST_NODES = 2_000_000
+
+
+class Filter:
+    """The part that all filters share: prices are added, and held against limits."""
+
+    #: What the numbers of a price are called.
+    units = ()
+
+    @property
+    def limits(self):
+        """Return what sums of prices may reach, a tuple of floats."""
+        raise NotImplementedError
+
+    def price(self, event):
+        """Return the price of an event, a tuple of floats >= 0, infinite if it has none."""
+        return _price(self, event)
+
+    def admits(self, spent, price):
+        """Return whether a price is within what is left beside `spent`."""
+        return all(one + other <= limit * (1.0 + _SLACK)
+                   for one, other, limit in zip(spent, price, self.limits, strict=True))
+
+    def refusal(self, event):
+        """Return why an event has no price here, with a remedy."""
+        kinds = sorted({type(part).__name__ for part, _ in accountant.merge(event).parts
+                        if not math.isfinite(sum(self._part(part, 1)))})
+        return f"its releases {', '.join(kinds)} have no price under {self.remedy}"
+
+
+@dataclass(frozen=True)
+class GaussianFilter(Filter):
+    """Squares of mu, and chances to tell all.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    disclosure : float
+        The part of delta for chances to tell all.
+    """
+
+    epsilon: float
+    delta: float
+    disclosure: float
+
+    units = ("mu^2", "delta")
+
+    @property
+    def limits(self):
+        """Return mu^2 of the budget, and the additive share."""
+        mu = accountant.mu_beside(self.epsilon, self.delta, self.disclosure)
+        return mu**2, self.disclosure
+
+    @property
+    def remedy(self):
+        """Return what takes other releases."""
+        return ("kind='gaussian' with disclosure=0; open the budget with disclosure=0.1 * delta, "
+                "or with kind='renyi'")
+
+    def left(self, spent, delta):
+        """Return the largest epsilon of a Gaussian release at delta that is still admitted."""
+        left = self.limits[0] - spent[0]
+        return accountant.epsilon(Gaussian(math.sqrt(left)), delta) if left > 0 else 0.0
+
+    def _part(self, event, count):
+        if isinstance(event, Gaussian):
+            return count * event.mu**2, 0.0
+        if isinstance(event, Disclosure):
+            # Of a delta of 0 nothing can be shown.
+            return 0.0, count * event.delta if self.disclosure else math.inf
+        if isinstance(event, Pure):
+            return count * bounded_range_mu(2.0 * event.epsilon)**2, 0.0
+        if not (event.protects and self.disclosure):
+            return math.inf, math.inf
+        chance = self.disclosure / _ONE_OF
+        return _mu_beside(Repeated(event, count), chance)**2, chance
+
+
+@dataclass(frozen=True)
+class RenyiFilter(Filter):
+    """Renyi divergences at one order.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    order : float > 1
+    """
+
+    epsilon: float
+    delta: float
+    order: float
+
+    units = ("Renyi divergence",)
+
+    @classmethod
+    def best(cls, epsilon, delta):
+        """Return the filter at the order that leaves most to Gaussian releases."""
+        low, high = (math.log(order - 1.0) for order in _ORDERS)
+        found = minimize_scalar(lambda x: -_renyi_limit(epsilon, delta, 1.0 + math.exp(x))
+                                / (1.0 + math.exp(x)), bounds=(low, high), method="bounded")
+        # So few digits that every version of the search finds them.
+        return cls(epsilon, delta, float(f"{1.0 + math.exp(found.x):.4g}"))
+
+    @property
+    def limits(self):
+        """Return the divergence of the budget."""
+        return (max(0.0, _renyi_limit(self.epsilon, self.delta, self.order)),)
+
+    @property
+    def remedy(self):
+        """Return what takes other releases."""
+        return ("kind='renyi'; open the budget with kind='gaussian' and disclosure=0.1 * delta")
+
+    def left(self, spent, delta):
+        """Return the largest epsilon of a Gaussian release at delta that is still admitted."""
+        left = self.limits[0] - spent[0]
+        mu = math.sqrt(max(0.0, 2.0 * left / self.order))
+        return accountant.epsilon(Gaussian(mu), delta) if mu else 0.0
+
+    def _part(self, event, count):
+        if isinstance(event, Gaussian):
+            return (count * self.order * event.mu**2 / 2.0,)
+        if isinstance(event, Pure):
+            return (count * _response_divergence(event.epsilon, self.order) * ROUNDING,)
+        if isinstance(event, SampledGaussian):
+            return (count * _sampled_divergence(event, self.order),)
+        return (math.inf,)
+
+
+@dataclass(frozen=True)
+class PureFilter(Filter):
+    """Losses that are never exceeded, for a budget of delta 0.
+
+    Parameters
+    ----------
+    epsilon : float
+    """
+
+    epsilon: float
+
+    units = ("epsilon",)
+    delta = 0.0
+    remedy = "a budget of delta=0; open it with delta > 0, or fit with delta=0"
+
+    @property
+    def limits(self):
+        """Return epsilon of the budget."""
+        return (self.epsilon,)
+
+    def left(self, spent, delta):
+        """Return the largest epsilon that is still admitted, at any delta."""
+        return max(0.0, self.epsilon - spent[0])
+
+    def _part(self, event, count):
+        return (count * event.pure_epsilon,)
+
+
+#: The filters by name.
+KINDS = {"gaussian": GaussianFilter, "renyi": RenyiFilter, "pure": PureFilter}
+
+
+def open_filter(kind, epsilon, delta, disclosure):
+    """Return the filter of that kind."""
+    if kind == "pure":
+        return PureFilter(epsilon)
+    if kind == "renyi":
+        return RenyiFilter.best(epsilon, delta)
+    return GaussianFilter(epsilon, delta, disclosure)
+
+
+@lru_cache(maxsize=1024)
+def _price(of, event):
+    """Return the price of an event under a filter."""
+    total = tuple(0.0 for _ in of.units)
+    for part, count in accountant.merge(event).parts:
+        total = tuple(map(math.fsum, zip(total, of._part(part, count), strict=True)))
+    return total
+
+
+def _mu_beside(event, chance):
+    """Return a mu that stands for an event but for a chance to tell all; infinite if none does."""
+    end = accountant.epsilon(event, chance)
+    if not math.isfinite(end):
+        return math.inf
+
+    def curve(epsilon):
+        return max(0.0, (accountant.delta(event, epsilon) * ROUNDING - chance) / (1.0 - chance))
+
+    def cell(low, high, at_low):
+        # The largest bound is the first of a heap.
+        return -_least_mu(high, at_low), low, high, at_low
+
+    starts = np.linspace(0.0, end, _FIRST_CELLS + 1).tolist()
+    values = [curve(start) for start in starts[:-1]]
+    cells = [cell(*ends, value) for ends, value in zip(pairwise(starts), values, strict=True)]
+    heapify(cells)
+    known = max(map(_least_mu, starts[:-1], values))
+    for _ in range(_MOST_CELLS):
+        bound, low, high, at_low = cells[0]
+        if -bound <= known * _CLOSE:
+            break
+        middle = 0.5 * (low + high)
+        at_middle = curve(middle)
+        known = max(known, _least_mu(middle, at_middle))
+        heapreplace(cells, cell(low, middle, at_low))
+        heappush(cells, cell(middle, high, at_middle))
+    return -cells[0][0]
+
+
+def _least_mu(epsilon, delta):
+    """Return the least mu of which the delta at epsilon reaches `delta`, rounded up."""
+    if delta >= 1.0:
+        return math.inf
+    return gaussian_mu(epsilon, delta) * (1.0 + 1e-9) if delta > 0 else 0.0
+
+
+def _renyi_limit(epsilon, delta, order):
+    """Return the divergence at an order that is worth (epsilon, delta)."""
+    return (epsilon - math.log1p(-1.0 / order)
+            + (math.log(delta) + math.log(order)) / (order - 1.0))
+
+
+def _response_divergence(epsilon, order):
+    """Return the Renyi divergence of randomized response."""
+    terms = [order * epsilon, (1.0 - order) * epsilon]
+    return float(logsumexp(terms) - np.logaddexp(0.0, epsilon)) / (order - 1.0)
+
+
+def _sampled_divergence(event, order):
+    r"""Return an upper bound on the Renyi divergence of a noisy sum of a Poisson sample.
+
+    Of :math:`(1-q) N(0, z^2) + q N(1, z^2)` from its mirror image; the other way is the same.
+    The integrand is a sum of normal densities times a bounded analytic factor, so the trapezoid
+    rule errs by less than is added.
+    """
+    q, z = event.sampling_rate, event.noise_multiplier
+    if q == 0:
+        return 0.0
+    # The largest values are between 0 and 2 order - 1, where the mean of P^order / Q^(order-1) is.
+    width = 2.0 * order + 24.0 * z + 2.0
+    # Zeros of the mixtures lie pi z^2 off the line, which the step must resolve as well.
+    nodes = math.ceil(40.0 * width / min(z, z * z))
+    if nodes > _MOST_NODES:
+        return math.inf
+    x = np.linspace(-12.0 * z - 1.0, width - 12.0 * z - 1.0, nodes)
+    base = -0.5 * (x / z) ** 2 - math.log(z * math.sqrt(2.0 * math.pi))
+    stay, move = math.log1p(-q) if q < 1 else -math.inf, math.log(q)
+    above = np.logaddexp(stay, move + (2.0 * x - 1.0) / (2.0 * z**2))
+    below = np.logaddexp(stay, move - (2.0 * x + 1.0) / (2.0 * z**2))
+    values = base + order * above + (1.0 - order) * below
+    integral = float(logsumexp(values)) + math.log(x[1] - x[0])
+    return max(0.0, integral / (order - 1.0)) * (1.0 + 1e-9) + 1e-12
+

@@ -1,0 +1,129 @@
+"""A file of records that only grows, which processes may share and a crash does not spoil.
+
+Every record is a line: a checksum over the line before and this text, a space, the text. One lock
+spans reading, deciding, appending and flushing to the disk. A line without an end was never
+flushed: whoever wrote it has not gone on, so it is cut off. Any other line that is not as its
+checksum says ends everything, as what has been spent is then unknown.
+"""
+
+import hashlib
+import os
+from contextlib import contextmanager
+
+try:
+    import fcntl
+except ImportError:
+    # Windows has locks of another name.
+    fcntl = None
+    import msvcrt
+
+__all__ = ["Journal"]
+
+_DIGITS = 32
+
+
+class Journal:
+    """Records at a path.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path):
+        self.path = os.fspath(path)
+
+    def create(self):
+        """Make the file, if there is none, so that it outlasts a crash of the machine."""
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        if hasattr(os, "O_DIRECTORY"):
+            folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def locked(self):
+        """Hold the lock; gives the `Pages`, whose records are those of now.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If a record is not as it was written.
+        """
+        handle = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            _lock(handle)
+            yield Pages(handle, self.path)
+        finally:
+            # Closing gives the lock back, as the end of the process does.
+            os.close(handle)
+
+
+class Pages:
+    """The records of a file that is locked.
+
+    Attributes
+    ----------
+    records : list of str
+    """
+
+    def __init__(self, handle, path):
+        self._handle = handle
+        text = _read(handle)
+        whole = text.rfind(b"\n") + 1
+        self._end, self._digest = whole, b""
+        self.records = []
+        for number, line in enumerate(text[:whole].split(b"\n")[:-1], 1):
+            digest, _, record = line.partition(b" ")
+            self._digest = _checksum(self._digest, record)
+            if digest != self._digest:
+                raise ValueError(f"record {number} of {path!r} is not as it was written, so what "
+                                 "has been spent is unknown; restore the file, or fit nothing "
+                                 "more on these rows.")
+            self.records.append(record.decode())
+
+    def append(self, record):
+        """Add a record, and wait until it is on the disk."""
+        body = record.encode()
+        digest = _checksum(self._digest, body)
+        os.ftruncate(self._handle, self._end)
+        os.lseek(self._handle, self._end, os.SEEK_SET)
+        left = line = digest + b" " + body + b"\n"
+        while left:
+            left = left[os.write(self._handle, left):]
+        os.fsync(self._handle)
+        self._end, self._digest = self._end + len(line), digest
+        self.records.append(record)
+
+
+def _read(handle):
+    """Return all that a file holds."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    parts = []
+    while part := os.read(handle, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _checksum(previous, record):
+    # Chained, so that no line is lost or moved unseen but the last ones.
+    return hashlib.sha256(previous + b" " + record).hexdigest()[:_DIGITS].encode()
+
+
+def _lock(handle):
+    """Wait for the only lock on a file."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return
+    while True:
+        os.lseek(handle, 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+        except OSError:
+            # It gives up after ten tries.
+            continue
+        return

@@ -1,0 +1,123 @@
+"""Events of this package as those of Google's dp-accounting, and back."""
+
+import math
+
+from dpsk._privacy.events import (
+    Composed,
+    Gaussian,
+    NotPrivate,
+    Pure,
+    Repeated,
+    SampledGaussian,
+)
+from dpsk.accounting._curves import _event
+
+__all__ = ["from_dp_accounting", "to_dp_accounting"]
+
+#: Replacing a row moves a sum by up to twice what bounds a term; dp-accounting has that in the
+#: relation, and this package in the event.
+_REPLACED = 2.0
+
+
+def to_dp_accounting(events):
+    """Return what dp-accounting prices, under its relation ``REPLACE_ONE``.
+
+    Parameters
+    ----------
+    events : Event, Certificate, or iterable of these
+
+    Returns
+    -------
+    event : dp_accounting.DpEvent
+
+    Raises
+    ------
+    ImportError
+        Without the package dp-accounting.
+    ValueError
+        For an event that it has no counterpart of: `Dominated`, `Disclosure`.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Gaussian, Repeated, to_dp_accounting
+    >>> to_dp_accounting(Repeated(Gaussian(mu=0.5), 10))  # doctest: +SKIP
+    SelfComposedDpEvent(event=GaussianDpEvent(noise_multiplier=4.0), count=10)
+    """
+    return _to(_event(events), _dp_event())
+
+
+def from_dp_accounting(event):
+    """Return the event of this package for one of dp-accounting, under ``REPLACE_ONE``.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+
+    Returns
+    -------
+    event : Event
+
+    Raises
+    ------
+    ImportError
+        Without the package dp-accounting.
+    ValueError
+        For an event whose price under that relation is not known here.
+    """
+    return _from(event, _dp_event())
+
+
+def _dp_event():
+    try:
+        from dp_accounting import dp_event
+    except ImportError:
+        raise ImportError("dp-accounting is not installed; install dpsk[accounting].") from None
+    return dp_event
+
+
+def _to(event, dp):
+    if isinstance(event, Composed):
+        return dp.ComposedDpEvent([_to(each, dp) for each in event.events])
+    if isinstance(event, Repeated):
+        return dp.SelfComposedDpEvent(_to(event.event, dp), event.count)
+    if isinstance(event, NotPrivate):
+        return dp.NonPrivateDpEvent()
+    if isinstance(event, Gaussian):
+        return dp.GaussianDpEvent(_REPLACED / event.mu) if event.mu > 0 else dp.NoOpDpEvent()
+    if isinstance(event, SampledGaussian):
+        return dp.PoissonSampledDpEvent(event.sampling_rate,
+                                        dp.GaussianDpEvent(event.noise_multiplier))
+    if isinstance(event, Pure):
+        # Randomized response with two buckets, the worst of its loss.
+        return dp.RandomizedResponseDpEvent(2.0 / (1.0 + math.exp(min(event.epsilon, 700.0))), 2)
+    raise ValueError(f"{event!r}: dp-accounting has no such event; compare what is left "
+                     "without it.")
+
+
+def _from(event, dp):
+    if isinstance(event, dp.ComposedDpEvent):
+        return Composed(tuple(_from(each, dp) for each in event.events))
+    if isinstance(event, dp.SelfComposedDpEvent):
+        return Repeated(_from(event.event, dp), int(event.count))
+    if isinstance(event, dp.NonPrivateDpEvent):
+        return NotPrivate()
+    if isinstance(event, dp.NoOpDpEvent):
+        return Composed(())
+    if isinstance(event, dp.GaussianDpEvent):
+        return _noisy(event.noise_multiplier, lambda noise: Gaussian(_REPLACED / noise))
+    if (isinstance(event, dp.PoissonSampledDpEvent)
+            and isinstance(event.event, dp.GaussianDpEvent)):
+        return _noisy(event.event.noise_multiplier, lambda noise: SampledGaussian(
+            float(event.sampling_probability), noise))
+    if isinstance(event, dp.RandomizedResponseDpEvent) and event.num_buckets >= 1:
+        buckets = event.num_buckets
+        return _noisy(event.noise_parameter, lambda chance: Pure(
+            math.log1p((1.0 - chance) * buckets / chance)))
+    raise ValueError(f"{type(event).__name__}: its price where one row is replaced is not known "
+                     "here; give Gaussian, Poisson sampled Gaussian, randomized response, or "
+                     "compositions of these.")
+
+
+def _noisy(noise, make):
+    """Return the event that a noise makes; one without any protects nothing."""
+    return make(float(noise)) if noise > 0 else NotPrivate()

@@ -1,0 +1,265 @@
+"""What events cost: epsilon, delta and error rates of a test, at one point or at many."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dpsk._parameters import check_real
+from dpsk._privacy import accountant, certificate_sum
+from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.events import Composed, Event
+
+__all__ = ["compose", "delta", "epsilon", "noise_multiplier", "total", "type_two_error"]
+
+#: Epsilons at which an error rate is bounded by that of randomized response.
+_SLOPES = np.concatenate([[0.0], np.geomspace(1e-2, 64.0, 40)])
+#: Where delta is below it a larger epsilon bounds no error any better.
+_NEGLIGIBLE = 1e-12
+
+
+def compose(*events):
+    """Return one event for several releases on the same rows.
+
+    Parameters
+    ----------
+    *events : Event, Certificate, or iterable of these
+
+    Returns
+    -------
+    event : Composed
+
+    Notes
+    -----
+    *Privacy.* What it costs is an upper bound if kinds, numbers and noise of all events were
+    fixed before the first was released; each release itself may depend on those before it.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Gaussian, compose, epsilon
+    >>> both = compose(Gaussian(mu=0.3), Gaussian(mu=0.4))
+    >>> round(epsilon(both, 1e-5), 3) == round(epsilon(Gaussian(mu=0.5), 1e-5), 3)
+    True
+    """
+    return Composed(tuple(_event(each) for each in events))
+
+
+def total(*certificates):
+    """Return the certificate of several fits on the same rows.
+
+    Parameters
+    ----------
+    *certificates : Certificate, or what has one in `privacy_`
+        At least one.
+
+    Returns
+    -------
+    certificate : Certificate
+        Its delta is the sum of theirs, and its epsilon follows from all events there.
+
+    Raises
+    ------
+    ValueError
+        If none is given, they are for different relations, or deltas add up to 1.
+    TypeError
+        If something has no certificate.
+
+    Notes
+    -----
+    *Privacy.* The guarantee holds if no fit, nor the decision to make it, depended on what
+    another released; where it did, fit within a `PrivacyBudget`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLinearSVC, DPLogisticRegression
+    >>> from dpsk.accounting import total
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> fits = [model.fit(X, y) for model in (DPLogisticRegression(epsilon=1.0, delta=1e-6),
+    ...                                       DPLinearSVC(epsilon=1.0, delta=1e-6))]
+    >>> both = total(*fits)
+    >>> both.delta, both.epsilon < 1.5
+    (2e-06, True)
+    """
+    if not certificates:
+        raise ValueError("certificates=(): must be at least one.")
+    return certificate_sum.total([_certificate(each) for each in certificates]).verify()
+
+
+def epsilon(events, delta):
+    """Return an upper bound on epsilon at every delta.
+
+    Parameters
+    ----------
+    events : Event, Certificate, or iterable of these
+        Made on the same rows.
+    delta : float or array-like
+        In [0, 1].
+
+    Returns
+    -------
+    epsilon : float or ndarray of float64, like `delta`
+        Infinite at delta 0 unless all are `Pure`. Too high by at most 1e-6 of it where there is
+        a closed form, and by what the discretization of losses takes elsewhere.
+
+    Raises
+    ------
+    ValueError
+        If a delta is outside [0, 1].
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Pure, Repeated, epsilon
+    >>> epsilon(Repeated(Pure(0.5), 4), 0.0)
+    2.0
+    >>> epsilon(Repeated(Pure(0.5), 4), [0.0, 1e-3, 0.1]).round(3).tolist()
+    [2.0, 1.993, 0.988]
+    """
+    return _mapped(accountant.epsilon, _event(events), delta)
+
+
+def delta(events, epsilon):
+    """Return an upper bound on delta at every epsilon.
+
+    Parameters
+    ----------
+    events : Event, Certificate, or iterable of these
+        Made on the same rows.
+    epsilon : float or array-like
+        Finite and >= 0.
+
+    Returns
+    -------
+    delta : float or ndarray of float64, like `epsilon`
+
+    Raises
+    ------
+    ValueError
+        If an epsilon is negative or not finite.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Gaussian, delta
+    >>> delta(Gaussian(mu=1.0), [0.5, 1.0, 2.0]).round(4).tolist()
+    [0.2384, 0.1269, 0.0209]
+    """
+    return _mapped(accountant.delta, _event(events), epsilon)
+
+
+def noise_multiplier(plan, epsilon, delta):
+    """Return the smallest noise multiplier at which a plan is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    plan : callable, float -> Event
+        What is released at a noise multiplier; it costs less the larger that is.
+    epsilon : float > 0
+    delta : float in [0, 1)
+
+    Returns
+    -------
+    noise_multiplier : float
+        On the private side: what is released at it has at most that delta.
+
+    Raises
+    ------
+    ValueError
+        If no noise suffices, or a number is out of range.
+
+    Examples
+    --------
+    A hundred noisy sums over all rows, where a replaced row moves each by up to 2 clip norms:
+
+    >>> from dpsk.accounting import Gaussian, Repeated, noise_multiplier
+    >>> z = noise_multiplier(lambda z: Repeated(Gaussian(2 / z), 100), epsilon=1.0, delta=1e-6)
+    >>> round(z, 1)
+    84.5
+    """
+    epsilon = check_real("epsilon", epsilon, low=0, open_low=True, remedy="a finite number > 0")
+    delta = check_real("delta", delta, low=0, high=1, open_high=True, remedy="a number in [0, 1)")
+    return calibrate(plan, epsilon, delta)
+
+
+def type_two_error(events, type_one_error):
+    r"""Return the trade-off function: the least type II error of any test between neighbors.
+
+    .. math:: T(\alpha) \ge \max_{\varepsilon \ge 0} \max\bigl(0,\;
+              1 - \delta(\varepsilon) - e^{\varepsilon} \alpha,\;
+              e^{-\varepsilon} (1 - \delta(\varepsilon) - \alpha)\bigr),
+
+    and :math:`\Phi(\Phi^{-1}(1 - \alpha) - \mu)` where all releases are Gaussian.
+
+    Parameters
+    ----------
+    events : Event, Certificate, or iterable of these
+        Made on the same rows.
+    type_one_error : float or array-like
+        In [0, 1]: how often the test takes a row to be there that is not.
+
+    Returns
+    -------
+    type_two_error : float or ndarray of float64, like `type_one_error`
+        A lower bound on how often it misses one that is.
+
+    Raises
+    ------
+    ValueError
+        If an error is outside [0, 1].
+
+    References
+    ----------
+    Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Proposition 2.5.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Gaussian, type_two_error
+    >>> type_two_error(Gaussian(mu=1.0), [0.05, 0.5]).round(3).tolist()
+    [0.74, 0.159]
+    """
+    event = _event(events)
+    alpha = np.asarray(type_one_error, dtype=np.float64)
+    if not np.all((alpha >= 0) & (alpha <= 1)):
+        raise ValueError(f"type_one_error={type_one_error!r}: must be numbers in [0, 1].")
+    releases = accountant.merge(event)
+    if releases.is_private and releases.is_gaussian:
+        errors = ndtr(ndtri(1.0 - alpha) - releases.mu)
+    else:
+        errors = np.zeros(alpha.shape)
+        for slope in _SLOPES:
+            left, growth = 1.0 - accountant.delta(event, slope), np.exp(slope)
+            for bound in (left - growth * alpha, (left - alpha) / growth):
+                errors = np.maximum(errors, bound)
+            if 1.0 - left < _NEGLIGIBLE:
+                break
+    return float(errors) if alpha.ndim == 0 else errors
+
+
+def _event(events):
+    """Return one event for what stands for some."""
+    if isinstance(events, Certificate):
+        return events.event
+    if isinstance(events, Event):
+        return events
+    if isinstance(events, Iterable) and not isinstance(events, (str, bytes, dict)):
+        return Composed(tuple(_event(each) for each in events))
+    raise TypeError(f"{type(events).__name__} is no event; give events of dpsk.accounting, "
+                    "certificates, or a list of these.")
+
+
+def _certificate(fitted):
+    """Return a certificate, or that of a fitted estimator."""
+    found = fitted if isinstance(fitted, Certificate) else getattr(fitted, "privacy_", None)
+    if not isinstance(found, Certificate):
+        raise TypeError(f"{type(fitted).__name__} has no certificate in privacy_; give fitted "
+                        "private estimators, or their certificates.")
+    return found
+
+
+def _mapped(function, event, values):
+    """Return a function of an event at a number, or at each number of an array."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 0:
+        return function(event, float(values))
+    found = [function(event, float(value)) for value in values.ravel()]
+    return np.array(found, dtype=np.float64).reshape(values.shape)

@@ -1,0 +1,193 @@
+"""Pictures of what a fit gives away: the curve of (epsilon, delta), and the errors of any test."""
+
+import numpy as np
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+from dpsk.accounting._curves import delta, type_two_error
+
+__all__ = ["PrivacyCurveDisplay", "TradeOffCurveDisplay"]
+
+_POINTS = 60
+#: A delta below it is as good as none.
+_SMALLEST_DELTA = 1e-12
+
+
+class _CurveDisplay:
+    """A line on axes of its own, or on given ones."""
+
+    def _drawn(self, ax, name, draw, x, y, **labels):
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots()
+        (self.line_,) = getattr(ax, draw)(x, y, label=name)
+        ax.set(**labels)
+        if name is not None:
+            ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class PrivacyCurveDisplay(_CurveDisplay):
+    """The delta of a fit at every epsilon.
+
+    Make one by `from_events`.
+
+    Parameters
+    ----------
+    epsilon, delta : ndarray of shape (n_points,)
+    name : str or None, default=None
+        Of the line, in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+
+    See Also
+    --------
+    TradeOffCurveDisplay : The same guarantee as error rates of a test.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Gaussian, PrivacyCurveDisplay
+    >>> display = PrivacyCurveDisplay.from_events(Gaussian(mu=0.5))  # doctest: +SKIP
+    """
+
+    def __init__(self, *, epsilon, delta, name=None):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.name = name
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curve, delta on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            None: new ones.
+        name : str or None, default=None
+            In the place of the one that was given before.
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
+
+        Returns
+        -------
+        display : PrivacyCurveDisplay
+        """
+        self._drawn(ax, self.name if name is None else name, "semilogy", self.epsilon,
+                    self.delta, xlabel="epsilon", ylabel="delta")
+        self.line_.set(**kwargs)
+        return self
+
+    @classmethod
+    def from_events(cls, events, *, epsilon=None, ax=None, name=None, **kwargs):
+        """Compute and draw the curve.
+
+        Parameters
+        ----------
+        events : Event, Certificate, or iterable of these
+            Made on the same rows.
+        epsilon : array-like of shape (n_points,) or None, default=None
+            None: from 0 to where delta is below 1e-12, or to 20.
+        ax, name, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : PrivacyCurveDisplay
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_events")
+        if epsilon is None:
+            epsilon = np.linspace(0.0, _reach(events), _POINTS)
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        return cls(epsilon=epsilon, delta=delta(events, epsilon), name=name).plot(ax, **kwargs)
+
+
+class TradeOffCurveDisplay(_CurveDisplay):
+    """The least type II error, at every type I error, of any test whether a row was there.
+
+    Make one by `from_events`. The straight line from (0, 1) to (1, 0) is that of a coin.
+
+    Parameters
+    ----------
+    type_one_error, type_two_error : ndarray of shape (n_points,)
+    name : str or None, default=None
+        Of the line, in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+
+    See Also
+    --------
+    PrivacyCurveDisplay : The same guarantee as pairs of epsilon and delta.
+
+    References
+    ----------
+    Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Gaussian, TradeOffCurveDisplay
+    >>> display = TradeOffCurveDisplay.from_events(Gaussian(mu=0.5))  # doctest: +SKIP
+    """
+
+    def __init__(self, *, type_one_error, type_two_error, name=None):
+        self.type_one_error = type_one_error
+        self.type_two_error = type_two_error
+        self.name = name
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curve, and that of a coin.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            None: new ones.
+        name : str or None, default=None
+            In the place of the one that was given before.
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
+
+        Returns
+        -------
+        display : TradeOffCurveDisplay
+        """
+        self._drawn(ax, self.name if name is None else name, "plot", self.type_one_error,
+                    self.type_two_error, xlabel="type I error", ylabel="type II error")
+        self.line_.set(**kwargs)
+        self.ax_.plot([0, 1], [1, 0], color="gray", linestyle=":", zorder=0)
+        return self
+
+    @classmethod
+    def from_events(cls, events, *, ax=None, name=None, **kwargs):
+        """Compute and draw the curve.
+
+        Parameters
+        ----------
+        events : Event, Certificate, or iterable of these
+            Made on the same rows.
+        ax, name, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : TradeOffCurveDisplay
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_events")
+        alpha = np.linspace(0.0, 1.0, 201)
+        return cls(type_one_error=alpha, type_two_error=type_two_error(events, alpha),
+                   name=name).plot(ax, **kwargs)
+
+
+def _reach(events):
+    """Return the epsilon up to which a curve is drawn."""
+    reach = 0.25
+    while reach < 20.0 and delta(events, reach) > _SMALLEST_DELTA:
+        reach *= 2.0
+    return min(reach, 20.0)

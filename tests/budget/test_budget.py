@@ -1,0 +1,284 @@
+"""Every fit inside a budget is charged before it draws, or refused with nothing spent."""
+
+import copy
+import json
+import math
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from dpsk import (
+    DPAdditiveClassifier,
+    DPGroupDROClassifier,
+    DPLogisticRegression,
+    DPTableVectorizer,
+    PrivacyBudget,
+    make_dp_pipeline,
+)
+from dpsk._privacy import accountant
+from dpsk._privacy.events import Composed, tally
+from dpsk.accounting import compose
+from dpsk.exceptions import BudgetExceededError
+from dpsk.testing import NoiseSeed
+
+X, Y = load_breast_cancer(return_X_y=True)
+DELTA = 1e-5
+
+
+def model(epsilon=0.5, **params):
+    return DPLogisticRegression(epsilon=epsilon, delta=DELTA, classes=[0, 1], **params)
+
+
+def charged(budget):
+    return Composed(tuple(charge.event for charge in budget.charges))
+
+
+def same(one, other):
+    return accountant.merge(one) == accountant.merge(other)
+
+
+def test_a_fit_is_charged_for_what_its_certificate_states():
+    budget = PrivacyBudget(2.0, DELTA, name="cancer")
+    outside = model().fit(X, Y)
+    assert budget.charges == []
+    with budget as entered:
+        assert entered is budget
+        one, other = model().fit(X, Y), model(0.3).fit(X, Y)
+    model().fit(X, Y)
+    assert [charge.name for charge in budget.charges] == ["DPLogisticRegression"] * 2
+    assert same(charged(budget), compose(one.privacy_, other.privacy_))
+    assert budget.spent["mu^2"] == pytest.approx(accountant.merge(charged(budget)).mu**2)
+    assert outside.privacy_.event == one.privacy_.event
+
+
+def test_a_refused_fit_leaves_everything_as_it_was():
+    budget = PrivacyBudget(1.0, DELTA)
+    fitted = model(0.9)
+    with budget:
+        fitted.fit(X, Y)
+        before, state = budget.charges, pickle.dumps(vars(fitted))
+        fitted.set_params(epsilon=0.8)
+        with pytest.raises(BudgetExceededError, match="nothing was drawn"):
+            fitted.fit(X, Y)
+        fitted.set_params(epsilon=0.9)
+    assert budget.charges == before
+    assert pickle.dumps(vars(fitted)) == state
+    left = budget.left()
+    with budget:
+        model(left * (1 - 1e-6)).fit(X, Y)
+    assert budget.left() < 0.01
+
+
+@pytest.mark.parametrize("fitted", [model(math.inf), model(random_state=NoiseSeed(1))],
+                         ids=["no noise", "seed"])
+def test_what_has_no_noise_is_refused_and_repeated_noise_is_charged(fitted):
+    budget = PrivacyBudget(1.0, DELTA)
+    with budget:
+        if fitted.epsilon == math.inf:
+            with pytest.warns(match="not private"), pytest.raises(
+                    BudgetExceededError, match="NotPrivate"):
+                fitted.fit(X, Y)
+        else:
+            fitted.fit(X, Y)
+    assert len(budget.charges) == (fitted.epsilon < math.inf)
+
+
+def test_a_fit_that_fails_after_it_was_admitted_stays_charged(monkeypatch):
+    def broken(*args):
+        raise MemoryError
+
+    budget = PrivacyBudget(1.0, DELTA)
+    monkeypatch.setattr("dpsk._oracle.release.Releases.__call__", broken)
+    with budget, pytest.raises(MemoryError):
+        model().fit(X, Y)
+    monkeypatch.undo()
+    assert len(budget.charges) == 1
+    with pytest.raises(ValueError, match="epsilon"), budget:
+        model(-1.0).fit(X, Y)
+    # Both left the budget as they went.
+    model().fit(X, Y)
+    assert len(budget.charges) == 1
+
+
+def test_nested_budgets_are_charged_each_once_or_not_at_all():
+    whole, part = PrivacyBudget(1.0, DELTA), PrivacyBudget(0.5, DELTA)
+    with whole, part, whole:
+        model(0.3).fit(X, Y)
+        with pytest.raises(BudgetExceededError, match=r"PrivacyBudget\(0\.5"):
+            model(0.6).fit(X, Y)
+        assert len(whole.charges) == len(part.charges) == 1
+    with whole:
+        model(0.6).fit(X, Y)
+    assert len(whole.charges) == 2
+    assert len(part.charges) == 1
+
+
+def test_threads_are_charged():
+    budget = PrivacyBudget(3.0, DELTA)
+    with budget:
+        threads = [threading.Thread(target=model(0.2).fit, args=(X, Y)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(budget.charges) == 4
+
+
+@pytest.mark.parametrize("wrapped", [
+    lambda: GridSearchCV(model(0.1), {"alpha": [0.01, 0.1]}, cv=KFold(2), n_jobs=2),
+    lambda: GridSearchCV(make_pipeline(FunctionTransformer(), model(0.1)),
+                         {"dplogisticregression__alpha": [0.01, 0.1]}, cv=KFold(2), n_jobs=2),
+    lambda: BaggingClassifier(model(0.1), n_estimators=5, n_jobs=2),
+    lambda: VotingClassifier([(str(k), model(0.1)) for k in range(5)], n_jobs=2)],
+    ids=["search", "pipeline", "bagging", "voting"])
+def test_workers_of_joblib_are_charged_in_full(wrapped):
+    budget = PrivacyBudget(2.0, DELTA)
+    with budget:
+        wrapped().fit(X, Y)
+    assert len(budget.charges) == 5
+    # Nothing of it stays behind: the same search outside charges nothing.
+    wrapped().fit(X, Y)
+    assert len(budget.charges) == 5
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_workers_are_refused_when_the_budget_ends():
+    budget = PrivacyBudget(0.3, DELTA)
+    search = GridSearchCV(model(0.2, solver="gd"), {"alpha": [0.01, 0.1]}, cv=KFold(2), n_jobs=2,
+                          error_score=np.nan, refit=False)
+    with budget:
+        search.fit(X, Y)
+    assert len(budget.charges) == 2
+    assert np.isnan(search.cv_results_["mean_test_score"]).any()
+
+
+def test_copies_of_a_budget_are_that_budget():
+    budget = PrivacyBudget(1.0, DELTA)
+    for other in (copy.deepcopy(budget), copy.copy(budget), pickle.loads(pickle.dumps(budget)),
+                  clone(budget, safe=False), PrivacyBudget.load(budget.path)):
+        with other, budget:
+            model(0.1).fit(X, Y)
+        assert other.charges == budget.charges
+    assert len(budget.charges) == 5
+
+
+def test_models_carry_a_budget_to_workers_only():
+    budget = PrivacyBudget(1.0, DELTA)
+    with budget:
+        inside = pickle.loads(pickle.dumps(model(0.1)))
+        copied, cloned = copy.deepcopy(model(0.1)), clone(inside)
+        fitted = model(0.1).fit(X, Y)
+        assert b"budget" not in pickle.dumps(fitted)
+    for each in (inside, copied, cloned):
+        # In the process of the budget those that are entered are known.
+        each.fit(X, Y)
+    assert len(budget.charges) == 1
+    assert b"budget" not in pickle.dumps(inside)
+
+
+@pytest.mark.parametrize("whole", [
+    lambda: DPAdditiveClassifier(epsilon=0.5, delta=DELTA, classes=[0, 1]),
+    lambda: make_dp_pipeline(DPTableVectorizer(), DPLogisticRegression(classes=[0, 1]),
+                             epsilon=0.5, delta=DELTA),
+    lambda: make_dp_pipeline(DPTableVectorizer(), DPLogisticRegression(
+        classes=[0, 1], solver="sgd", max_iter=20), epsilon=0.5, delta=DELTA)],
+    ids=["additive", "pipeline", "sgd"])
+def test_what_is_made_of_steps_is_charged_once_and_beforehand(whole):
+    budget = PrivacyBudget(2.0, DELTA, disclosure=DELTA / 2)
+    with budget:
+        fitted = whole().fit(X[:, :4], Y)
+    (charge,) = budget.charges
+    assert charge.name == type(fitted).__name__
+    # What was declared is worth at least what was released, and no more than was asked for.
+    assert accountant.delta(charge.event, 0.5) <= DELTA * (1 + 1e-9)
+    released = accountant.merge(fitted.privacy_.event).rest
+    assert sum(budget._filter.price(fitted.privacy_.event)) <= sum(
+        budget._filter.price(charge.event)) * (1 + 1e-6), released
+    with PrivacyBudget(0.4, DELTA) as small, pytest.raises(BudgetExceededError):
+        whole().fit(X[:, :4], Y)
+    assert small.charges == []
+
+
+def test_one_step_of_another_kind_is_charged_for_itself():
+    budget = PrivacyBudget(2.0, DELTA, kind="renyi")
+    whole = make_dp_pipeline(FunctionTransformer(), DPLogisticRegression(
+        classes=[0, 1], solver="sgd", max_iter=20, precondition=False),
+        epsilon=0.5, delta=DELTA)
+    with budget:
+        fitted = whole.fit(X, Y)
+    assert same(charged(budget), fitted.privacy_.event)
+
+
+def test_groups_of_rows_are_a_unit_of_their_own():
+    by_group = DPGroupDROClassifier(epsilon=0.3, delta=DELTA, classes=[0, 1])
+    with PrivacyBudget(1.0, DELTA, unit="group") as budget:
+        with pytest.raises(BudgetExceededError, match="protects single rows"):
+            model().fit(X, Y)
+        assert budget.charges == []
+    with PrivacyBudget(1.0, DELTA) as rows:
+        by_group.fit(X, Y, groups=np.arange(len(X)) % 2)
+    assert len(rows.charges) == 1
+
+
+def test_a_file_goes_on_where_it_ended(tmp_path):
+    path = tmp_path / "census.budget"
+    with PrivacyBudget(1.0, DELTA, name="census", path=path):
+        model(0.9).fit(X, Y)
+    again = PrivacyBudget(1.0, DELTA, name="census", path=path)
+    assert len(again.charges) == 1
+    with again, pytest.raises(BudgetExceededError):
+        model(0.9).fit(X, Y)
+    for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"name": "health"}, {"unit": "group"},
+                  {"kind": "renyi"}, {"disclosure": 1e-6}):
+        given = {"epsilon": 1.0, "delta": DELTA, "name": "census", "path": path, **other}
+        with pytest.raises(ValueError, match="holds another budget"):
+            PrivacyBudget(given.pop("epsilon"), given.pop("delta"), **given)
+    records = [line.split(" ", 1)[1] for line in path.read_text().splitlines()]
+    assert json.loads(records[1])["name"] == "DPLogisticRegression"
+    assert sum(tally(charged(again)).values()) > 0
+
+
+def test_a_file_that_is_gone_or_changed_stops_everything(tmp_path):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "census.budget")
+    with budget:
+        model(0.1).fit(X, Y)
+        text = (tmp_path / "census.budget").read_bytes()
+        (tmp_path / "census.budget").write_bytes(text[:-10] + b"0" + text[-9:])
+        with pytest.raises(ValueError, match="is not as it was written"):
+            model(0.1).fit(X, Y)
+        (tmp_path / "census.budget").unlink()
+        with pytest.raises(FileNotFoundError):
+            model(0.1).fit(X, Y)
+
+
+@pytest.mark.parametrize(("given", "match"), [
+    ({"epsilon": 0.0}, r"epsilon=0\.0"), ({"epsilon": math.inf}, "epsilon=inf"),
+    ({"delta": 1.0}, r"delta=1\.0"), ({"kind": "zcdp"}, "kind='zcdp'"),
+    ({"kind": "pure"}, "goes with delta=0"), ({"delta": 0.0, "kind": "gaussian"}, "goes with"),
+    ({"disclosure": 1e-5}, "below delta"), ({"disclosure": 1e-6, "kind": "renyi"}, "disclosure="),
+    ({"unit": "person"}, "unit='person'")])
+def test_parameters_out_of_range_are_refused_by_name(given, match):
+    given = {"epsilon": 1.0, "delta": 1e-5, **given}
+    with pytest.raises(ValueError, match=match):
+        PrivacyBudget(given.pop("epsilon"), given.pop("delta"), **given)
+
+
+def test_it_shows_what_is_spent_and_left():
+    budget = PrivacyBudget(1.0, DELTA, name="<census>")
+    with budget:
+        model(0.6).fit(X, Y)
+    text, page = str(budget), budget._repr_html_()
+    assert "DPLogisticRegression" in text
+    assert "(1, 1e-05) for a row" in text
+    assert f"epsilon={budget.left():.4g}" in text
+    assert "<progress" in page
+    assert "&lt;census&gt;" in page
+    assert "<census>" not in page
