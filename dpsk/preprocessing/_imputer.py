@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._data.errors import quietly
 from dpsk._data.tables import read_next_table
 from dpsk._defaults.budgets import mu_of_share
-from dpsk._defaults.columns import quartile_share
+from dpsk._defaults.columns import median_share
 from dpsk._docs import documented
 from dpsk._parameters import choice, number
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, float_dtype
@@ -66,7 +66,7 @@ class DPSimpleImputer(NumericTransformer):
     The median of a column without any number is noise: within its bounds, if they are declared in
     `columns`, else anywhere. A scaler behind this one knows the norm of its rows; one before it
     does not, as the constant may be any. In a `DPPipeline` medians take from a hundredth to a
-    quarter of mu^2, in between so much that each has an n mu of 80.
+    quarter of mu^2, in between so much that each has an n mu of 60.
 
     See Also
     --------
@@ -135,8 +135,8 @@ class DPSimpleImputer(NumericTransformer):
 
     def _statistics(self, budget, table):
         chosen = (self.strategy == "median",) * budget.n_columns
-        share = quartile_share(budget, sum(chosen)) if any(chosen) else 0.0
-        return QuantilePlan(chosen, (0.5,), share, mu_of_share(budget, 1.0))
+        return QuantilePlan(chosen, (0.5,), median_share(budget, sum(chosen)),
+                            mu_of_share(budget, 1.0))
 
     def _keep_statistics(self, found):
         constant = self.strategy == "constant"

@@ -57,7 +57,7 @@ class DPMinMaxScaler(NumericTransformer):
 
     See Also
     --------
-    DPRobustScaler : By median and quartiles, which are the least of prices.
+    DPRobustScaler : By median and spread, which take the fewest rows.
     dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     References
@@ -85,10 +85,9 @@ class DPMinMaxScaler(NumericTransformer):
     def _statistics(self, budget, table):
         unknown = tuple(column.edges is None for column in table.columns)
         count = 2 * sum(unknown)
-        share = extreme_share(budget, count) if count else 0.0
-        tail = range_tail(budget, count, share) if count else 0.25
-        return QuantilePlan(unknown, (tail, 1.0 - tail), share, mu_of_share(budget, 1.0),
-                            outward=True)
+        share = extreme_share(budget, count)
+        tail = range_tail(budget, count, share, 0.25)
+        return QuantilePlan(unknown, (tail, 1.0 - tail), share, mu_of_share(budget, 1.0))
 
     def _keep_statistics(self, found):
         for place, column in enumerate(self._described):

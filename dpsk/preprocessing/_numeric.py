@@ -5,10 +5,11 @@ import math
 from typing import ClassVar
 
 import numpy as np
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.columns import check_columns, is_frame
-from dpsk._data.errors import quietly
+from dpsk._data.errors import discreetly, quietly
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._docs import documented
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
@@ -94,6 +95,13 @@ class NumericTransformer(DPTransformer):
         """
         check_is_fitted(self, "privacy_")
         return self._back(read_next_table(self, X, self._columns)).astype(float_dtype(X))
+
+    def _like_mapped(self, X):
+        """Return rows of zeros with the columns of what comes out, from public facts of X."""
+        zeros = np.zeros(discreetly("X", np.shape, X), float_dtype(X))
+        if _get_output_config("transform", self)["dense"] == "default" or not is_frame(X):
+            return zeros
+        return type(X)(zeros, columns=X.columns)
 
     def _read(self, X):
         # A column that can only hold truths is one of 0 and 1.

@@ -1,14 +1,15 @@
 """Columns less their mean, over their standard deviation, with differential privacy."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 from dpsk._defaults.budgets import mu_of_share
-from dpsk._defaults.columns import moment_share, range_share, range_tail
+from dpsk._defaults.columns import moment_share, range_tail, spread_share
 from dpsk._docs import documented
 from dpsk._parameters import check_flag
 from dpsk._privacy.certificate import Enforced
 from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, NumericTransformer
-from dpsk.preprocessing._statistics_plan import MomentPlan, QuantilePlan
+from dpsk.preprocessing._statistics_plan import MomentPlan, SpreadPlan
 
 __all__ = ["DPStandardScaler"]
 
@@ -21,8 +22,8 @@ class DPStandardScaler(NumericTransformer):
 
     with m the mean and s the standard deviation of a column's numbers within its range, and b the
     public `clip`. So rows that come out have norm at most `row_norm_`, whatever the rows. Ranges
-    are declared, or learnt from two quantiles of a column; then one noisy sum over all columns
-    has counts, sums and squares, at the price of the sums alone.
+    are declared, or learnt; then one noisy sum over all columns has counts, sums and squares, at
+    the price of the sums alone.
 
     Parameters
     ----------
@@ -52,18 +53,18 @@ class DPStandardScaler(NumericTransformer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: two quantiles of every column
-    without declared bounds, by the exponential mechanism over a public grid, moved out to where
-    a normal law has a thousandth of its rows; and noisy counts, sums and sums of squares of the
-    numbers within these ranges. Nothing else is kept of the rows. The number of rows, names and
-    dtypes of columns and all parameters are public. Rows that are transformed are as sensitive as
-    before.
+    attributes are (epsilon, delta)-indistinguishable. Released: of every column without declared
+    bounds a median, and a quantile of the distances from it, by the exponential mechanism over a
+    public grid, moved out to where a normal law has a thousandth of its rows; and noisy counts,
+    sums and sums of squares of the numbers within these ranges. Nothing else is kept of the rows.
+    The number of rows, names and dtypes of columns and all parameters are public. Rows that are
+    transformed are as sensitive as before.
 
-    What is missing counts nowhere and stays missing. Of a normal column `DPRobustScaler` has the
-    same center and scale at about half the error or less, as a row moves a mean by more than it
-    moves a rank; this one is for means. In a `DPPipeline` ranges take from a hundredth to .15 of
-    mu^2, and sums from a hundredth to a tenth. Where rows are too few, a
-    `dpsk.exceptions.PrivacyWarning` says so; bounds in `columns` keep means and scales within.
+    What is missing counts nowhere and stays missing. Where rows are few or tails heavy
+    `DPRobustScaler` has less error, as a row moves a mean by more than it moves a rank; this one
+    is for means. In a `DPPipeline` ranges take from a hundredth to .15 of mu^2, and sums from a
+    hundredth to a tenth. Where rows are too few for ranges, a `dpsk.exceptions.PrivacyWarning`
+    says so; means and scales lie within bounds that are declared.
 
     See Also
     --------
@@ -97,15 +98,14 @@ class DPStandardScaler(NumericTransformer):
         self._store(locals())
 
     def _statistics(self, budget, table):
-        unknown = tuple(column.edges is None for column in table.columns)
-        if not (self.with_mean or self.with_std):
-            return QuantilePlan(unknown, (), 0.0, mu_of_share(budget, 1.0))
-        count = 2 * sum(unknown)
-        share = range_share(budget, count) if count else 0.0
-        tail = range_tail(budget, count, share) if count else 0.25
         mu = mu_of_share(budget, 1.0)
-        ranges = QuantilePlan(unknown, (tail, 1.0 - tail), share, mu, outward=True)
-        return MomentPlan(ranges, moment_share(budget), mu)
+        if not (self.with_mean or self.with_std):
+            return SpreadPlan((False,) * budget.n_columns, None, 0.0, mu)
+        ranges = SpreadPlan(tuple(column.edges is None for column in table.columns), 0.5, 0.0, mu)
+        share = spread_share(budget, ranges.count)
+        tail = range_tail(budget, ranges.count, share, 0.5)
+        return MomentPlan(replace(ranges, level=1.0 - tail, share=share), moment_share(budget),
+                          mu)
 
     def _enforced(self, table):
         return [*super()._enforced(table), Enforced(
