@@ -120,11 +120,8 @@ class DPSimpleImputer(NumericTransformer):
         if len(self._indicated(self._columns)) < width:
             raise ValueError(f"add_indicator={self.add_indicator!r}: what was missing is not "
                              "known afterwards; set it to True for the way back.")
-        values = np.asarray(X)
-        if values.ndim != 2 or values.shape[1] != 2 * width:
-            raise ValueError(f"X has shape {values.shape}; it must be what transform returned, of "
-                             f"{2 * width} columns.")
-        rows = values[:, :width].copy()
+        values = self._as_mapped(X, 2 * width)
+        rows = values[:, :width]
         rows[values[:, width:] > 0] = np.nan
         return rows
 
