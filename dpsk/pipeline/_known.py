@@ -34,14 +34,14 @@ def takes(step, parameter):
 def stand_in(steps, first, name, X):
     """Return rows with the columns that a step will see, and X itself for the first private one.
 
-    Behind steps that keep columns these are rows of zeros. None where nothing is known of the
-    columns, as they follow from what is released.
+    Behind steps that tell these are rows of zeros. None where nothing is known of the columns, as
+    they follow from what is released.
     """
     names = list(steps)
     for before in names[names.index(first):names.index(name)]:
         if steps[before] in NOTHING:
             continue
-        if not getattr(steps[before], "_keeps_columns", False):
+        if not hasattr(steps[before], "_like_mapped"):
             return None
         X = steps[before]._like_mapped(X)
     return X

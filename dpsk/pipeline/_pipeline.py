@@ -40,8 +40,8 @@ class DPPipeline(Composition):
     shares : dict or None, default=None
         Shares of mu^2, by names of private steps. None, or of steps that are not named:
         transformers of this package take what is worth it by their rules, and the last private
-        step what is left. A rule needs to know the columns: behind others it holds where these
-        keep them, as scalers do.
+        step what is left. A rule needs to know the columns: behind scalers and imputers it does,
+        behind a `DPTableVectorizer` it does not.
     random_state : int, NoiseSeed or None, default=None
         Given to every private step; None: each keeps its own. Of a `dpsk.testing.NoiseSeed` the
         noise repeats, for tests: not private for anyone who knows the seed.

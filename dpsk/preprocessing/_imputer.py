@@ -98,11 +98,6 @@ class DPSimpleImputer(NumericTransformer):
                  add_indicator=False, columns=None, random_state=None, verbose=0):
         self._store(locals())
 
-    @property
-    def _keeps_columns(self):
-        """bool : whether nothing but the columns goes out."""
-        return not self.add_indicator
-
     @quietly
     def inverse_transform(self, X):
         """Return rows with what was missing, as the indicators of all columns tell it.
@@ -117,7 +112,7 @@ class DPSimpleImputer(NumericTransformer):
         """
         check_is_fitted(self, "privacy_")
         width = len(self._columns)
-        if len(self._indicated(self._columns)) < width:
+        if len(self._indicated(self._names)) < width:
             raise ValueError(f"add_indicator={self.add_indicator!r}: what was missing is not "
                              "known afterwards; set it to True for the way back.")
         values = self._as_mapped(X, 2 * width)
@@ -127,7 +122,7 @@ class DPSimpleImputer(NumericTransformer):
 
     def _read(self, X):
         table = super()._read(X)
-        self._indicated(table.columns)
+        self._indicated([column.name for column in table.columns])
         return table
 
     def _statistics(self, budget, table):
@@ -143,18 +138,22 @@ class DPSimpleImputer(NumericTransformer):
         values = read_next_table(self, X, self._columns)
         missing = np.isnan(values)
         filled = np.where(missing, self.statistics_, values)
-        return np.hstack([filled, missing[:, self._indicated(self._columns)]]).astype(
+        return np.hstack([filled, missing[:, self._indicated(self._names)]]).astype(
             float_dtype(X))
 
     def _names_out(self, names):
-        return [*names, *(f"missingindicator_{names[place]}"
-                          for place in self._indicated(self._columns))]
+        known = self._names if hasattr(self, "_columns") else names
+        return [*names, *(f"missingindicator_{names[place]}" for place in self._indicated(known))]
 
-    def _indicated(self, columns):
-        """Return the places of the columns that get another one, in their order."""
+    @property
+    def _names(self):
+        """list : the names of the columns, or their positions."""
+        return [column.name for column in self._columns]
+
+    def _indicated(self, known):
+        """Return the places of those of the known columns that get another one, in their order."""
         if isinstance(self.add_indicator, (bool, np.bool_)):
-            return list(range(len(columns))) if self.add_indicator else []
-        known = [column.name for column in columns]
+            return list(range(len(known))) if self.add_indicator else []
         unknown = [each for each in self.add_indicator if each not in known]
         if unknown:
             raise ValueError(f"add_indicator has {unknown[0]!r}, which is no column; use the "

@@ -55,8 +55,6 @@ class NumericTransformer(DPTransformer):
     """
 
     _constraints: ClassVar[dict] = NUMBER_CONSTRAINTS
-    #: Whether a column that comes in goes out, and no other.
-    _keeps_columns: ClassVar[bool] = True
 
     def _statistics(self, budget, table):
         """Return the plan, by a budget of all that is fitted and the public columns."""
@@ -107,11 +105,13 @@ class NumericTransformer(DPTransformer):
         return values
 
     def _like_mapped(self, X):
-        """Return rows of zeros with the columns of what comes out, from public facts of X."""
-        zeros = np.zeros(discreetly("X", np.shape, X), float_dtype(X))
-        if _get_output_config("transform", self)["dense"] == "default" or not is_frame(X):
-            return zeros
-        return type(X)(zeros, columns=X.columns)
+        """Return rows of zeros with the columns that come out, from public facts of X."""
+        shape = discreetly("X", np.shape, X)
+        names = list(X.columns) if is_frame(X) else list(range(*shape[1:2]))
+        framed = is_frame(X) and _get_output_config("transform", self)["dense"] != "default"
+        made = self._names_out(names)
+        zeros = np.zeros((shape[0], len(made)), float_dtype(X))
+        return type(X)(zeros, columns=made) if framed else zeros
 
     def _read(self, X):
         # A column that can only hold truths is one of 0 and 1.
