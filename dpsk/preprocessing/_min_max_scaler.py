@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._defaults.budgets import mu_of_share
-from dpsk._defaults.columns import extreme_share, range_tail
+from dpsk._defaults.columns import EXTREMES, extreme_share, range_tail
 from dpsk._docs import documented
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, check_pair
 from dpsk.preprocessing._statistics_plan import QuantilePlan
@@ -75,6 +75,8 @@ class DPMinMaxScaler(NumericTransformer):
     """
 
     _constraints: ClassVar[dict] = {**NUMBER_CONSTRAINTS, "feature_range": check_pair}
+    #: As where rows are few, so that tails fit the price.
+    _usual_share: ClassVar[float] = EXTREMES[1]
     _learnt: ClassVar[str] = "ranges"
     _learnt_names: ClassVar[tuple] = ("data_min_", "data_max_", "scale_", "min_")
 

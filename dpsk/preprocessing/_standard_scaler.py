@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from dpsk._defaults.budgets import mu_of_share
-from dpsk._defaults.columns import moment_share, range_tail, spread_share
+from dpsk._defaults.columns import MOMENTS, SPREADS, moment_share, range_tail, spread_share
 from dpsk._docs import documented
 from dpsk._parameters import check_flag
 from dpsk._privacy.certificate import Enforced
@@ -90,6 +90,8 @@ class DPStandardScaler(NumericTransformer):
 
     _constraints: ClassVar[dict] = {**NUMBER_CONSTRAINTS, "clip": CLIP, "with_mean": check_flag,
                                     "with_std": check_flag}
+    #: As where rows are few, so that tails fit the price.
+    _usual_share: ClassVar[float] = SPREADS[1] + MOMENTS[1]
     _learnt: ClassVar[str] = "means and standard deviations"
     _learnt_names: ClassVar[tuple] = ("mean_", "scale_", "var_", "ranges_")
 
