@@ -32,6 +32,9 @@ columns : dict or None
     tuple of two numbers its bounds, between which knots are found; a longer tuple its knots.
     Columns of words that are not named have their frequent categories found under noise. None:
     nothing is declared but what dtypes say, those of pandas' categories included.
+columns|numbers : dict or None
+    Public bounds of columns, by name or position, such as ``{"age": (0, 120)}``. Numbers beyond
+    count as these in what is learnt, which lies within.
 n_knots : "auto" or int
     Knots of a column of numbers: 2, 3, 5, 9 and so on, as intervals are halved at medians
     chosen under noise. "auto": about the cube root of n mu over the number of columns.
@@ -187,6 +190,12 @@ privacy_ : Certificate
         For a parameter out of range, a solver whose needs are not met, labels outside
         `classes`, a single class when classes are inferred, more than two where two are all
         there is, or rows that are not finite; always before any noise is drawn.
+|raises_numbers
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a column that is not of numbers, or infinite ones; always
+        before any noise is drawn.
 |raises_columns
     Raises
     ------

@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from dpsk._defaults.budgets import mu_of_share
+from dpsk._defaults.budgets import CLEARANCE, mu_of_share
+from dpsk._privacy.closed_forms import bounded_range_epsilon
 
-__all__ = ["BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH",
-           "FIRST_SHARE", "MOST_CATEGORIES", "TARGET_PAIRS", "PairRule", "category_share",
-           "hashing_pays", "knot_levels", "knot_share"]
+__all__ = ["BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES",
+           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "SPREADS", "TARGET_PAIRS", "PairRule",
+           "category_share", "extreme_share", "hashing_pays", "knot_levels", "knot_share",
+           "median_share", "moment_share", "range_tail", "spread_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -15,6 +17,13 @@ KNOT_SHARES, KNOT_SIGNAL = (0.03, 0.25), 100.0
 #: The least and the largest share of mu^2 of categories that are found, and the ``n mu`` a column
 #: in between: those of about a fiftieth of the rows stand out.
 CATEGORY_SHARES, CATEGORY_SIGNAL = (0.01, 0.15), 350.0
+#: Of medians, of those with wide spreads, and of ends of ranges: the least and the largest share
+#: of mu^2 of all columns, and the ``n mu`` of each choice in between.
+MEDIANS, SPREADS, EXTREMES = (0.01, 0.25, 60.0), (0.01, 0.15, 100.0), (0.02, 0.2, 400.0)
+#: The same of counts, sums and sums of squares, the ``n mu`` over the root of the columns.
+MOMENTS = (0.01, 0.1, 124.0)
+#: The least share of rows beyond an end of a range.
+LEAST_TAIL = 0.005
 #: How many buckets categories are hashed into that cannot be found.
 BUCKETS = 32
 #: The share of delta at which a category that a single row brought may show.
@@ -59,6 +68,51 @@ def category_share(budget, n_words):
     if not budget.is_private:
         return least
     return min(most, max(least, n_words * (CATEGORY_SIGNAL / _whole_signal(budget)) ** 2))
+
+
+def median_share(budget, n_choices):
+    """Return the share of mu^2 of so many choices of medians."""
+    return _choice_share(budget, n_choices, MEDIANS)
+
+
+def spread_share(budget, n_choices):
+    """Return the share of mu^2 of so many choices of medians and wide spreads."""
+    return _choice_share(budget, n_choices, SPREADS)
+
+
+def extreme_share(budget, n_choices):
+    """Return the share of mu^2 of so many ends of ranges."""
+    return _choice_share(budget, n_choices, EXTREMES)
+
+
+def moment_share(budget):
+    """Return the share of mu^2 of counts, sums and sums of squares of all columns."""
+    least, most, signal = MOMENTS
+    if not budget.is_private:
+        return least
+    return min(most, max(least, budget.n_columns * (signal / _whole_signal(budget)) ** 2))
+
+
+def range_tail(budget, n_choices, share, most):
+    """Return the share of rows beyond an end, of so many that share a share of mu^2.
+
+    The least that keeps clear of the end of the rows, `most` at most.
+    """
+    if not n_choices:
+        return most
+    if not budget.is_private:
+        return min(most, max(LEAST_TAIL, 1.0 / budget.n_samples))
+    width = bounded_range_epsilon(mu_of_share(budget, share / n_choices))
+    return min(most, max(LEAST_TAIL, 2.0 * CLEARANCE / (budget.n_samples * width)))
+
+
+def _choice_share(budget, n_choices, rule):
+    least, most, signal = rule
+    if not n_choices:
+        return 0.0
+    if not budget.is_private:
+        return least
+    return min(most, max(least, n_choices * (signal / _whole_signal(budget)) ** 2))
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
 r"""Quantiles of numbers, chosen under noise from a public grid.
 
-With k the rank ``round(q n)`` a point z of the grid has the score
+With k the rank ``round(q m)`` among the m numbers that are not missing a point z of the grid has
+the score
 
     u(z) = -max(0, #{x < z} - k, k - #{x <= z}),
 
 0 at the k-th smallest number and everywhere up to the next, and less by 1 with every number that
 lies between. Replacing a number moves each of the two counts by at most 1, hence each score by
-at most 1. The largest of the scores with Gumbel noise of scale ``z / 2``, z the noise multiplier,
-is the exponential mechanism with exponent ``2 / z``: its loss lies in an interval of length
-``4 / z``, as that of a vertex chosen with scores that move by 2 clip norms. Only the point leaves.
+at most 1; one that comes or goes moves counts and rank the same way, by at most 1 each, and so
+no difference of them by more. The largest of the scores with Gumbel noise of scale ``z / 2``, z
+the noise multiplier, is the exponential mechanism with exponent ``2 / z``: its loss lies in an
+interval of length ``4 / z``, as that of a vertex chosen with scores that move by 2 clip norms.
+Only the point leaves.
 
 Medians of slices between points that were chosen before, half the count of a slice being its
 target, are one choice for all slices together. A row that is replaced within a slice moves its
@@ -29,7 +32,7 @@ import numpy as np
 
 from dpsk._oracle.release import Part
 
-__all__ = ["noisy_knots", "noisy_quantile", "positive_grid", "real_grid"]
+__all__ = ["bounded_grid", "noisy_knots", "noisy_quantile", "positive_grid", "real_grid"]
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
@@ -37,6 +40,8 @@ _PART = 1 << 16
 _LEAST, _MOST, _OCTAVE = -32, 40, 64
 #: Unit and end of the grid of both signs, and its points of one sign.
 _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
+#: Even steps of a grid between bounds.
+_STEPS = 1 << 12
 
 
 def positive_grid():
@@ -53,6 +58,15 @@ def real_grid():
     return np.concatenate([-side[::-1], [0.0], side])
 
 
+def bounded_grid(low, high):
+    """Return public points from `low` to `high`: even ones, and those of the real grid."""
+    points = real_grid()
+    inside = points[(low < points) & (points < high)]
+    even = np.linspace(low, high, _STEPS + 1)
+    # Rounded ends of even points would not be the bounds.
+    return np.unique(np.concatenate([[low, high], inside, even[1:-1].clip(low, high)]))
+
+
 def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases, upward=True):
     """Return a point of a public grid near the quantile of numbers, a float.
 
@@ -60,7 +74,8 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
     ----------
     rows : RowSource
     numbers : callable, (RowSource, slice) -> ndarray
-        The number of every row of a part, sensitive; asked for once, inside of the release.
+        The number of every row of a part, sensitive, NaN where it is missing; asked for once,
+        inside of the release.
     q : float
         In [0, 1].
     grid : ndarray
@@ -73,11 +88,10 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
         Whether numbers between two points count as the one above, else as the one below. Beyond
         the ends they count as those.
     """
-    rank = round(q * len(rows))
-
     def scores(inside):
         counts = rows.added(_counts, numbers, grid, upward)
         up_to = np.cumsum(counts)
+        rank = round(q * int(up_to[-1]))
         return -np.maximum(0, np.maximum(up_to - counts - rank, rank - up_to)).astype(np.float64)
 
     # Scores are whole numbers, so nothing is rounded.

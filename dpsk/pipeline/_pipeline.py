@@ -1,14 +1,11 @@
 """Pipelines whose private steps share one budget."""
 
 from functools import partial
-from inspect import Parameter, signature
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
 from dpsk._data.errors import discreetly, quietly
@@ -22,6 +19,7 @@ from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_real, 
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk.pipeline._composition import NOTHING, Composition
+from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
 
 __all__ = ["DPPipeline", "make_dp_pipeline"]
 
@@ -40,9 +38,10 @@ class DPPipeline(Composition):
         They are cloned, and stay as they are.
     %(epsilon)s %(delta_gaussian)s
     shares : dict or None, default=None
-        Shares of mu^2, by names of private steps. None, or of steps that are not named: a
-        `DPTableVectorizer` takes what its knots and categories are worth by its rule, as in an
-        additive model, and the last private step what is left.
+        Shares of mu^2, by names of private steps. None, or of steps that are not named:
+        transformers of this package take what is worth it by their rules, and the last private
+        step what is left. A rule needs to know the columns: behind scalers and imputers it does,
+        behind a `DPTableVectorizer` it does not.
     random_state : int, NoiseSeed or None, default=None
         Given to every private step; None: each keeps its own. Of a `dpsk.testing.NoiseSeed` the
         noise repeats, for tests: not private for anyone who knows the seed.
@@ -180,13 +179,13 @@ class DPPipeline(Composition):
     def _disclosed_share(self):
         """float : the share of delta that may be a chance to show a row, of all steps."""
         return sum(getattr(step, "_disclosed_share", 0.0) for _, step in self.steps
-                   if _is_private(step))
+                   if is_private(step))
 
     @property
     def _is_gaussian(self):
         """bool : whether all that private steps release is Gaussian for sure."""
         return all(getattr(step, "_is_gaussian", False) for _, step in self.steps
-                   if _is_private(step))
+                   if is_private(step))
 
     def _check_steps(self):
         """Return the names of the private steps; a ValueError where there is none, or another
@@ -198,9 +197,9 @@ class DPPipeline(Composition):
         Pipeline(self.steps)._validate_steps()
         private = []
         for name, step in self.steps:
-            if _is_private(step):
+            if is_private(step):
                 private.append(name)
-            elif not _learns_nothing(step):
+            elif not learns_nothing(step):
                 raise ValueError(
                     f"step {name!r}: {type(step).__name__} learns from rows without a guarantee. "
                     "Use a step with epsilon and delta, such as DPTableVectorizer, or a "
@@ -226,7 +225,7 @@ class DPPipeline(Composition):
         steps = dict(self.steps)
         for key, value in params.items():
             name, _, parameter = key.partition("__")
-            if name not in private or not _takes(steps[name], parameter):
+            if name not in private or not takes(steps[name], parameter):
                 raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
                                  f"{private[-1]}__sample_weight, for example.")
             routed.setdefault(name, {})[parameter] = value
@@ -259,15 +258,16 @@ class DPPipeline(Composition):
     def _fixed_shares(self, steps, private, X, budget):
         """Return the shares of private steps, but for a last one that takes what is left."""
         shares = dict(self.shares or {})
-        for place, name in enumerate(private):
+        for name in private[:-1]:
             step = steps[name]
-            if name in shares or name == private[-1]:
+            if name in shares:
                 continue
-            if place or not hasattr(step, "_share"):
+            seen = stand_in(steps, private[0], name, X)
+            if seen is None or not hasattr(step, "_share"):
                 raise ValueError(f"shares: there is no rule for the share of step {name!r}; "
                                  f"give it one, such as shares={{{name!r}: 0.2}}.")
             # A step that has no knots or categories to find releases nothing.
-            shares[name] = step._share(X, (budget.epsilon, budget.delta))
+            shares[name] = step._share(seen, (budget.epsilon, budget.delta))
         last, left = private[-1], 1.0 - sum(shares.values())
         gaussian = getattr(steps[last], "_is_gaussian", False)
         if last in shares and not gaussian:
@@ -333,27 +333,6 @@ def _check_shares(name, value):
         check_real(f"{name}[{step!r}]", share, low=0, open_low=True, high=1, remedy=remedy)
     if sum(value.values()) > 1.0 + 1e-12:
         raise ValueError(f"{name}={value!r}: must sum to at most 1.")
-
-
-def _is_private(step):
-    """Return whether a step says that it is fitted within a budget."""
-    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
-    return "epsilon" in known and "delta" in known
-
-
-def _learns_nothing(step):
-    """Return whether a step that is not private keeps nothing of rows."""
-    return step in NOTHING or isinstance(step, FrozenEstimator) or (
-        hasattr(step, "transform") and hasattr(step, "__sklearn_tags__")
-        and not get_tags(step).requires_fit)
-
-
-def _takes(step, parameter):
-    """Return whether the `fit` of a step takes a parameter beside rows and targets."""
-    known = signature(step.fit).parameters
-    rows_and_targets = ("", *list(known)[:2])
-    return parameter not in rows_and_targets and (parameter in known or any(
-        each.kind is Parameter.VAR_KEYWORD for each in known.values()))
 
 
 def _n_rows(X):

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dpsk._oracle import Releases
-from dpsk._oracle.quantiles import noisy_quantile, positive_grid, real_grid
+from dpsk._oracle.quantiles import bounded_grid, noisy_quantile, positive_grid, real_grid
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure
@@ -39,6 +39,7 @@ def asked(numbers, q, grid=GRID, z=2.0, upward=True, count=1, pure=False):
 
 def naive_scores(numbers, q, grid, upward):
     """Return the scores by their definition, one number and one point at a time."""
+    numbers = [x for x in numbers if not math.isnan(x)]
     numbers = [min((g for g in grid if g >= x), default=grid[-1]) if upward
                else max((g for g in grid if g <= x), default=grid[0]) for x in numbers]
     k = round(q * len(numbers))
@@ -57,7 +58,7 @@ def test_scores_are_those_of_the_definition(upward):
     rng = np.random.default_rng(0)
     for _ in range(200):
         grid = np.unique(rng.normal(size=rng.integers(1, 9)))
-        pool = np.concatenate([grid, 2 * rng.normal(size=4), [0.0, 1e300, -1e300]])
+        pool = np.concatenate([grid, 2 * rng.normal(size=4), [0.0, 1e300, -1e300, np.nan]])
         numbers = rng.choice(pool, size=rng.integers(1, 12))
         q = rng.choice([0.0, 0.3, 0.5, 0.97, 1.0])
         np.testing.assert_array_equal(asked(numbers, q, grid, upward=upward)[1],
@@ -66,12 +67,12 @@ def test_scores_are_those_of_the_definition(upward):
 
 @pytest.mark.parametrize("q", [0.0, 0.25, 0.5, 1.0])
 def test_no_replaced_number_moves_a_score_by_more_than_one_or_a_chance_beyond_the_range(q):
-    """All tables of four numbers and all that differ in one, between and on the points."""
-    z, pool = 0.7, (-5.0, -1.0, 0.0, 0.5, 9.0)
-    scores = {table: asked(table, q)[1] for table in itertools.product(pool, repeat=4)}
+    """All tables of three numbers and all that differ in one, on the points or not, or missing."""
+    z, pool = 0.7, (-5.0, -1.0, 0.0, 0.5, 9.0, math.nan)
+    scores = {table: asked(table, q)[1] for table in itertools.product(pool, repeat=3)}
     widest = 0.0
     for table, own in scores.items():
-        for row, other in itertools.product(range(4), pool):
+        for row, other in itertools.product(range(3), pool):
             neighbor = scores[(*table[:row], other, *table[row + 1:])]
             assert np.abs(own - neighbor).max() <= 1
             losses = np.log(law(own, z) / law(neighbor, z))
@@ -190,3 +191,11 @@ def test_places_count_as_one_table():
         noisy_quantile(spread(column(numbers), 4), first, 0.4, GRID, declared, 3.0,
                        Releases(EntropyStream(), Ledger(declared(3.0))))
     np.testing.assert_array_equal(tape.totals[0][0], naive_scores(numbers, 0.4, GRID, True))
+
+
+@pytest.mark.parametrize("low, high", [(0.0, 120.0), (1990.0, 2030.0), (-1e12, 1e30),
+                                       (-1e-99, 1e-99), (0.1, 0.3)])
+def test_a_grid_between_bounds_has_both_ends_and_none_beyond(low, high):
+    grid = bounded_grid(low, high)
+    assert grid[0] == low and grid[-1] == high and (np.diff(grid) > 0).all()
+    assert np.diff(grid).max() <= (high - low) / 4000

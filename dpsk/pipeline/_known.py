@@ -1,0 +1,47 @@
+"""What is known of the steps of a pipeline before any of them is fitted."""
+
+from inspect import Parameter, signature
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+
+from dpsk.pipeline._composition import NOTHING
+
+__all__ = ["is_private", "learns_nothing", "stand_in", "takes"]
+
+
+def is_private(step):
+    """Return whether a step says that it is fitted within a budget."""
+    known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
+    return "epsilon" in known and "delta" in known
+
+
+def learns_nothing(step):
+    """Return whether a step that is not private keeps nothing of rows."""
+    return step in NOTHING or isinstance(step, FrozenEstimator) or (
+        hasattr(step, "transform") and hasattr(step, "__sklearn_tags__")
+        and not get_tags(step).requires_fit)
+
+
+def takes(step, parameter):
+    """Return whether the `fit` of a step takes a parameter beside rows and targets."""
+    known = signature(step.fit).parameters
+    rows_and_targets = ("", *list(known)[:2])
+    return parameter not in rows_and_targets and (parameter in known or any(
+        each.kind is Parameter.VAR_KEYWORD for each in known.values()))
+
+
+def stand_in(steps, first, name, X):
+    """Return rows with the columns that a step will see, and X itself for the first private one.
+
+    Behind steps that tell these are rows of zeros. None where nothing is known of the columns, as
+    they follow from what is released.
+    """
+    names = list(steps)
+    for before in names[names.index(first):names.index(name)]:
+        if steps[before] in NOTHING:
+            continue
+        if not hasattr(steps[before], "_like_mapped"):
+            return None
+        X = steps[before]._like_mapped(X)
+    return X

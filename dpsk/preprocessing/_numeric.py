@@ -1,0 +1,177 @@
+"""What transformers of columns of numbers share: reading, bounds by column, dtypes, the way back.
+"""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import FLOAT_DTYPES, check_array, check_is_fitted
+
+from dpsk._data.columns import check_columns, is_frame
+from dpsk._data.errors import discreetly, quietly
+from dpsk._data.tables import read_next_table, read_table
+from dpsk._docs import documented
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
+from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Budget
+from dpsk.preprocessing._base import DPTransformer
+
+__all__ = ["CLIP", "NUMBER_CONSTRAINTS", "NumericTransformer", "check_pair", "float_dtype"]
+
+
+def _check_bounds(name, value):
+    """Raise a ValueError unless `value` is None, or a dict from columns to pairs of numbers."""
+    check_columns(name, value)
+    for column, given in (value or {}).items():
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise ValueError(f"{name}: {column!r} has {given!r}; must be a tuple of two "
+                             "increasing numbers, its bounds, such as {'age': (17, 90)}.")
+
+
+def check_pair(name, value):
+    """Raise a ValueError unless `value` is a tuple of two increasing numbers."""
+    try:
+        check_columns(name, {name: tuple(value)})
+        sound = len(value) == 2
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise ValueError(f"{name}={value!r}: must be two increasing numbers, such as (0, 1).")
+
+
+#: What a bound on scaled numbers must be.
+CLIP = number("a number in [1e-3, 1e6], a bound on scaled numbers such as 3.0", low=1e-3,
+              high=1e6)
+#: What parameters of transformers of numbers must be.
+NUMBER_CONSTRAINTS = {**PARAMETER_CONSTRAINTS, "delta": GAUSSIAN_DELTA, "columns": _check_bounds}
+
+
+@documented
+class NumericTransformer(DPTransformer):
+    """Base of transformers that map every number by itself, by what was released of its column.
+
+    Subclasses say what is learnt, and the maps. What is missing stays so.
+    """
+
+    _constraints: ClassVar[dict] = NUMBER_CONSTRAINTS
+
+    def _statistics(self, budget, table):
+        """Return the plan, by a budget of all that is fitted and the public columns."""
+        raise NotImplementedError
+
+    def _there(self, values):
+        """Return numbers of all columns as they are mapped, float64."""
+        raise NotImplementedError
+
+    def _back(self, values):
+        """Return mapped numbers of all columns as they were, float64."""
+        raise NotImplementedError
+
+    @property
+    def _ends(self):
+        """(float, float) : the ends of what comes out; None where there are none."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @quietly
+    def inverse_transform(self, X):
+        """Return mapped rows on their own scale; what was cut off stays so.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n, n_features)
+
+        Returns
+        -------
+        rows : ndarray of shape (n, n_features)
+        """
+        check_is_fitted(self, "privacy_")
+        values = self._as_mapped(X, len(self._columns))
+        return self._back(values.astype(np.float64)).astype(values.dtype)
+
+    def _as_mapped(self, X, width):
+        """Return what came out of `transform`, a float array of so many columns."""
+        values = discreetly("X", check_array, X, dtype=FLOAT_DTYPES, copy=True,
+                            ensure_all_finite="allow-nan", estimator=self)
+        if values.shape[1] != width:
+            raise ValueError(f"X has {values.shape[1]} features, but {type(self).__name__} makes "
+                             f"{width}; give what transform returned.")
+        return values
+
+    def _like_mapped(self, X):
+        """Return rows of zeros with the columns that come out, from public facts of X."""
+        shape = discreetly("X", np.shape, X)
+        names = list(X.columns) if is_frame(X) else list(range(*shape[1:2]))
+        framed = is_frame(X) and _get_output_config("transform", self)["dense"] != "default"
+        made = self._names_out(names)
+        zeros = np.zeros((shape[0], len(made)), float_dtype(X))
+        return type(X)(zeros, columns=made) if framed else zeros
+
+    def _read(self, X):
+        # A column that can only hold truths is one of 0 and 1.
+        declared = {**dict.fromkeys(_truths(X), (0.0, 1.0)), **(self.columns or {})}
+        table = read_table(self, X, declared)
+        for column in table.columns:
+            if column.categories is not None:
+                raise ValueError(f"X: column {column.name!r} is not of numbers; convert it, leave "
+                                 "it out, or use DPTableVectorizer, which takes words as well.")
+        return table
+
+    def _plan(self, table, whole):
+        return table, self._statistics(Budget(*table.values.shape, *whole), table)
+
+    def _enforced(self, table):
+        if self._ends is None:
+            return []
+        norm = max(map(abs, self._ends)) * math.sqrt(len(table.columns))
+        return [Enforced("row_norm", norm, "derived", "l2 norm of a row that comes out")]
+
+    def _keep(self, found):
+        self._columns = self._described
+        self._keep_statistics(found)
+        if self._ends is not None:
+            self.row_norm_ = max(map(abs, self._ends)) * math.sqrt(len(self._columns))
+
+    def _keep_statistics(self, found):
+        """Set the fitted attributes from what the plan's `run` returned."""
+        raise NotImplementedError
+
+    def _mapped(self, X):
+        values = self._there(read_next_table(self, X, self._columns))
+        if self._ends is None:
+            return values.astype(float_dtype(X))
+        return _rounded_within(values, *self._ends, float_dtype(X))
+
+    def _names_out(self, names):
+        return names
+
+
+def _rounded_within(values, low, high, dtype):
+    """Return numbers cut to public ends, in a dtype whose rounding leaves them there."""
+    ends = np.array([low, high]).astype(dtype)
+    inward = np.array([high, low], dtype)
+    ends = np.where(np.abs(ends.astype(np.float64)) > np.abs([low, high]),
+                    np.nextafter(ends, inward), ends)
+    return np.clip(values.astype(dtype), *ends)
+
+
+def float_dtype(X):
+    """Return single precision for rows in it, else double."""
+    dtypes = set(X.dtypes) if is_frame(X) else {getattr(X, "dtype", None)}
+    return np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
+
+
+def _truths(X):
+    """Return the names of columns whose dtype holds truths only."""
+    if is_frame(X):
+        return [name for name, dtype in zip(X.columns, X.dtypes, strict=True)
+                if getattr(dtype, "kind", "O") == "b"]
+    if getattr(getattr(X, "dtype", None), "kind", "O") == "b" and X.ndim == 2:
+        return list(range(X.shape[1]))
+    return []

@@ -1,0 +1,128 @@
+"""Columns less their median, over their spread about it, with differential privacy."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsk._defaults.budgets import mu_of_share
+from dpsk._defaults.columns import median_share
+from dpsk._docs import documented
+from dpsk._parameters import check_flag
+from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, NumericTransformer
+from dpsk.preprocessing._statistics_plan import SpreadPlan
+
+__all__ = ["DPRobustScaler"]
+
+
+@documented
+class DPRobustScaler(NumericTransformer):
+    r"""Scale columns by median and spread, with differential privacy; rows of known norm.
+
+    .. math:: x \mapsto \min(\max((x - c) / s, -b), b)
+
+    with c the median of a column, s the width of the interval about it that holds half of the
+    rows, and b the public `clip`. Of a symmetric column s is the distance of its quartiles, and
+    it takes fewer rows under noise. So rows that come out have norm at most `row_norm_`, whatever
+    the rows.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    with_centering : bool, default=True
+        Whether medians are subtracted.
+    with_scaling : bool, default=True
+        Whether spreads are chosen and divided by.
+    unit_variance : bool, default=False
+        Whether scales are those at which a normal column has variance 1.
+    clip : float, default=3.0
+        The largest size of a scaled number; larger ones count as this.
+    %(columns_numbers)s %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,) or None
+        Medians.
+    scale_ : ndarray of shape (n_features,) or None
+        Twice the median distances from the medians; 1 where that is 0, as in scikit-learn.
+    row_norm_ : float
+        Bound on the l2 norm of a row that comes out: `clip` times the root of the number of
+        columns.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises_numbers)s
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: the median of a column, then that
+    of the distances from it, each by the exponential mechanism over a public grid. Nothing else is
+    kept of the rows. The number of rows, names and dtypes of columns and all parameters are
+    public. Rows that are transformed are as sensitive as before.
+
+    What is missing counts nowhere and stays missing. Where most rows stand on one number the
+    scale is 1, or a step of the grid; of a column without any number both are noise. In a
+    `DPPipeline` the choices take from a hundredth to a quarter of mu^2, in between so much that
+    each has an n mu of 60: ranks are then off by about a fiftieth of the rows. Where rows are too
+    few for that, a `dpsk.exceptions.PrivacyWarning` says so; centers and scales lie within bounds
+    that are declared.
+
+    See Also
+    --------
+    DPStandardScaler : By mean and standard deviation.
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+
+    References
+    ----------
+    Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates", for
+    quantiles; Dwork, Lei (2009), "Differential privacy and robust statistics", for scales.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk import DPRobustScaler
+    >>> X = np.random.default_rng(0).normal(40.0, 12.0, size=(10_000, 1))
+    >>> scaler = DPRobustScaler(columns={0: (0, 120)}).fit(X)
+    >>> bool(abs(scaler.center_[0] - 40.0) < 2.0)
+    True
+    >>> scaler.transform([[scaler.center_[0]], [1e9]]).tolist()
+    [[0.0], [3.0]]
+    """
+
+    _constraints: ClassVar[dict] = {**NUMBER_CONSTRAINTS, "clip": CLIP, **dict.fromkeys(
+        ("with_centering", "with_scaling", "unit_variance"), check_flag)}
+    _learnt: ClassVar[str] = "medians and spreads"
+    _learnt_names: ClassVar[tuple] = ("center_", "scale_")
+
+    def __init__(self, epsilon=1.0, *, delta=None, with_centering=True, with_scaling=True,
+                 unit_variance=False, clip=3.0, columns=None, random_state=None, verbose=0):
+        self._store(locals())
+
+    def _statistics(self, budget, table):
+        level = 0.5 if self.with_scaling else None
+        chosen = (bool(self.with_centering or self.with_scaling),) * budget.n_columns
+        plan = SpreadPlan(chosen, level, 0.0, mu_of_share(budget, 1.0))
+        return replace(plan, share=median_share(budget, plan.count))
+
+    def _keep_statistics(self, found):
+        centers, spreads = found
+        self.center_ = centers if self.with_centering else None
+        self.scale_ = None
+        if self.with_scaling:
+            width = spreads / float(ndtri(0.75)) if self.unit_variance else 2.0 * spreads
+            self.scale_ = np.where(width > 0, width, 1.0)
+
+    @property
+    def _ends(self):
+        return -float(self.clip), float(self.clip)
+
+    def _there(self, values):
+        if self.with_centering:
+            values = values - self.center_
+        return values / self.scale_ if self.with_scaling else values
+
+    def _back(self, values):
+        if self.with_scaling:
+            values = values * self.scale_
+        return values + self.center_ if self.with_centering else values

@@ -1,0 +1,101 @@
+"""Noisy counts, sums and squares of columns: what one row moves, exact sums, the noise."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpsk._data.source import Rows
+from dpsk._oracle import Releases, column_sums
+from dpsk._oracle.column_sums import moment_noise, noisy_column_sums
+from dpsk._privacy.events import Gaussian, NotPrivate
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from tests.columns import spread
+from tests.contracts.streams import SilentStream
+from tests.contracts.tapes import taped
+
+LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 120.0])
+HOSTILE = (math.nan, -1.7e308, 1.7e308, 5e-324, -1.0, 1.0, -0.6, 0.3, 60.0, 119.0)
+
+
+def asked(X, mu=0.5, low=LOW, high=HIGH, rows=None):
+    """Return the answer, the exact totals, and the parts."""
+    rows = Rows(np.asarray(X, float), np.zeros(len(X))) if rows is None else rows
+    with taped() as tape, np.errstate(all="ignore"):
+        answer = noisy_column_sums(rows, low, high, mu,
+                                   Releases(EntropyStream(), Ledger(Gaussian(mu))))
+    assert tape.events == [(Gaussian(mu),)]
+    return answer, tape.totals[0], tape.parts[0]
+
+
+def moved(X, Y, mu=0.5, **more):
+    """Return how far two tables are apart in units of the noise, over the price."""
+    (_, one, parts), (_, other, _) = asked(X, mu, **more), asked(Y, mu, **more)
+    shifts = [(a - b) / (part.multiplier * part.bound)
+              for a, b, part in zip(one, other, parts, strict=True)]
+    return math.sqrt(sum(np.sum(np.square(shift)) for shift in shifts)) / mu
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.5, 30.0])
+def test_no_replaced_row_moves_the_answer_by_more_than_its_price_and_ends_do(mu):
+    """By all pairs of hostile numbers of one column, and by rows of two."""
+    one = {"low": LOW[:1], "high": HIGH[:1], "mu": mu}
+    furthest = max(moved([[a], [0.2]], [[b], [0.2]], **one)
+                   for a, b in itertools.combinations(HOSTILE, 2))
+    assert 0.999 <= furthest <= 1.0 + 1e-12
+    rows = list(itertools.product(HOSTILE[:6], repeat=2))
+    furthest = max(moved([a, [0.2, 3.0]], [b, [0.2, 3.0]], mu)
+                   for a, b in itertools.combinations(rows[::2], 2))
+    assert 0.999 <= furthest <= 1.0 + 1e-12
+
+
+def test_the_proof_holds_on_a_fine_grid():
+    z = np.linspace(-1.0, 1.0, 401)
+    v = np.column_stack([np.ones_like(z), z, math.sqrt(2.0) * z**2])
+    v = np.vstack([v, np.zeros(3)])
+    apart = np.linalg.norm(v[:, None] - v, axis=2)
+    assert apart.max() == pytest.approx(2.0) and apart.max() <= 2.0 + 1e-12
+
+
+def test_totals_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.uniform(-50, 200, 200)])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    _, ((counts, sums), squares), (part, other) = asked(X)
+    z = (np.clip(X, LOW, HIGH) - [0.0, 60.0]) / [1.0, 60.0]
+    np.testing.assert_array_equal(counts, np.isfinite(X).sum(axis=0))
+    np.testing.assert_allclose(sums, np.nansum(z, axis=0), atol=200 * part.unit)
+    np.testing.assert_allclose(squares, np.nansum(z**2, axis=0), atol=400 * part.unit)
+    # The noise is what the price says: moved / mu, and less on squares.
+    assert part.multiplier * part.bound == moment_noise(2, 0.5) == 4.0 * math.sqrt(2.0)
+    assert other.multiplier * other.bound == pytest.approx(4.0)
+
+
+def test_sums_are_the_same_bits_in_any_order_part_and_place(monkeypatch):
+    X = np.random.default_rng(1).normal(size=(1000, 2))
+    whole = asked(X)[1]
+    monkeypatch.setattr(column_sums, "_PART", 7)
+    shuffled = X[np.random.default_rng(2).permutation(1000)]
+    for found in (asked(shuffled)[1], asked(X, rows=spread(Rows(X, np.zeros(1000)), 3))[1]):
+        for one, other in zip(whole, found, strict=True):
+            np.testing.assert_array_equal(one, other)
+    (sums, squares), parts = whole, asked(X)[2]
+    for total, part in zip((sums, squares), parts, strict=True):
+        assert (total / part.unit == np.rint(total / part.unit)).all()
+
+
+@pytest.mark.parametrize("low, high", [(-1e30, 1e30), (0.0, 1e-99), (1e30, 1.1e30)])
+def test_ranges_of_any_size_leave_finite_sums(low, high):
+    X = [[1e300], [-1e300], [0.0], [5e-324], [1.05e30]]
+    answer, totals, _ = asked(X, low=np.array([low]), high=np.array([high]))
+    assert all(np.isfinite(part).all() for part in (*answer, *totals))
+    assert np.abs(totals[0][1]) <= 5 and totals[1] <= 5
+
+
+def test_without_noise_answers_are_exact():
+    releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
+    X = np.array([[0.5, 90.0], [np.nan, 60.0]])
+    counts, sums, squares = noisy_column_sums(Rows(X, np.zeros(2)), LOW, HIGH, math.inf, releases)
+    np.testing.assert_array_equal([counts, sums, squares], [[1, 2], [0.5, 0.5], [0.25, 0.25]])
