@@ -1,0 +1,185 @@
+"""What transformers share: one plan of releases, its certificate, then a map of each row."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
+from dpsk._docs import documented
+from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._fit import certify, release_private
+from dpsk._privacy import accountant
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.events import Gaussian
+from dpsk._problem import Budget
+
+__all__ = ["DPTransformer"]
+
+
+@documented
+class DPTransformer(TransformerMixin, DPEstimator):
+    """Base of transformers: a plan of releases, a fit to it, and its place in a pipeline.
+
+    Subclasses say how rows are read, what is planned, what is kept of it, and the map.
+
+    A plan is a frozen dataclass with `share`, of mu^2 that all of it takes, 0 where it releases
+    nothing; ``alone(mu)``, the plan at all of a mu; `event`, its cost; and ``run(table, rows,
+    releases)``, which asks for exactly that.
+    """
+
+    _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    #: The budget of a pipeline that this is a step of, (epsilon, delta); it is not a parameter.
+    _whole: ClassVar[tuple | None] = None
+    #: The share of mu^2 that the transformer is taken to have of a whole that nobody named.
+    _usual_share: ClassVar[float] = 0.1
+    #: What the certificate calls that which is learnt, and the attributes that show it.
+    _learnt: ClassVar[str] = "statistics"
+    _learnt_names: ClassVar[tuple] = ()
+    #: What is public of columns.
+    _column_facts: ClassVar[str] = "number of rows and of columns, their names, and dtypes"
+
+    def _read(self, X):
+        """Return training rows as a `Table`, by maps of each cell by itself."""
+        raise NotImplementedError
+
+    def _plan(self, table, whole):
+        """Return the table as it is read on, and the plan, by public facts and (epsilon, delta)
+        of the whole that this is a step of.
+        """
+        raise NotImplementedError
+
+    def _enforced(self, table):
+        """Return the bounds that are enforced, from public facts of the table."""
+        raise NotImplementedError
+
+    def _keep(self, found):
+        """Set the fitted attributes from what the plan's `run` returned."""
+        raise NotImplementedError
+
+    def _mapped(self, X):
+        """Return next rows, each mapped by itself."""
+        raise NotImplementedError
+
+    def _names_out(self, names):
+        """Return a name for every feature that comes out, from those of the columns."""
+        raise NotImplementedError
+
+    def _own_plan(self, table, budget):
+        """Return the table and the plan of a fit within a budget of its own."""
+        return self._plan(table, self._whole or self._usual_whole(budget))
+
+    @quietly
+    def fit(self, X, y=None):
+        """Release what is learnt of the columns, under the declared budget.
+
+        Parameters
+        ----------
+        %(X_table)s
+        y : None
+            Not looked at.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_params()
+        table = self._read(X)
+        budget = Budget(*table.values.shape, *self._budget(len(table.values)))
+        self._described = table.columns
+        table, plan = self._own_plan(table, budget)
+        rows = Rows(table.values, np.zeros(len(table.values)))
+        warn_of_weak_budget(budget)
+        facts = {"enforced": self._enforced(table), "released": list(self._learnt_names),
+                 "public": [self._column_facts, "all parameters"]}
+        if plan.share:
+            found, certificate = release_private(
+                self._method(), self._learnt, budget, _Declared(plan), rows,
+                partial(_released, plan, table, rows), random_state=self.random_state,
+                verbose=self.verbose, **facts)
+        else:
+            found = plan.run(table, rows, None)
+            certificate = certify(self._method(), f"declared {self._learnt}", budget, **facts)
+        self._keep(found)
+        self.privacy_ = certificate
+        return self
+
+    @quietly
+    def transform(self, X):
+        """Return rows mapped each by itself, by what was released.
+
+        Parameters
+        ----------
+        %(X_table)s
+
+        Returns
+        -------
+        mapped : ndarray of shape (n, n_features_out)
+            Or what `set_output` asks for.
+        """
+        check_is_fitted(self, "privacy_")
+        return self._mapped(X)
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the features that come out.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns, where these had none in `fit`.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self, "privacy_")
+        columns = _check_feature_names_in(self, input_features)
+        return np.array(self._names_out(columns), dtype=object)
+
+    def _share(self, X, whole):
+        """Return the share of mu^2 that what is learnt of X is worth of a whole (epsilon, delta).
+        """
+        self._check_params()
+        return self._plan(self._read(X), whole)[1].share
+
+    def _within(self, whole):
+        """Return this transformer as a step of a whole (epsilon, delta)."""
+        self._whole = whole
+        return self
+
+    def _method(self):
+        """Return what names this method; repeated noise must not meet other columns."""
+        return super()._method().with_columns(self._described)
+
+    def _usual_whole(self, budget):
+        """Return the (epsilon, delta) of which a budget is the usual share of a transformer."""
+        if not budget.is_private:
+            return budget.epsilon, budget.delta
+        mu = gaussian_mu(budget.epsilon, budget.delta) / math.sqrt(self._usual_share)
+        # Where delta alone allows that much any small epsilon will do.
+        return max(accountant.epsilon(Gaussian(mu), budget.delta), budget.epsilon), budget.delta
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """The declaration of a plan that has all of a budget, 1 over its mu the noise multiplier."""
+
+    plan: object
+
+    def __call__(self, noise_multiplier):
+        return self.plan.alone(_mu(noise_multiplier)).event
+
+
+def _released(plan, table, rows, noise_multiplier, releases):
+    """Return what a plan makes of rows, and no bounds that were released."""
+    return plan.alone(_mu(noise_multiplier)).run(table, rows, releases), []
+
+
+def _mu(noise_multiplier):
+    return 1.0 / noise_multiplier if noise_multiplier else math.inf
