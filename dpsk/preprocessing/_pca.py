@@ -31,7 +31,9 @@ __all__ = ["DPPCA"]
 #: The bound on rows that stands where none is declared or learnt.
 _PLAIN_NORM = 1.0
 #: The share of mu^2 of a whole that is worth having: features are better than what they cost.
-_SHARE = 0.2
+_SHARE = 0.3
+#: So many directions are kept by default of any number.
+_FEW_DIRECTIONS = 32
 #: The least variance that coordinates are divided by, over the largest, without noise.
 _LEAST_VARIANCE = 1e-10
 
@@ -64,7 +66,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_components : "auto", None, int or float, default="auto"
-        How many directions are kept. "auto": those that stand clear of the noise, from 1 to 64.
+        How many directions are kept. "auto": 32, or all of fewer, and up to 64 if so many stand
+        clear of the noise: a model behind it is harmed by what is left out more than by noise.
         None: all. A float in (0, 1): as many as explain that share of the released variance, or
         all that noise does not hide. What follows from the released moment costs nothing.
     whiten : bool, default=False
@@ -271,7 +274,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         if wanted is None:
             return len(ratios)
         if isinstance(wanted, str):
-            return spectrum.n_clear
+            return min(len(ratios), max(_FEW_DIRECTIONS, spectrum.n_clear))
         if isinstance(wanted, Integral):
             return int(wanted)
         seen = max(1, int(np.count_nonzero(ratios)))
