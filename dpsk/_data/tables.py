@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from dpsk._data.columns import described, is_frame
+from dpsk._data.columns import described, is_frame, refuse_dates, refuse_twins
 from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.validation import refuse_source
@@ -117,7 +117,10 @@ def _as_rows(estimator, X, reset):
     if is_dask(X) and is_frame(X):
         raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
                         "Use '.compute()', or give it to a linear model.")
-    if not is_frame(X):
+    if is_frame(X):
+        refuse_twins(X)
+        refuse_dates(X, "mMc")
+    else:
         X = discreetly("X", _as_array, X)
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data "
@@ -155,7 +158,6 @@ def _kinds(X, declared, only):
         known = name in declared or hasattr(dtype, "categories") or (
             getattr(dtype, "kind", "O") == "b")
         if not known and (only == "words" or not _is_numeric(dtype)):
-            _check_kind(name, dtype)
             words[name] = [None]
     columns = [replace(column, categories=[]) if column.name in words else column
                for column in described(X, {**declared, **words})]
@@ -176,13 +178,6 @@ def _check_only(column, only):
 
 def _is_numeric(dtype):
     return getattr(dtype, "kind", "O") in "biuf"
-
-
-def _check_kind(name, dtype):
-    """Refuse columns of dates and the like, which are neither numbers nor categories."""
-    if getattr(dtype, "kind", "O") in "mMc":
-        raise ValueError(f"X: column {name!r} is of {dtype}, neither numbers nor categories; "
-                         "convert it, such as to days since a public date, or leave it out.")
 
 
 def _occurring(X, place, column):
@@ -257,7 +252,13 @@ def _numbers(cells, column):
                 return cells.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.asarray(cells, dtype=np.float64)
 
-    values = discreetly(f"X: column {column.name!r}", converted)
+    values, refusal = None, ""
+    try:
+        values = discreetly(f"X: column {column.name!r}", converted)
+    except TypeError as error:
+        refusal = str(error)
+    if values is None:
+        raise TypeError(f"X: column {column.name!r} is not of numbers: {refusal}")
     if np.isinf(values).any():
         raise ValueError(f"X: column {column.name!r} contains infinity or a value too large for "
                          "dtype('float64').")
