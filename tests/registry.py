@@ -39,7 +39,7 @@ SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls,
 #: What predicts from raw tables; tests of its own cover it, as it has no solver to choose.
 ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, AdditiveModel)}
 #: What makes features of tables, and what holds steps; tests of their own cover them.
-AROUND_FITS = {*preprocessing.__all__, "DPPipeline"}
+AROUND_FITS = {"DPPipeline", *preprocessing.__all__}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
 ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
               if name not in {*SAMPLERS, *ADDITIVE, *AROUND_FITS}
