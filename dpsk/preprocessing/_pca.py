@@ -81,7 +81,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         the mean itself rows are scaled down to it. None: a fiftieth of the budget each, and up to
         a tenth, goes to quantiles of the norms of rows, and of centered ones, chosen under noise;
         a ValueError where rows are too few for that. "auto": so where rows suffice, else 1, with
-        a `dpsk.exceptions.PrivacyWarning`.
+        a `dpsk.exceptions.PrivacyWarning`; inside a `DPPipeline` the bound that is known of the
+        step before, of which None learns a narrower one.
     %(random_state)s %(verbose)s
 
     Attributes
