@@ -24,6 +24,14 @@ variance in the released directions over that in as many exact ones; 1 is the be
 """
 
 
+FOOTER = """
+
+By default 32 components are kept, at three tenths of mu^2. A linear model that whitens its rows
+finds directions of its own: directions found before it gain nothing in accuracy here. At epsilon
+0.1 rows of digits are too few to learn a bound: they are scaled to norm 1, with a warning.
+"""
+
+
 def captured(components, moment):
     """Return the variance in some directions over the most that as many can have."""
     basis, _ = np.linalg.qr(components.T)
@@ -84,7 +92,7 @@ def main():
                 error = f" ± {np.std(found) / np.sqrt(len(found)):.3f}" if len(found) > 1 else ""
                 lines.append(f"| {rows} | {epsilon:g} | {name} | {np.mean(found):.3f}{error} |")
                 print(lines[-1], flush=True)
-    options.output.write_text(HEADER.format(seeds=options.seeds) + "\n".join(lines) + "\n")
+    options.output.write_text(HEADER.format(seeds=options.seeds) + "\n".join(lines) + FOOTER)
 
 
 if __name__ == "__main__":
