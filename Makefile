@@ -48,6 +48,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.utility.newton --output docs/results/newton.md
 	$(BIN)/python -m benchmarks.utility.groups --output docs/results/groups.md
 	$(BIN)/python -m benchmarks.utility.quantiles --output docs/results/quantiles.md
+	$(BIN)/python -m benchmarks.utility.pca --output docs/results/pca.md
 	$(BIN)/python benchmarks/utility/scattering.py
 	$(BIN)/python benchmarks/paper/transfer.py
 	$(BIN)/python benchmarks/paper/auc_networks.py

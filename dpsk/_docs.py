@@ -42,6 +42,17 @@ max_categories : int or None
     At most so many categories of a column are found: those whose counts stand out from noise.
     None: 24; where n is too small to find those of a fiftieth of the rows, categories are
     hashed into 32 public buckets instead, which costs nothing.
+missing_indicator : bool or list
+    Columns of numbers with one more feature, 1 where the number is missing; True: all of them.
+    Declared, never told by the rows; knots have weight 0 there, so that norms stay as they are.
+    What is missing among words counts as any other word.
+columns|numbers : dict or None
+    What is public of columns, by name or position: a tuple of two numbers holds the bounds of
+    one, between which knots are found; a longer tuple its knots, which costs nothing.
+columns|words : dict or None
+    What is public of columns, by name or position: the list of the categories of one, which
+    costs nothing. Of others frequent categories are found under noise, or hashed. None: nothing
+    is declared but the categories that dtypes of pandas hold.
 interactions : "auto", int or list of (column, column)
     Pairs of columns whose features are multiplied: how many are chosen under noise by what a
     first model leaves, for a fifth of the budget, or which. "auto": one for every 5000 of
@@ -203,6 +214,12 @@ privacy_ : Certificate
         For a parameter out of range, labels outside `classes`, a single class when classes are
         inferred, a category that was not declared, or numbers that are not finite; always before
         any noise is drawn.
+|raises_numbers
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a column that is not of numbers, or one that holds infinity;
+        always before any noise is drawn.
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, a noisy

@@ -8,7 +8,8 @@ from scipy import sparse
 
 from dpsk._data.errors import discreetly
 
-__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded", "is_frame"]
+__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded", "is_frame",
+           "refuse_dates", "refuse_twins"]
 
 
 #: Maps to [-1, 1] divide by half the distance of two bounds.
@@ -80,6 +81,27 @@ def is_frame(X):
     return hasattr(X, "columns") and hasattr(X, "iloc")
 
 
+def refuse_dates(X, kinds="mM"):
+    """Raise a ValueError where a column is of dates and the like, which NumPy takes for numbers.
+
+    `kinds` are those of dtypes that are neither numbers nor categories.
+    """
+    dtypes = zip(X.columns, X.dtypes, strict=True) if is_frame(X) else [
+        (None, getattr(X, "dtype", None))]
+    for name, dtype in dtypes:
+        if getattr(dtype, "kind", "O") in kinds:
+            where = "X" if name is None else f"X: column {name!r}"
+            raise ValueError(f"{where} is of {dtype}, neither numbers nor categories; convert it, "
+                             "such as to days since a public date, or leave it out.")
+
+
+def refuse_twins(X):
+    """Raise a ValueError where two columns have the same name."""
+    if is_frame(X) and not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()].tolist()[0]
+        raise ValueError(f"X has several columns {twice!r}; give every column a name of its own.")
+
+
 def check_columns(name, value):
     """Raise a ValueError unless `value` is None, or describes columns."""
     remedy = ("must be None, or a dict from columns to lists of categories, or to tuples of "
@@ -103,10 +125,7 @@ def described(X, columns):
     """
     columns = {} if columns is None else columns
     if is_frame(X):
-        if not X.columns.is_unique:
-            twice = X.columns[X.columns.duplicated()].tolist()[0]
-            raise ValueError(f"X has several columns {twice!r}; give every column a name of its "
-                             "own.")
+        refuse_twins(X)
         kinds = list(zip(X.columns, X.dtypes, strict=True))
     else:
         array = X if hasattr(X, "dtype") else discreetly("X", np.asarray, X)

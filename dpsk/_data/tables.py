@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from dpsk._data.columns import described, is_frame
+from dpsk._data.columns import described, is_frame, refuse_dates, refuse_twins
 from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.validation import refuse_source
@@ -85,14 +85,15 @@ class Table:
                 for place, column in enumerate(self.columns)]
 
 
-def read_table(estimator, X, declared):
+def read_table(estimator, X, declared, only=None):
     """Return training rows as a `Table`; the number and the names of features are set.
 
-    `declared` describes columns, as `check_columns` knows it. A ValueError, which quotes no
-    value, where there is no way to tell what a column holds.
+    `declared` describes columns, as `check_columns` knows it. With `only`, all columns are of
+    "numbers", or of "words", which numbers then are as well. A ValueError, which quotes no value,
+    where there is no way to tell what a column holds.
     """
     X = _as_rows(estimator, X, reset=True)
-    columns = _kinds(X, declared)
+    columns = _kinds(X, declared, only)
     found = [_occurring(X, place, column) if column.categories == [] else None
              for place, column in enumerate(columns)]
     lists = [column.categories if occurring is None else occurring
@@ -116,7 +117,10 @@ def _as_rows(estimator, X, reset):
     if is_dask(X) and is_frame(X):
         raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
                         "Use '.compute()', or give it to a linear model.")
-    if not is_frame(X):
+    if is_frame(X):
+        refuse_twins(X)
+        refuse_dates(X, "mMc")
+    else:
         X = discreetly("X", _as_array, X)
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data "
@@ -145,34 +149,40 @@ def _as_array(X):
     return array
 
 
-def _kinds(X, declared):
+def _kinds(X, declared, only):
     """Return the `Column` of every column; the categories of words that nobody declared are []."""
-    words = {}
-    if is_frame(X):
-        for name, dtype in zip(X.columns, X.dtypes, strict=True):
-            if name not in (declared or {}) and not _is_numeric(dtype) and not hasattr(
-                    dtype, "categories"):
-                _check_kind(name, dtype)
-                words[name] = [None]
-    columns = described(X, {**(declared or {}), **words})
-    return [replace(column, categories=[]) if column.name in words and is_frame(X) else column
-            for column in columns]
+    words, declared = {}, declared or {}
+    kinds = list(zip(X.columns, X.dtypes, strict=True)) if is_frame(X) else [
+        (place, X.dtype) for place in range(X.shape[1])] if only == "words" else []
+    for name, dtype in kinds:
+        known = name in declared or hasattr(dtype, "categories") or (
+            getattr(dtype, "kind", "O") == "b")
+        if not known and (only == "words" or not _is_numeric(dtype)):
+            words[name] = [None]
+    columns = [replace(column, categories=[]) if column.name in words else column
+               for column in described(X, {**declared, **words})]
+    for column in columns:
+        _check_only(column, only)
+    return columns
+
+
+def _check_only(column, only):
+    """Refuse a column of another kind than all are of."""
+    if only == "numbers" and column.categories is not None:
+        raise ValueError(f"X: column {column.name!r} is not of numbers; leave it out, convert it, "
+                         "or use DPTableVectorizer, which takes words too.")
+    if only == "words" and column.categories is None:
+        raise ValueError(f"columns: {column.name!r} has bounds or knots, but its numbers are "
+                         "categories here; declare a list of them, or use DPTableVectorizer.")
 
 
 def _is_numeric(dtype):
     return getattr(dtype, "kind", "O") in "biuf"
 
 
-def _check_kind(name, dtype):
-    """Refuse columns of dates and the like, which are neither numbers nor categories."""
-    if getattr(dtype, "kind", "O") in "mMc":
-        raise ValueError(f"X: column {name!r} is of {dtype}, neither numbers nor categories; "
-                         "convert it, such as to days since a public date, or leave it out.")
-
-
 def _occurring(X, place, column):
-    """Return the categories that occur in a column of a frame, in canonical order."""
-    _, found = _factorized(X.iloc[:, place], column)
+    """Return the categories that occur in a column, in canonical order."""
+    _, found = _factorized(_cells(X, place), column)
     if not all(isinstance(cell, (str, bytes, Real)) for cell in found):
         raise ValueError(f"X: column {column.name!r} holds a cell that is neither a word nor a "
                          "number; convert the column to one of them.")
@@ -220,11 +230,15 @@ def _is_missing(cell):
         isinstance(cell, (float, np.floating)) and cell != cell)
 
 
+def _cells(X, place):
+    return X.iloc[:, place] if is_frame(X) else X[:, place]
+
+
 def _values(X, columns, lists):
     """Return numbers and positions of categories, float64."""
     out = np.empty(X.shape)
     for place, (column, categories) in enumerate(zip(columns, lists, strict=True)):
-        cells = X.iloc[:, place] if is_frame(X) else X[:, place]
+        cells = _cells(X, place)
         out[:, place] = (_numbers(cells, column) if categories is None else
                          _positions(cells, column, categories))
     return out
@@ -238,7 +252,13 @@ def _numbers(cells, column):
                 return cells.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.asarray(cells, dtype=np.float64)
 
-    values = discreetly(f"X: column {column.name!r}", converted)
+    values, refusal = None, ""
+    try:
+        values = discreetly(f"X: column {column.name!r}", converted)
+    except TypeError as error:
+        refusal = str(error)
+    if values is None:
+        raise TypeError(f"X: column {column.name!r} is not of numbers: {refusal}")
     if np.isinf(values).any():
         raise ValueError(f"X: column {column.name!r} contains infinity or a value too large for "
                          "dtype('float64').")

@@ -7,6 +7,7 @@ from sklearn import config_context
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
@@ -94,6 +95,7 @@ def _validated(what, estimator, X, *y, **checks):
     rows = what.partition(" or ")[0]
     refuse_source(rows, X)
     check_structure(rows, X)
+    refuse_dates(X)
     try:
         with config_context(array_api_dispatch=False):
             return discreetly(what, validate_data, estimator, X, *y, **checks)
@@ -101,6 +103,7 @@ def _validated(what, estimator, X, *y, **checks):
         refusal = error
     columns = _columns_without_numbers(X)
     if not columns:
+        refuse_twins(X)
         raise refusal
     more = len(columns) - _NAMED_COLUMNS
     raise ValueError(f"{rows} is not numeric in {', '.join(columns[:_NAMED_COLUMNS])}"

@@ -18,24 +18,30 @@ class Hats:
 
     A number on a knot has weight 1 there, one between two knots weights in proportion, and one
     beyond the ends counts as the end. Weights are not negative and sum to 1, so that their norm is
-    at most 1. What is missing has none.
+    at most 1. What is missing has none, but for an indicator of its own.
 
     Parameters
     ----------
     knots : ndarray of float64
         Increasing, at least one.
+    has_indicator : bool
+        Whether the last feature is 1 where the number is missing, else 0.
     """
 
     knots: np.ndarray
+    has_indicator: bool = False
 
     @property
     def width(self):
         """int : number of features."""
-        return len(self.knots)
+        return len(self.knots) + self.has_indicator
 
     def write(self, numbers, out):
         """Write the features of a column to `out`, shape (n, width), which is zero."""
-        rows = np.flatnonzero(~np.isnan(numbers))
+        missing = np.isnan(numbers)
+        if self.has_indicator:
+            out[missing, -1] = 1
+        rows = np.flatnonzero(~missing)
         inside = np.clip(numbers[rows], self.knots[0], self.knots[-1])
         left = np.clip(np.searchsorted(self.knots, inside, "right") - 1, 0,
                        max(0, len(self.knots) - 2))
@@ -52,7 +58,7 @@ class Hats:
         """Return a name for every feature."""
         short = [f"{knot:.6g}" for knot in self.knots]
         shown = short if len(set(short)) == len(short) else map(repr, self.knots.tolist())
-        return [f"{column}[{knot}]" for knot in shown]
+        return [f"{column}[{knot}]" for knot in [*shown, *["missing"] * self.has_indicator]]
 
 
 @dataclass(frozen=True, eq=False)

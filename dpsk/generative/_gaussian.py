@@ -13,14 +13,9 @@ from dpsk._parameters import check_integer, check_learnt, optional
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
+from dpsk._stages.centered import row_rule, spread_rule
 from dpsk.generative._base import Sampler
-from dpsk.generative._gaussian_plan import (
-    FEW_COLUMNS,
-    GaussianPlan,
-    range_rule,
-    row_rule,
-    spread_rule,
-)
+from dpsk.generative._gaussian_plan import FEW_COLUMNS, GaussianPlan, range_rule
 from dpsk.generative._moments import roots
 
 __all__ = ["DPGaussianSampler"]
@@ -156,7 +151,7 @@ class DPGaussianSampler(Sampler):
             "noisy moments", budget, plan, rows,
             lambda noise_multiplier, releases: plan.run(rows, names, low, high, noise_multiplier,
                                                         releases),
-            enforced=self._enforced(norm, spread), public=self._public_facts(n_classes),
+            enforced=self._enforced(plan), public=self._public_facts(n_classes),
             released=["center_", "components_", "n_components_", "means_", "covariances_",
                       "noise_variance_", "data_norm_", "feature_range_",
                       *["class_prior_"] * (n_classes > 1)])
@@ -197,7 +192,7 @@ class DPGaussianSampler(Sampler):
         learns = not budget.is_private or can_learn("data_norm", self.data_norm, plain, rules)
         return plain if ranged or not learns else None, None if learns else plain
 
-    def _enforced(self, norm, spread):
+    def _enforced(self, plan):
         """Return what is enforced on rows, beside the bounds that are learnt."""
         lines = []
         if self._declares_ranges():
@@ -205,15 +200,8 @@ class DPGaussianSampler(Sampler):
             lines.append(Enforced("feature_range", [float(low.min()), float(high.max())],
                                   "declared", "entries outside of their column's declared range "
                                   "are clipped; these are the lowest and the highest end"))
-        if norm is not None:
-            lines.append(Enforced("row_norm", norm, "derived", "l2 norm of one row as it enters "
-                                  "the noisy mean; longer rows are scaled down"))
-        if spread is not None:
-            lines.append(Enforced(
-                "data_norm", spread, "default" if self.data_norm in ("auto", None) else
-                "declared", "l2 norm of one row less the released mean; longer ones are scaled "
-                "down"))
-        return lines
+        origin = "default" if self.data_norm in ("auto", None) else "declared"
+        return lines + plan.stated(origin)
 
     def _draw(self, codes, draws):
         """Return rows of the classes at `codes`."""

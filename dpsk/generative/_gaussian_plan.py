@@ -4,40 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsk._data.norms import longest
-from dpsk._data.source import RowSource
-from dpsk._defaults.budgets import (
-    AMPLE_SIGNAL,
-    CENTER_SHARES,
-    CENTER_SIGNAL,
-    NORM_TAILS,
-    RANGE_TAILS,
-    SPREAD_SIGNAL,
-    SPREAD_TAILS,
-    SUBSPACE_SHARE,
-)
-from dpsk._models import LinearModel
+from dpsk._defaults.budgets import AMPLE_SIGNAL, RANGE_TAILS, SUBSPACE_SHARE
 from dpsk._models.ranges import RangedRows
 from dpsk._oracle.class_moments import noisy_class_moments
-from dpsk._oracle.quantiles import noisy_quantile, positive_grid
-from dpsk._oracle.statistics import noisy_mean, noisy_second_moment, second_moment_noise
+from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import Framed, Selections, SharedBudget
 from dpsk._problem import Budget
-from dpsk._stages.bounds import quantile_rule
-from dpsk._stages.centering import shrunk
+from dpsk._stages.centered import Centered, rows_within
 from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._moments import class_models, principal
 
-__all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "range_rule", "row_rule",
-           "spread_rule"]
+__all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "range_rule"]
 
 #: Up to so many columns all of them are the subspace.
 FEW_COLUMNS = 64
 #: Beyond it squares of rows overflow in single precision, as `RangedRows` knows.
 _LARGEST = 1e30
-#: The square of a smaller one underflows.
-_LEAST_SIGNAL = 1e-100
 #: How far ranges reach at least from a number that most entries of a column are: so far as one
 #: indicator is from another.
 _REACH = 1.0
@@ -100,24 +83,24 @@ class GaussianPlan:
 
     def _choices(self):
         """Return what the bounds that are learnt cost."""
-        if not self.budget.is_private:
-            return ()
-        events = []
-        if self.learns_ranges:
-            ends = Selections(2 * self.budget.n_columns, pure=False)
-            events.append(ends(range_rule(self.budget)[0]))
-        rules = ((self.norm, row_rule), (self.spread, spread_rule))
-        return (*events, *(_CHOICE.release(rule(self.budget)[0]) for bound, rule in rules
-                           if bound is None))
+        if not (self.learns_ranges and self.budget.is_private):
+            return self._centered.choices
+        ends = Selections(2 * self.budget.n_columns, pure=False)
+        return ends(range_rule(self.budget)[0]), *self._centered.choices
 
     def _sums(self):
         """Return the declaration of the mean, of the second moment if any, and of the classes."""
-        least, most = CENTER_SHARES
-        # As much as keeps the noise on the mean a twentieth as long as rows in their ranges.
-        signal = max(self.budget.signal, _LEAST_SIGNAL)
-        mean = min(most, max(least, CENTER_SIGNAL**2 / (self.budget.n_columns * signal**2)))
+        mean = self._centered.mean_share
         moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
         return SharedBudget((mean, *[moment] * self.reduces, 1.0 - mean - moment))
+
+    @property
+    def _centered(self):
+        return Centered(self.budget, self.norm, self.spread)
+
+    def stated(self, origin):
+        """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
+        return self._centered.stated(origin)
 
     def run(self, rows, names, low, high, noise_multiplier, releases):
         """Return the `GaussianFit` of rows, and the bounds that were released.
@@ -132,34 +115,19 @@ class GaussianPlan:
             bounds += [Enforced(f"bounds of {name}", ends, "released", "entries outside are "
                                 "clipped, and the column enters with them as its range")
                        for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)]
-
-        def bounded(mapped, given, rule, name, how):
-            if given is not None:
-                return given
-            found = _learnt_norm(mapped, self.budget, rule, releases)
-            if self.budget.is_private:
-                bounds.append(Enforced(name, found, "released", how))
-            return found
-
-        mapped = rows.mapped(RangedRows(np.zeros(width), low, high, rows.dtype))
-        norm = bounded(mapped, self.norm, row_rule, "row_norm", "l2 norm of one row as it enters "
-                       "the noisy mean; longer rows are scaled down")
-        mean, noise_std = noisy_mean(_rows_within(norm, width), mapped, prices.pop(0), releases)
-        center = shrunk(mean, noise_std, norm)
-        row_map = RangedRows(center, low, high, rows.dtype)
-        mapped = rows.mapped(row_map)
-        radius = bounded(mapped, self.spread, spread_rule, "data_norm", "l2 norm of one row less "
-                         "the released mean; longer ones are scaled down")
+        row_map, mapped, radius, learnt = self._centered.run(
+            rows, RangedRows(np.zeros(width), low, high, rows.dtype), prices.pop(0), releases)
         basis, values, rest, value_noise = np.eye(width), None, np.zeros(width), 0.0
         if self.reduces:
-            model, mu = _rows_within(radius, width), prices.pop(0)
+            model, mu = rows_within(radius, width), prices.pop(0)
             moment = noisy_second_moment(model, mapped, mu, releases)
             value_noise = second_moment_noise(model, len(rows), mu)
             basis, values, rest = principal(moment, value_noise, self.n_components)
         released = noisy_class_moments(mapped, self.n_classes, basis, radius, prices.pop(0),
                                        releases)
         shares, means, covariances = class_models(released, values, value_noise, len(rows))
-        return GaussianFit(row_map, basis, rest, shares, means, covariances, radius), bounds
+        return (GaussianFit(row_map, basis, rest, shares, means, covariances, radius),
+                [*bounds, *learnt])
 
     def _ranges(self, rows, releases):
         """Return the released ends of the ranges of all columns, (n_features,) each."""
@@ -170,9 +138,6 @@ class GaussianPlan:
         return np.clip(low, -_LARGEST, 0.5 * _LARGEST), np.clip(high, -0.5 * _LARGEST, _LARGEST)
 
 
-_CHOICE = Selections(1, pure=False)
-
-
 def range_rule(budget):
     """Return noise multiplier and tail of the ends of ranges; a ValueError with too few rows.
 
@@ -181,33 +146,3 @@ def range_rule(budget):
     least, most = RANGE_TAILS
     return bounds_rule(budget, budget.n_columns, "feature_range",
                        (least / max(1.0, budget.signal / AMPLE_SIGNAL), most))
-
-
-def row_rule(budget):
-    """Return noise multiplier and tail of the bound on rows; a ValueError with too few of them."""
-    return quantile_rule("data_norm", budget, NORM_TAILS)
-
-
-def spread_rule(budget):
-    """Return noise multiplier and tail of the bound on centered rows, as `row_rule`.
-
-    Rows that are scaled down keep their direction, so that a narrow bound costs little while
-    noise is what matters; as n or epsilon grows, it leaves none beyond.
-    """
-    least, most = SPREAD_TAILS
-    return quantile_rule("data_norm", budget,
-                         (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
-
-
-def _learnt_norm(rows, budget, rule, releases):
-    """Return a bound on the norms of rows, released; the largest of them without a budget."""
-    if not budget.is_private:
-        # None is needed then, and none cuts rows.
-        return 1.001 * longest(rows) or 1.0
-    noise_multiplier, tail = rule(budget)
-    return noisy_quantile(rows, RowSource.norms, 1.0 - tail, positive_grid(), _CHOICE,
-                          noise_multiplier, releases)
-
-
-def _rows_within(norm, width):
-    return LinearModel(width, None, False, norm)

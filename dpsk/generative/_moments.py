@@ -1,28 +1,18 @@
 """What a Gaussian sampler makes of released moments: a subspace, and a model of every class."""
 
-import math
-
 import numpy as np
 
 from dpsk._oracle.class_moments import on_grid
+from dpsk._stages.spectrum import Spectrum
 
 __all__ = ["class_models", "class_shares", "principal", "roots"]
 
-#: A direction is kept where its moment is this many times as large as noise alone makes any.
-_ABOVE_NOISE = 1.5
-#: By default there are no more directions: classifiers gain nothing from those beyond.
-_MOST_DIRECTIONS = 64
-#: Without noise: directions of less than this share of the largest moment are none.
-_LEAST_MOMENT = 1e-10
 #: Counts are no less than this many standard deviations of their noise.
 _DEVIATIONS = 2.0
 
 
 def principal(moment, noise_std, n_components):
     """Return the main directions of a noisy second moment, and what lies in them and beside.
-
-    Noise of deviation `noise_std` on the diagonal, and ``sqrt(1/2)`` of it beside, has eigenvalues
-    up to ``e = noise_std sqrt(2 d)``. A direction found at ``v > e`` has ``sqrt(v^2 - e^2)``.
 
     Parameters
     ----------
@@ -39,21 +29,10 @@ def principal(moment, noise_std, n_components):
         Second moments in those directions.
     rest : ndarray of shape (d,)
         Second moments of the columns that are not in the subspace.
-
-    References
-    ----------
-    Benaych-Georges, Nadakuditi (2011), "The eigenvalues and eigenvectors of finite, low rank
-    perturbations of large random matrices".
     """
-    values, vectors = np.linalg.eigh(moment)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    edge = noise_std * math.sqrt(2.0 * len(moment))
-    clear = values > max(_ABOVE_NOISE * edge, _LEAST_MOMENT * values[0])
-    count = n_components
-    if n_components is None:
-        count = min(max(1, int(clear.sum())), _MOST_DIRECTIONS)
-    basis = on_grid(vectors[:, :count])
-    found = np.sqrt(np.maximum(values[:count]**2 - edge**2, 0.0))
+    spectrum = Spectrum.of(moment, noise_std)
+    count = spectrum.n_clear if n_components is None else n_components
+    basis, found = on_grid(spectrum.vectors[:, :count]), spectrum.found[:count]
     rest = np.maximum(np.diag(moment) - basis**2 @ found, 0.0)
     return basis, found, rest
 

@@ -11,8 +11,9 @@ from dpsk._objective.saddle.critic import CriticScore
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.base import Stage
+from dpsk._stages.centered import spread_rule
 from dpsk._stages.counting import shares
-from dpsk.generative._gaussian_plan import FEW_COLUMNS, GaussianPlan, spread_rule
+from dpsk.generative._gaussian_plan import FEW_COLUMNS, GaussianPlan
 from dpsk.generative._moments import roots
 
 __all__ = ["Starting", "starting_pays"]

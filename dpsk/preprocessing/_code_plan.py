@@ -21,12 +21,18 @@ from dpsk._defaults.columns import (
 from dpsk._models.table_code import Hats, Indicators, TableCode
 from dpsk._oracle.categories import category_event, frequent_categories
 from dpsk._oracle.quantiles import noisy_knots
-from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_integer, optional
+from dpsk._parameters import (
+    GAUSSIAN_DELTA,
+    PARAMETER_CONSTRAINTS,
+    check_flag,
+    check_integer,
+    optional,
+)
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_price
 
-__all__ = ["TABLE_CONSTRAINTS", "CodePlan"]
+__all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator"]
 
 #: Kinds of columns: of numbers, without and with public bounds, and of words.
 _NUMBERS, _BOUNDED, _WORDS = "numbers", "bounded numbers", "words"
@@ -40,6 +46,12 @@ def _check_knots(name, value):
     remedy = "'auto', or one of 2, 3, 5, 9, 17, 33, 65, 129 and 257, as intervals are halved"
     if check_integer(name, value, low=2, high=allowed[-1], remedy=remedy) not in allowed:
         raise ValueError(f"{name}={value!r}: must be {remedy}.")
+
+
+def check_missing_indicator(name, value):
+    """Raise a ValueError unless `value` is a bool or a list of columns."""
+    if not isinstance(value, list):
+        check_flag(name, value, "a list of columns, ")
 
 
 #: What parameters of estimators that take tables must be.
@@ -71,6 +83,8 @@ class CodePlan:
         The mu of which these are shares; infinite without noise.
     delta : float
         The chance to show a category that a single row brought.
+    indicated : tuple of int
+        The places of columns of numbers with an indicator of what is missing.
     """
 
     kinds: tuple
@@ -80,9 +94,10 @@ class CodePlan:
     share_words: float
     mu: float
     delta: float
+    indicated: tuple = ()
 
     @classmethod
-    def of(cls, budget, columns, n_knots=None, max_categories=None):
+    def of(cls, budget, columns, n_knots=None, max_categories=None, missing_indicator=False):
         """Return the plan of some `Column`, from public facts.
 
         Parameters
@@ -93,6 +108,8 @@ class CodePlan:
         n_knots : int or None
             2, 3, 5, 9 and so on; None: by a rule.
         max_categories : int or None
+        missing_indicator : bool or list
+            Names of columns of numbers; True: all of them.
         """
         kinds = tuple(map(_kind, columns))
         n_numeric, n_words = sum(map(_is_numeric, kinds)), kinds.count(_WORDS)
@@ -106,18 +123,23 @@ class CodePlan:
             share_words = category_share(budget, n_words)
             delta = DISCLOSURE_SHARE * budget.delta
         return cls(kinds, levels, max_categories or MOST_CATEGORIES, share_knots, share_words,
-                   _mu_beside(budget, delta), delta)
+                   _mu_beside(budget, delta), delta, _indicated(columns, missing_indicator))
 
     @classmethod
-    def for_table(cls, budget, table, n_knots=None, max_categories=None):
+    def for_table(cls, budget, table, n_knots=None, max_categories=None, n_buckets=None,
+                  missing_indicator=False):
         """Return a `Table` and its plan; categories are hashed where few could be told from noise.
 
-        That is decided by public facts, and not where `max_categories` asks to find some.
+        That is decided by public facts, and not where `max_categories` asks to find some; with
+        `n_buckets` they always are.
         """
         n_words = sum(_kind(column) == _WORDS for column in table.columns)
-        if n_words and max_categories is None and hashing_pays(budget, n_words):
-            table = table.hashed(BUCKETS)
-        return table, cls.of(budget, table.columns, n_knots, max_categories)
+        if n_words and n_buckets is None and max_categories is None and hashing_pays(budget,
+                                                                                     n_words):
+            n_buckets = BUCKETS
+        if n_buckets is not None:
+            table = table.hashed(n_buckets)
+        return table, cls.of(budget, table.columns, n_knots, max_categories, missing_indicator)
 
     def alone(self, mu):
         """Return this plan at all of a mu, the shares in the same proportions."""
@@ -152,7 +174,7 @@ class CodePlan:
                 rows, places, sizes, self.most, self._mu_words, self.delta, releases),
                 strict=True))
         columns = table.known(found)
-        parts = tuple(Hats(knots[place]) if place in knots else
+        parts = tuple(Hats(knots[place], place in self.indicated) if place in knots else
                       Indicators(list(column.categories), found.get(place))
                       for place, column in enumerate(columns))
         return TableCode(parts), columns
@@ -188,6 +210,19 @@ def _kind(column):
             return _NUMBERS
         return _BOUNDED if len(column.edges) == 2 else column.edges
     return len(column.categories) or _WORDS
+
+
+def _indicated(columns, wanted):
+    """Return the places of columns of numbers with an indicator; a ValueError for any other."""
+    numeric = {column.name: place for place, column in enumerate(columns)
+               if _is_numeric(_kind(column))}
+    names = wanted if isinstance(wanted, list) else numeric if wanted else ()
+    for name in names:
+        if name not in numeric:
+            raise ValueError(f"missing_indicator has {name!r}, which is no column of numbers; "
+                             "name some that are, as what is missing in others counts as any "
+                             "other word.")
+    return tuple(numeric[name] for name in names)
 
 
 def _mu_beside(budget, chance):

@@ -1,24 +1,16 @@
 """Tables of numbers and words to rows of bounded norm, with differential privacy."""
 
-import math
-from dataclasses import replace
 from typing import ClassVar
 
-from sklearn.utils.validation import check_is_fitted
-
-from dpsk._data.tables import read_next_table, read_table
-from dpsk._defaults.columns import DISCLOSURE_SHARE
 from dpsk._docs import documented
-from dpsk._privacy.certificate import Enforced
-from dpsk._problem import Budget
-from dpsk.preprocessing._base import DPTransformer
-from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
+from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, check_missing_indicator
+from dpsk.preprocessing._coder import TableCoder
 
 __all__ = ["DPTableVectorizer"]
 
 
 @documented
-class DPTableVectorizer(DPTransformer):
+class DPTableVectorizer(TableCoder):
     r"""Features of the columns of a raw table, of bounded norm, with differential privacy.
 
     A number becomes its weights between the two nearest of some knots,
@@ -37,7 +29,7 @@ class DPTableVectorizer(DPTransformer):
     %(n_knots)s
         Of the whole that a model behind it costs as well: inside a `DPPipeline` that is known,
         and by itself the transformer is taken to have a tenth of the whole mu^2.
-    %(max_categories)s %(random_state)s %(verbose)s
+    %(max_categories)s %(missing_indicator)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
@@ -85,49 +77,14 @@ class DPTableVectorizer(DPTransformer):
     2.0000000000000004
     """
 
-    _constraints: ClassVar[dict] = TABLE_CONSTRAINTS
-    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
+    _constraints: ClassVar[dict] = {
+        **TABLE_CONSTRAINTS, "missing_indicator": check_missing_indicator}
     _learnt: ClassVar[str] = "knots and categories"
     _learnt_names: ClassVar[tuple] = ("knots_", "categories_")
-    _column_facts: ClassVar[str] = ("number of rows and of columns, their names, and dtypes with "
-                                    "the categories that these hold")
 
     def __init__(self, epsilon=1.0, *, delta=None, columns=None, n_knots="auto",
-                 max_categories=None, random_state=None, verbose=0):
+                 max_categories=None, missing_indicator=False, random_state=None, verbose=0):
         self._store(locals())
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
-
-    def _read(self, X):
-        return read_table(self, X, self.columns)
-
-    def _plan(self, table, whole):
-        budget = Budget(*table.values.shape, *whole)
-        n_knots = None if self.n_knots == "auto" else self.n_knots
-        return CodePlan.for_table(budget, table, n_knots, self.max_categories)
-
-    def _own_plan(self, table, budget):
-        table, plan = super()._own_plan(table, budget)
-        # A small share of a large delta may come with a smaller one.
-        return table, replace(plan, delta=min(plan.delta, DISCLOSURE_SHARE * budget.delta))
-
-    def _enforced(self, table):
-        return [Enforced("row_norm", math.sqrt(len(table.columns)), "derived",
-                         "l2 norm of the features of a row")]
-
-    def _keep(self, found):
-        code, self._columns = found
-        self._code, self.row_norm_ = code.for_next_rows(), code.norm
-
-    def _mapped(self, X):
-        return self._code.features(read_next_table(self, X, self._columns))
-
-    def _names_out(self, names):
-        return self._code.names(names)
 
     @property
     def knots_(self):
@@ -138,9 +95,3 @@ class DPTableVectorizer(DPTransformer):
     def categories_(self):
         """dict : the categories of every other column, by its name or position."""
         return self._parts("categories")
-
-    def _parts(self, kind):
-        check_is_fitted(self, "privacy_")
-        return {column.name: getattr(part, kind)
-                for column, part in zip(self._columns, self._code.parts, strict=True)
-                if hasattr(part, kind)}

@@ -14,8 +14,9 @@ from dpsk._oracle.class_moments import ClassMoments
 from dpsk._privacy.events import tally
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
+from dpsk._stages.centered import spread_rule
 from dpsk.generative._bounds import bounds_rule
-from dpsk.generative._gaussian_plan import GaussianPlan, range_rule, spread_rule
+from dpsk.generative._gaussian_plan import GaussianPlan, range_rule
 from dpsk.generative._margins import (
     conditional,
     grown_forest,

@@ -1,0 +1,69 @@
+"""Rows in the main directions of a table, and back."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._models.clipping import shortened
+from dpsk._models.ranges import RangedRows
+
+__all__ = ["PrincipalRows"]
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalRows:
+    """Map a row to its coordinates in released directions, after it is brought near the center.
+
+    A map of each row by itself: neighboring tables stay neighbors.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_features,)
+    radius : float
+        Rows farther than it from the center are scaled down to it.
+    basis : ndarray of shape (n_features, k)
+        Orthonormal.
+    units : ndarray of shape (k,), or None
+        What coordinates are divided by.
+    """
+
+    center: np.ndarray
+    radius: float
+    basis: np.ndarray
+    units: np.ndarray | None
+
+    @property
+    def width(self):
+        """int : number of coordinates."""
+        return self.basis.shape[1]
+
+    @property
+    def norm(self):
+        """float : bound on the norm of what comes out."""
+        return self.radius if self.units is None else self.radius / float(self.units.min())
+
+    def dense(self, X, out):
+        """Write the coordinates of a block of rows to `out`."""
+        rows = np.empty(X.shape)
+        RangedRows(self.center, None, None, rows.dtype).dense(X, rows)
+        found = shortened(rows, self.radius) @ self.basis
+        if self.units is not None:
+            found /= self.units
+        # Directions are orthonormal up to rounding.
+        out[:] = shortened(found, self.norm)
+
+    def undone(self, rows):
+        """Return rows of these coordinates as far as the directions tell them, float64."""
+        rows = rows.astype(np.float64)
+        with np.errstate(over="ignore"):
+            return (rows if self.units is None else rows * self.units) @ self.basis.T + self.center
+
+    @staticmethod
+    def units_of(variances, least):
+        """Return the roots of variances in some directions, where noise hides no part of them.
+
+        Those below `least` count as equal to it, and all as 1 where that is 0.
+        """
+        found = np.maximum(variances, least)
+        return np.array([math.sqrt(each) if each > 0.0 else 1.0 for each in found])

@@ -1,0 +1,137 @@
+"""Rows less their released mean, within bounds that are declared or learnt."""
+
+from dataclasses import dataclass, replace
+
+from dpsk._data.norms import longest
+from dpsk._data.source import RowSource
+from dpsk._defaults.budgets import (
+    CENTER_SHARES,
+    CENTER_SIGNAL,
+    NORM_TAILS,
+    SPREAD_SIGNAL,
+    SPREAD_TAILS,
+)
+from dpsk._models import LinearModel
+from dpsk._oracle.quantiles import noisy_quantile, positive_grid
+from dpsk._oracle.statistics import noisy_mean
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.plans import Selections
+from dpsk._problem import Budget
+from dpsk._stages.bounds import quantile_rule
+from dpsk._stages.centering import shrunk
+
+__all__ = ["Centered", "row_rule", "rows_within", "spread_rule"]
+
+_CHOICE = Selections(1, pure=False)
+#: The square of a smaller one underflows.
+_LEAST_SIGNAL = 1e-100
+#: What the certificate says of the two bounds.
+_WORDS = {
+    "row_norm": "l2 norm of one row as it enters the noisy mean; longer rows are scaled down",
+    "data_norm": "l2 norm of one row less the released mean; longer ones are scaled down"}
+
+
+@dataclass(frozen=True)
+class Centered:
+    """The declaration of a mean that is subtracted from rows, and of bounds before and after it.
+
+    Parameters
+    ----------
+    budget : Budget
+    norm, spread : float or None
+        Bounds on rows, and on centered ones; None where they are learnt.
+    centers : bool
+        Whether there is a mean at all; without, `spread` is the bound on rows as they are.
+    """
+
+    budget: Budget
+    norm: float | None
+    spread: float | None
+    centers: bool = True
+
+    @property
+    def choices(self):
+        """tuple of Event : what the bounds that are learnt cost."""
+        return tuple(_CHOICE.release(rule(self.budget)[0]) for _, bound, rule in self._bounds()
+                     if bound is None) if self.budget.is_private else ()
+
+    @property
+    def mean_share(self):
+        """float : the share of the mean in what the sums may cost; 0 where there is none."""
+        if not self.centers:
+            return 0.0
+        least, most = CENTER_SHARES
+        # As much as keeps the noise on the mean a twentieth as long as rows in their ranges.
+        signal = max(self.budget.signal, _LEAST_SIGNAL)
+        return min(most, max(least, CENTER_SIGNAL**2 / (self.budget.n_columns * signal**2)))
+
+    def stated(self, origin):
+        """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
+        found = [Enforced(name, bound, "derived", _WORDS[name])
+                 for name, bound, _ in self._bounds() if bound is not None]
+        if self.spread is not None:
+            found[-1] = replace(found[-1], origin=origin)
+        return found
+
+    def run(self, rows, row_map, mu, releases):
+        """Return the map of rows less their mean, these rows, their bound, and bounds released.
+
+        Parameters
+        ----------
+        rows : RowSource
+        row_map : RangedRows
+            Without a center.
+        mu : float
+            What the mean may cost.
+        releases : Releases
+        """
+        found, released = [], []
+        for name, bound, rule in self._bounds():
+            mapped = rows.mapped(row_map)
+            if bound is None:
+                bound = _learnt_norm(mapped, self.budget, rule, releases)
+                if self.budget.is_private:
+                    released.append(Enforced(name, bound, "released", _WORDS[name]))
+            found.append(bound)
+            if name == "row_norm":
+                model = rows_within(bound, rows.n_features)
+                mean, noise_std = noisy_mean(model, mapped, mu, releases)
+                row_map = replace(row_map, center=shrunk(mean, noise_std, bound))
+        return row_map, mapped, found[-1], released
+
+    def _bounds(self):
+        """Yield name, value and rule of every bound, in the order in which they are used."""
+        if self.centers:
+            yield "row_norm", self.norm, row_rule
+        yield "data_norm", self.spread, spread_rule
+
+
+def row_rule(budget):
+    """Return noise multiplier and tail of the bound on rows; a ValueError with too few of them."""
+    return quantile_rule("data_norm", budget, NORM_TAILS)
+
+
+def spread_rule(budget):
+    """Return noise multiplier and tail of the bound on centered rows, as `row_rule`.
+
+    Rows that are scaled down keep their direction, so that a narrow bound costs little while
+    noise is what matters; as n or epsilon grows, it leaves none beyond.
+    """
+    least, most = SPREAD_TAILS
+    return quantile_rule("data_norm", budget,
+                         (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
+
+
+def rows_within(norm, width):
+    """Return the model that scales so many features to a norm."""
+    return LinearModel(width, None, False, norm)
+
+
+def _learnt_norm(rows, budget, rule, releases):
+    """Return a bound on the norms of rows, released; the largest of them without a budget."""
+    if not budget.is_private:
+        # None is needed then, and none cuts rows.
+        return 1.001 * longest(rows) or 1.0
+    noise_multiplier, tail = rule(budget)
+    return noisy_quantile(rows, RowSource.norms, 1.0 - tail, positive_grid(), _CHOICE,
+                          noise_multiplier, releases)

@@ -1,0 +1,99 @@
+"""Indicators of categories, with differential privacy."""
+
+from typing import ClassVar
+
+from dpsk._docs import documented
+from dpsk._parameters import check_integer, optional
+from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS
+from dpsk.preprocessing._coder import TableCoder
+
+__all__ = ["DPOneHotEncoder"]
+
+
+@documented
+class DPOneHotEncoder(TableCoder):
+    r"""Indicators of the categories of columns, declared, found under noise or hashed.
+
+    A cell becomes 1 at its category and 0 elsewhere. One more feature of each column stands for
+    all that is none of its categories: rare ones, those not seen before, and what is missing. So
+    the features of a row have norm `row_norm_`, whatever the rows.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    %(columns_words)s
+        Numbers are categories as words are.
+    %(max_categories)s
+    n_buckets : int or None, default=None
+        Hash categories that are not declared into so many public buckets, which costs nothing.
+        None: by the rule of `max_categories`.
+    %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    categories_ : dict
+        The categories of every column, or its buckets, by name or position; one more feature
+        stands for any other.
+    row_norm_ : float
+        The l2 norm of a row of features, the root of the number of columns.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a column of dates, or a cell that is neither a word nor a
+        number; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: the categories whose noisy counts
+    stand out, at a tenth of delta, which covers that of a single row; where all are declared or
+    hashed, nothing. The number of rows, names and dtypes of columns, with the categories that
+    dtypes of pandas hold, and all parameters are public. Rows that are transformed are as
+    sensitive as before.
+
+    See Also
+    --------
+    dpsk.DPTableVectorizer : The same beside columns of numbers.
+    sklearn.preprocessing.OneHotEncoder : Without a guarantee.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra, Ntoulas (2009), "Releasing search queries and clicks privately";
+    Wilkins, Kifer, Zhang, Karrer (2024), for Gaussian noise.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsk import DPOneHotEncoder
+    >>> table = pd.DataFrame({"town": ["Linz", "Graz"] * 200, "floor": [1, 2, 3, 4] * 100})
+    >>> encoder = DPOneHotEncoder(columns={"floor": [1, 2, 3]}, max_categories=4).fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['town_Graz', 'town_Linz', 'town_other', 'floor_1', 'floor_2', 'floor_3', 'floor_other']
+    >>> encoder.transform(table.tail(1)).tolist()
+    [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]
+    """
+
+    _constraints: ClassVar[dict] = {
+        **TABLE_CONSTRAINTS, "n_buckets": optional(lambda name, value: check_integer(
+            name, value, low=1, high=10**6, remedy="None, or an int in [1, 10**6]"))}
+    _learnt: ClassVar[str] = "categories"
+    _learnt_names: ClassVar[tuple] = ("categories_",)
+    _only: ClassVar[str] = "words"
+
+    def __init__(self, epsilon=1.0, *, delta=None, columns=None, max_categories=None,
+                 n_buckets=None, random_state=None, verbose=0):
+        self._store(locals())
+
+    @property
+    def categories_(self):
+        """dict : the categories of every column, by its name or position."""
+        return self._parts("categories")
+
+    def _check_combination(self):
+        super()._check_combination()
+        if self.n_buckets is not None and self.max_categories is not None:
+            raise ValueError(f"n_buckets={self.n_buckets!r}: goes without max_categories="
+                             f"{self.max_categories!r}, as what is hashed is not found; leave one "
+                             "of them None.")

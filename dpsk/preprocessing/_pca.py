@@ -1,0 +1,338 @@
+"""Main directions of a table, with differential privacy."""
+
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.blocks import row_blocks
+from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
+from dpsk._data.validation import FLOATS, check_part, check_prediction_rows, check_unlabeled_rows
+from dpsk._docs import documented
+from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._fit import release_private
+from dpsk._models.principal import PrincipalRows
+from dpsk._models.ranges import RangedRows
+from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_flag, check_learnt
+from dpsk._privacy.plans import Framed, SharedBudget
+from dpsk._problem import Budget
+from dpsk._stages.bounds import can_learn
+from dpsk._stages.centered import Centered, row_rule, rows_within, spread_rule
+from dpsk._stages.spectrum import Spectrum
+
+__all__ = ["DPPCA"]
+
+#: The bound on rows that stands where none is declared or learnt.
+_PLAIN_NORM = 1.0
+#: The share of mu^2 of a whole that is worth having: features are better than what they cost.
+_SHARE = 0.3
+#: So many directions are kept by default of any number.
+_FEW_DIRECTIONS = 32
+#: The least variance that coordinates are divided by, over the largest, without noise.
+_LEAST_VARIANCE = 1e-10
+
+
+def _check_components(name, value):
+    """Raise a ValueError unless `value` says how many directions are kept."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return
+    is_number = isinstance(value, (Integral, float, np.floating)) and not isinstance(
+        value, (bool, np.bool_))
+    whole = isinstance(value, Integral)
+    if not is_number or not (value >= 1 if whole else 0.0 < value < 1.0):
+        raise ValueError(f"{name}={value!r}: must be 'auto', None, an int >= 1, or a share of the "
+                         "variance in (0, 1).")
+
+
+@documented
+class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
+    r"""Principal components of a table, with differential privacy.
+
+    Directions are the eigenvectors of the noisy second moment of rows less their noisy mean,
+
+    .. math:: \tilde M = \frac{1}{n} \sum_i r_i r_i' + N, \qquad
+              r_i = (x_i - \tilde m) \min(1, R / \|x_i - \tilde m\|)
+
+    with N a symmetric Gaussian matrix. A row becomes its coordinates :math:`V' r`, whose norm is
+    at most `row_norm_`, whatever the row.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    n_components : "auto", None, int or float, default="auto"
+        How many directions are kept. "auto": 32, or all of fewer, and up to 64 if so many stand
+        clear of the noise: a model behind it is harmed by what is left out more than by noise.
+        None: all. A float in (0, 1): as many as explain that share of the released variance, or
+        all that noise does not hide. What follows from the released moment costs nothing.
+    whiten : bool, default=False
+        Whether coordinates are divided by the root of their variance, of one that noise hides by
+        that of the largest that it hides.
+    center : bool, default=True
+        Whether a noisy mean is subtracted, for a thirtieth up to three tenths of the budget.
+        False: rows enter about 0, as in scikit-learn's `TruncatedSVD`.
+    data_norm : "auto", None or float, default="auto"
+        Rows farther than it from the released mean are brought that near, in `transform` too; for
+        the mean itself rows are scaled down to it. None: a fiftieth of the budget each, and up to
+        a tenth, goes to quantiles of the norms of rows, and of centered ones, chosen under noise;
+        a ValueError where rows are too few for that. "auto": so where rows suffice, else 1, with
+        a `dpsk.exceptions.PrivacyWarning`; inside a `DPPipeline` the bound that is known of the
+        step before, of which None learns a narrower one.
+    %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features_in_)
+        Directions of most variance first; of each the largest entry is positive.
+    explained_variance_ : ndarray of shape (n_components_,)
+        Mean squares of rows in these directions as far as noise lets them be told, 0 of those that
+        it hides.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        The same over the released variance in all directions.
+    mean_ : ndarray of shape (n_features_in_,)
+        The released mean; zeros without.
+    noise_variance_ : float
+        The mean of the variances in directions that are left out.
+    n_components_ : int
+    data_norm_ : float
+        The bound on centered rows that held, as declared or as released.
+    row_norm_ : float
+        Bound on the l2 norm of a transformed row.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises)s
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, chosen
+    under noise, the noisy mean of the rows, and their noisy second moment; all else follows from
+    these. The number of rows and features, names of features and all parameters are public.
+    Rows that are transformed are as sensitive as before.
+
+    Rows at a narrow bound keep their direction, not their length: a learnt bound leaves more rows
+    beyond it the fewer they are, and variances are those of rows within it.
+
+    See Also
+    --------
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+    sklearn.decomposition.PCA : Without noise.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", Algorithm 1; Benaych-Georges,
+    Nadakuditi (2011), for what noise leaves of a spectrum.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dpsk import DPPCA
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> pca = DPPCA(epsilon=4.0, n_components=10).fit(X)
+    >>> pca.transform(X[:5]).shape
+    (5, 10)
+    >>> bool(pca.explained_variance_ratio_.sum() > 0.4)
+    True
+    """
+
+    _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _constraints: ClassVar[dict] = {
+        **PARAMETER_CONSTRAINTS,
+        "delta": GAUSSIAN_DELTA,
+        "n_components": _check_components,
+        "whiten": check_flag,
+        "center": check_flag,
+        "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"])}
+
+    def __init__(self, epsilon=1.0, *, delta=None, n_components="auto", whiten=False, center=True,
+                 data_norm="auto", random_state=None, verbose=0):
+        self._store(locals())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @quietly
+    def fit(self, X, y=None):
+        """Release main directions under the declared budget.
+
+        Parameters
+        ----------
+        %(X_dense)s
+        y : None
+            Not looked at.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_params()
+        X = check_unlabeled_rows(self, X, dtype=FLOATS)
+        if isinstance(self.n_components, Integral) and self.n_components > X.shape[1]:
+            raise ValueError(f"n_components={self.n_components!r}: must be at most the number of "
+                             f"features, {X.shape[1]}.")
+        budget = Budget(*X.shape, *self._budget(len(X)))
+        warn_of_weak_budget(budget)
+        plan = _Plan(self._centered(budget))
+        rows = Rows(X, np.zeros(len(X)))
+        origin = "default" if self.data_norm in ("auto", None) else "declared"
+        found, self.privacy_ = release_private(
+            self._method(), "noisy second moment", budget, plan, rows, partial(plan.run, rows),
+            random_state=self.random_state, verbose=self.verbose,
+            enforced=plan.centered.stated(origin),
+            public=["number of rows and of features, feature names, dtype and container",
+                    "all parameters"],
+            released=["components_", "explained_variance_", "explained_variance_ratio_", "mean_",
+                      "noise_variance_", "n_components_", "data_norm_", "row_norm_"])
+        self._keep(found, X.dtype)
+        return self
+
+    @quietly
+    def transform(self, X):
+        """Return the coordinates of rows in the released directions, each row by itself.
+
+        Parameters
+        ----------
+        %(X_dense)s
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n, n_components_)
+            Or what `set_output` asks for.
+        """
+        check_is_fitted(self, "privacy_")
+        X = check_prediction_rows(self, X, dtype=FLOATS)
+        out = np.empty((len(X), self.n_components_), X.dtype)
+        row_map = self._row_map()
+        for part in row_blocks(len(X), X.shape[1]):
+            row_map.dense(X[part], out[part])
+        return out
+
+    @quietly
+    def inverse_transform(self, X):
+        """Return rows of some coordinates, as far as the directions tell them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_components_)
+
+        Returns
+        -------
+        rows : ndarray of shape (n, n_features_in_)
+        """
+        check_is_fitted(self, "privacy_")
+        X = check_part(type(self).__name__, X, dtype=FLOATS)
+        if X.shape[1] != self.n_components_:
+            raise ValueError(f"X has {X.shape[1]} features, but n_components_="
+                             f"{self.n_components_}; pass rows as transform returns them.")
+        return self._row_map().undone(X).astype(X.dtype)
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def _centered(self, budget):
+        """Return the declaration of mean and bounds."""
+        if self.data_norm not in ("auto", None):
+            norm = float(self.data_norm)
+        else:
+            def rules():
+                if self.center:
+                    row_rule(budget)
+                spread_rule(budget)
+
+            learns = not budget.is_private or can_learn("data_norm", self.data_norm, _PLAIN_NORM,
+                                                        rules)
+            norm = None if learns else _PLAIN_NORM
+        return Centered(budget, norm, norm, bool(self.center))
+
+    def _keep(self, found, dtype):
+        """Set the fitted attributes."""
+        spectrum, total = found.spectrum, found.total
+        ratios = spectrum.found / total if total > 0.0 else np.zeros(len(spectrum.found))
+        count = self._count(spectrum, ratios)
+        self.components_ = spectrum.vectors[:, :count].T.astype(dtype)
+        self.explained_variance_ = spectrum.found[:count].astype(dtype)
+        self.explained_variance_ratio_ = ratios[:count].astype(dtype)
+        self.mean_ = found.center.astype(dtype)
+        left = max(0.0, total - float(spectrum.found[:count].sum()))
+        self.noise_variance_ = left / (len(ratios) - count) if count < len(ratios) else 0.0
+        self.n_components_ = count
+        self.data_norm_ = float(found.radius)
+        self._least = max(spectrum.edge, _LEAST_VARIANCE * float(spectrum.found[0]))
+        self.row_norm_ = self._row_map().norm
+
+    def _count(self, spectrum, ratios):
+        """Return how many directions are kept, from what was released."""
+        wanted = self.n_components
+        if wanted is None:
+            return len(ratios)
+        if isinstance(wanted, str):
+            return min(len(ratios), max(_FEW_DIRECTIONS, spectrum.n_clear))
+        if isinstance(wanted, Integral):
+            return int(wanted)
+        seen = max(1, int(np.count_nonzero(ratios)))
+        return min(seen, 1 + int(np.searchsorted(np.cumsum(ratios), wanted)))
+
+    def _row_map(self):
+        """Return the map of rows to their coordinates."""
+        variances = self.explained_variance_.astype(np.float64)
+        units = PrincipalRows.units_of(variances, self._least) if self.whiten else None
+        return PrincipalRows(self.mean_.astype(np.float64), self.data_norm_,
+                             self.components_.T.astype(np.float64), units)
+
+    def _share(self, X, whole):
+        """Return the share of mu^2 that directions are worth of a whole (epsilon, delta)."""
+        self._check_params()
+        return _SHARE
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was released of rows.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    total : float
+        The noisy variance in all directions, no less than what stands out of noise.
+    center : ndarray of shape (n_features,)
+    radius : float
+    """
+
+    spectrum: Spectrum
+    total: float
+    center: np.ndarray
+    radius: float
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The declaration of a second moment, after bounds and a mean."""
+
+    centered: Centered
+
+    def __call__(self, noise_multiplier):
+        return Framed(self.centered.choices, self._sums(), ())(noise_multiplier)
+
+    def _sums(self):
+        mean = self.centered.mean_share
+        return SharedBudget((mean, 1.0 - mean) if mean else (1.0,))
+
+    def run(self, rows, noise_multiplier, releases):
+        """Return what was `_Found` of rows, and the bounds that were released."""
+        mean_mu, mu = (0.0, *self._sums().prices(noise_multiplier))[-2:]
+        row_map = RangedRows(np.zeros(rows.n_features), None, None, rows.dtype)
+        row_map, mapped, radius, bounds = self.centered.run(rows, row_map, mean_mu, releases)
+        model = rows_within(radius, rows.n_features)
+        moment = noisy_second_moment(model, mapped, mu, releases)
+        spectrum = Spectrum.of(moment, second_moment_noise(model, len(rows), mu))
+        total = max(float(np.trace(moment)), float(spectrum.found.sum()))
+        return _Found(spectrum, total, row_map.center, radius), bounds

@@ -1,0 +1,138 @@
+"""Columns that nobody wants: what every transformer makes of them, or says of them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpsk
+from dpsk import preprocessing
+from dpsk.testing import NoiseSeed
+
+SECRET = 31337.25
+CLASSES = [getattr(dpsk, name) for name in preprocessing.__all__]
+every_transformer = pytest.mark.parametrize("cls", CLASSES)
+pytestmark = pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+
+
+def numbers(n=200):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(n, 2)), columns=["age", "wage"])
+
+
+def fitted(cls, X):
+    return cls(epsilon=4.0, delta=1e-4, random_state=NoiseSeed(0)).fit(X)
+
+
+def said(cls, X, transforms=False):
+    """Return what a fit, or a transform after one to other rows, is refused with."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises((TypeError, ValueError)) as caught:
+            if transforms:
+                fitted(cls, numbers()).transform(X)
+            else:
+                cls().fit(X)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    return str(caught.value) + "".join(str(one.message) for one in warned)
+
+
+@every_transformer
+@pytest.mark.parametrize("wage, column", [
+    (pd.date_range("2031-03-17", periods=200), True),
+    (pd.Series([pd.Timestamp("2031-03-17")] * 200, dtype=object), True),
+    (pd.Series(pd.to_timedelta(SECRET, unit="s"), index=range(200)), True),
+    ([{SECRET}] * 200, True), ([[SECRET]] * 200, True),
+    (pd.Series([1.0 + SECRET * 1j] * 200), False)],
+    ids=["dates", "cells that are dates", "durations", "sets", "lists", "complex"])
+def test_cells_of_no_known_kind_are_refused_without_a_quote(cls, wage, column):
+    X = numbers().assign(wage=wage)
+    # In rows that are transformed a cell that is no category counts as any other.
+    known_later = cls is dpsk.DPOneHotEncoder and isinstance(wage[0], pd.Timestamp) and (
+        X["wage"].dtype == object)
+    for transforms in (False,) if known_later else (False, True):
+        text = said(cls, X, transforms)
+        assert "31337" not in text and "2031" not in text and "Timestamp('" not in text
+        assert "X" in text
+    if column:
+        assert "wage" in said(cls, X)
+
+
+@every_transformer
+def test_dates_in_an_array_are_refused(cls):
+    X = np.full((200, 2), np.datetime64("2031-03-17"))
+    assert "2031" not in said(cls, X)
+
+
+@every_transformer
+def test_two_columns_of_one_name_are_refused_or_told_apart(cls):
+    X = numbers()
+    X.columns = ["age", "age"]
+    try:
+        coder = fitted(cls, X)
+    except ValueError as error:
+        assert "several columns 'age'" in str(error)
+    else:
+        # Only where columns are known by their places, and scikit-learn lets them pass.
+        assert not hasattr(coder, "columns") and np.isfinite(coder.transform(X)).all()
+
+
+@every_transformer
+@pytest.mark.parametrize("value", [np.nan, SECRET, 0.0, 1e300, -1e-300])
+def test_a_column_of_one_value_is_fitted_or_refused_without_a_quote(cls, value):
+    X = numbers().assign(wage=value)
+    try:
+        coder = fitted(cls, X)
+    except ValueError as error:
+        assert np.isnan(value) and "NaN" in str(error)
+        return
+    features = coder.transform(X)
+    assert features.shape == (200, len(coder.get_feature_names_out()))
+    assert np.isfinite(features).all() or np.isnan(value)
+    if hasattr(coder, "row_norm_"):
+        # What is missing may stay so.
+        norms = np.linalg.norm(np.nan_to_num(np.asarray(features, np.float64)), axis=1)
+        assert norms.max() <= coder.row_norm_ * (1 + 1e-6)
+
+
+@every_transformer
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinity_is_refused_or_a_category(cls, value):
+    X = numbers()
+    X.loc[7, "wage"], X.loc[8, "wage"] = value, SECRET
+    if cls is dpsk.DPOneHotEncoder:
+        assert np.isfinite(fitted(cls, X).transform(X)).all()
+        return
+    for transforms in (False, True):
+        text = said(cls, X, transforms)
+        assert "infinity" in text and "31337" not in text
+
+
+@every_transformer
+def test_words_that_were_numbers_are_refused_or_other(cls):
+    words = numbers().assign(wage=f"secret {SECRET}")
+    coder = fitted(cls, numbers())
+    try:
+        assert np.isfinite(coder.transform(words)).all()
+        assert cls is dpsk.DPOneHotEncoder
+    except (TypeError, ValueError) as error:
+        assert "wage" in str(error) and "secret" not in str(error)
+
+
+@every_transformer
+@pytest.mark.parametrize("n", [2, 3])
+def test_few_rows_are_fitted_or_refused_by_public_facts(cls, n):
+    try:
+        assert np.isfinite(fitted(cls, numbers(n)).transform(numbers(9))).all()
+    except ValueError as error:
+        assert f"n={n} rows" in str(error)
+
+
+@every_transformer
+def test_rows_of_other_columns_are_refused(cls):
+    coder = fitted(cls, numbers())
+    with pytest.raises(ValueError, match=r"feature names|features"):
+        coder.transform(numbers().assign(more=1.0))
+    with pytest.raises(ValueError, match="minimum of 2"):
+        cls().fit(numbers(1))
