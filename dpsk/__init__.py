@@ -23,9 +23,10 @@ from dpsk.pipeline import *  # noqa: F403
 from dpsk.preprocessing import *  # noqa: F403
 from dpsk.ranking import *  # noqa: F403
 from dpsk.reinforcement_learning import *  # noqa: F403
+from dpsk.reporting import privacy_report
 from dpsk.robust import *  # noqa: F403
 
 __all__ = ["Certificate", "PrivacyBudget", "__version__", "noise_scale", *additive.__all__,
            *generative.__all__, *linear_model.__all__, *neural_network.__all__,
            *pipeline.__all__, *preprocessing.__all__, *ranking.__all__,
-           *reinforcement_learning.__all__, *robust.__all__]
+           *reinforcement_learning.__all__, "privacy_report", *robust.__all__]

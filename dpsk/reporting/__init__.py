@@ -1,0 +1,5 @@
+"""Reports on what is fitted: what all of it gives away together, and what has no guarantee."""
+
+from dpsk.reporting._report import PrivacyReport, privacy_report
+
+__all__ = ["PrivacyReport", "privacy_report"]

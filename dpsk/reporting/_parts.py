@@ -1,0 +1,244 @@
+"""What is in a fitted object: private fits, how often a row is in them, and all that is not."""
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+
+from dpsk._privacy.certificate import Certificate
+
+__all__ = ["Exposed", "Note", "Private", "parts_of"]
+
+_NOTHING = ("passthrough", "drop", None)
+
+
+@dataclass(frozen=True)
+class Private:
+    """Private fits that a row is in.
+
+    Attributes
+    ----------
+    path : str
+        Where they are in what was reported on.
+    certificate : Certificate
+        Of one of them, or what bounds it.
+    count : int
+        How many of them one row is in at most.
+    """
+
+    path: str
+    certificate: Certificate
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """Something of rows that leaves without noise, or of which nothing is known.
+
+    Attributes
+    ----------
+    path, sentence : str
+    """
+
+    path: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that the guarantee rests on, and that cannot be checked here.
+
+    Attributes
+    ----------
+    path, sentence : str
+    """
+
+    path: str
+    sentence: str
+
+
+@singledispatch
+def parts_of(fitted, path):
+    """Yield the parts of a fitted object, whose place in the whole is `path`.
+
+    A kind of wrapper is one function that is registered here.
+    """
+    certificate = getattr(fitted, "privacy_", None)
+    name = type(fitted).__name__
+    if isinstance(certificate, Certificate):
+        yield Private(path, certificate)
+    elif _learns_nothing(fitted):
+        return
+    else:
+        yield Exposed(path, f"{name} has no certificate: what it learnt from rows, it learnt "
+                            "without noise as far as is known.")
+
+
+@parts_of.register
+def _(certificate: Certificate, path):
+    yield Private(path, certificate)
+
+
+@parts_of.register
+def _(frozen: FrozenEstimator, path):
+    yield Note(path, f"{type(frozen.estimator).__name__} is frozen: that it was fitted to other "
+                     "rows is taken on trust.")
+
+
+@parts_of.register(list)
+@parts_of.register(tuple)
+def _(several, path):
+    for place, each in enumerate(several):
+        yield from parts_of(each, f"{path}[{place}]")
+
+
+@parts_of.register
+def _(pipeline: Pipeline, path):
+    yield from _named(pipeline.steps, path)
+
+
+@parts_of.register
+def _(union: FeatureUnion, path):
+    yield from _named(union.transformer_list, path)
+
+
+@parts_of.register
+def _(columns: ColumnTransformer, path):
+    yield from _named([(name, fitted) for name, fitted, _ in columns.transformers_], path)
+
+
+@parts_of.register
+def _(regressor: TransformedTargetRegressor, path):
+    yield from parts_of(regressor.transformer_, f"{path}.transformer_")
+    yield from parts_of(regressor.regressor_, f"{path}.regressor_")
+
+
+@parts_of.register
+def _(model: OneVsRestClassifier, path):
+    yield from _members(model.estimators_, path)
+    yield _classes(path)
+
+
+@parts_of.register(MultiOutputClassifier)
+@parts_of.register(MultiOutputRegressor)
+def _(model, path):
+    yield from _members(model.estimators_, path)
+
+
+@parts_of.register(VotingClassifier)
+@parts_of.register(VotingRegressor)
+def _(model, path):
+    yield from _members(model.estimators_, path)
+    if isinstance(model, VotingClassifier):
+        yield _classes(path)
+
+
+@parts_of.register
+def _(model: OneVsOneClassifier, path):
+    yield from _members(model.estimators_, path)
+    yield Exposed(path, "OneVsOneClassifier fits each pair of classes on the rows of these two: "
+                        "how many rows a class has is used without noise, and a row whose label "
+                        "changes leaves one set of fits for another.")
+
+
+@parts_of.register(BaggingClassifier)
+@parts_of.register(BaggingRegressor)
+def _(model, path):
+    yield from _members(model.estimators_, path)
+    if model.bootstrap:
+        yield Exposed(path, "bags are drawn with replacement: a row that is in one several times "
+                            "is not protected by a guarantee for one row; use bootstrap=False.")
+    if hasattr(model, "oob_score_"):
+        yield _exact(path, "oob_score_")
+    if isinstance(model, BaggingClassifier):
+        yield _classes(path)
+
+
+@parts_of.register(AdaBoostClassifier)
+@parts_of.register(AdaBoostRegressor)
+def _(model, path):
+    yield from _members(model.estimators_, path)
+    yield Exposed(path, f"{type(model).__name__} weights rows by the exact errors of the members "
+                        "before, and publishes these errors and weights of members.")
+
+
+@parts_of.register
+def _(model: CalibratedClassifierCV, path):
+    yield from _members([each.estimator for each in model.calibrated_classifiers_], path)
+    yield Exposed(f"{path}.calibrated_classifiers_",
+                  f"{model.method} calibration is fitted to exact scores and labels of rows, and "
+                  "stores scores of single rows where it is isotonic.")
+
+
+@parts_of.register
+def _(model: FixedThresholdClassifier, path):
+    yield from parts_of(model.estimator_, f"{path}.estimator_")
+
+
+@parts_of.register
+def _(model: TunedThresholdClassifierCV, path):
+    yield from parts_of(model.estimator_, f"{path}.estimator_")
+    yield _exact(path, "best_threshold_")
+    yield _unkept(path)
+
+
+@parts_of.register(StackingClassifier)
+@parts_of.register(StackingRegressor)
+def _(model, path):
+    yield from _members(model.estimators_, path)
+    yield from parts_of(model.final_estimator_, f"{path}.final_estimator_")
+    if model.cv != "prefit":
+        yield _unkept(path)
+    if isinstance(model, StackingClassifier):
+        yield _classes(path)
+
+
+def _named(steps, path):
+    for name, step in steps:
+        if not (isinstance(step, str) or step in _NOTHING):
+            yield from parts_of(step, f"{path}.{name}")
+
+
+def _members(estimators, path):
+    flat = [each for group in estimators for each in (group if isinstance(group, list) else
+                                                      [group])]
+    for place, each in enumerate(flat):
+        yield from parts_of(each, f"{path}.estimators_[{place}]")
+
+
+def _classes(path):
+    return Note(path, "the classes that occur in the rows are taken as public.")
+
+
+def _exact(path, name):
+    return Exposed(path, f"{name} is, or was chosen by, exact scores of rows: they have no noise.")
+
+
+def _unkept(path):
+    return Exposed(path, "models that were fitted to folds inside were not kept, so what they "
+                         "cost is not known; fit inside a PrivacyBudget, which charges them.")
+
+
+def _learns_nothing(fitted):
+    """Return whether an estimator says that it needs no rows to be fitted."""
+    try:
+        return not get_tags(fitted).requires_fit
+    except (AttributeError, TypeError, ValueError):
+        return False

@@ -1,0 +1,255 @@
+"""What everything that was fitted to the same rows gives away together."""
+
+import html
+import json
+import math
+from dataclasses import dataclass
+
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._privacy import accountant
+from dpsk._privacy.certificate_fields import GROUP_RELATION, RELATION, written_epsilon
+from dpsk._privacy.events import Composed, Repeated
+from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
+from dpsk.reporting._parts import Exposed, Note, Private, parts_of
+
+__all__ = ["PrivacyReport", "privacy_report"]
+
+_FIXED = ("The total holds if neither which fits were made nor how they were set up followed from "
+          "what an earlier one released; where it did, fit within a PrivacyBudget.")
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """A report, made by `privacy_report`.
+
+    Attributes
+    ----------
+    name : str
+        Of what was reported on.
+    private : tuple of Private
+        Private fits, where they are, their certificates and how many of each a row is in.
+    exposed : tuple of Exposed
+        What leaves without noise, or is not known to have any, in plain sentences.
+    notes : tuple of Note
+        What the guarantee rests on and cannot be checked here.
+    disjoint : bool
+        Whether the members were fitted to disjoint parts of the rows.
+    """
+
+    name: str
+    private: tuple
+    exposed: tuple
+    notes: tuple
+    disjoint: bool = False
+
+    @property
+    def is_private(self):
+        """bool : whether there is a guarantee for all of it."""
+        return not self.exposed and bool(self.private) and self.fits_epsilon < math.inf
+
+    @property
+    def delta(self):
+        """float : the sum of the deltas of all fits that a row is in."""
+        return max((sum(part.count * part.certificate.delta for part in parts)
+                    for parts in self._alternatives()), default=0.0)
+
+    @property
+    def epsilon(self):
+        """float : of everything at `delta`; infinite where something has no guarantee."""
+        return self.fits_epsilon if not self.exposed else math.inf
+
+    @property
+    def fits_epsilon(self):
+        """float : of the private fits alone at `delta`."""
+        return self.epsilon_at(min(self.delta, 1.0))
+
+    @property
+    def relation(self):
+        """str : what is protected: rows, or groups of rows if all fits protect these."""
+        found = {part.certificate.relation for part in self.private}
+        return GROUP_RELATION if found == {GROUP_RELATION} else RELATION
+
+    def epsilon_at(self, delta):
+        """Return the epsilon of the private fits together at a delta, an upper bound.
+
+        Parameters
+        ----------
+        delta : float in [0, 1]
+
+        Returns
+        -------
+        epsilon : float
+        """
+        return max((accountant.epsilon(event, delta) for event in self.events), default=0.0)
+
+    def delta_at(self, epsilon):
+        """Return the delta of the private fits together at an epsilon, an upper bound.
+
+        Parameters
+        ----------
+        epsilon : float
+
+        Returns
+        -------
+        delta : float
+        """
+        return max((accountant.delta(event, epsilon) for event in self.events), default=0.0)
+
+    @property
+    def events(self):
+        """tuple of Event : what any one row may be in; one a part where these are disjoint."""
+        return tuple(Composed(tuple(
+            part.certificate.event if part.count == 1 else
+            Repeated(part.certificate.event, part.count) for part in parts))
+            for parts in self._alternatives())
+
+    @property
+    def guarantee(self):
+        """str : the guarantee in words, or that there is none."""
+        if self.is_private:
+            return f"({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
+        if not self.private:
+            return "no guarantee: nothing in it is private"
+        if self.fits_epsilon == math.inf:
+            return "no guarantee: a fit has no noise"
+        return ("no guarantee for all of it; the private fits alone are "
+                f"({self.fits_epsilon:.6g}, {self.delta:.3g})-differentially private")
+
+    def to_dict(self):
+        """Return a dictionary of plain JSON types."""
+        return {
+            "name": self.name, "guarantee": self.guarantee, "is_private": self.is_private,
+            "epsilon": written_epsilon(self.epsilon),
+            "fits_epsilon": written_epsilon(self.fits_epsilon), "delta": self.delta,
+            "relation": self.relation, "disjoint": self.disjoint,
+            "private": [{"path": part.path, "count": part.count,
+                         "certificate": part.certificate.to_dict()} for part in self.private],
+            "exposed": [{"path": part.path, "sentence": part.sentence} for part in self.exposed],
+            "notes": [{"path": part.path, "sentence": part.sentence} for part in self.notes]}
+
+    def to_json(self, **kwargs):
+        """Return the report as JSON text; keywords go to `json.dumps`."""
+        return json.dumps(self.to_dict(), **kwargs)
+
+    def model_card(self):
+        """Return a paragraph on privacy for a model card.
+
+        Returns
+        -------
+        text : str
+        """
+        kinds = sorted({part.certificate.estimator for part in self.private})
+        fits = sum(part.count for part in self.private)
+        first = f"{self.name} was trained with differential privacy"
+        if not self.is_private:
+            first = f"{self.name} has no differential privacy guarantee as a whole"
+        sentences = [
+            f"{first}: {self.guarantee}.",
+            f"Neighbors are {self.relation.split(': ', 1)[1]}."]
+        if kinds:
+            times = "once" if fits == 1 else f"in at most {fits} fits"
+            sentences.append(f"A row was used {times} ({', '.join(kinds)}), which are composed "
+                             "numerically.")
+        sentences += [part.sentence for part in self.exposed]
+        sentences += [part.sentence for part in self.notes]
+        return " ".join(dict.fromkeys([*sentences, _FIXED] if fits > 1 else sentences))
+
+    def __str__(self):
+        return "\n".join([f"Privacy report: {self.name}",
+                          *(f"  {name}: {text}" for name, text in self._lines())])
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
+                       f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
+                       for name, text in self._lines())
+        return (f"<table><caption>Privacy report: {html.escape(self.name)}</caption>"
+                f"<tbody>{rows}</tbody></table>")
+
+    def _lines(self):
+        yield "guarantee", self.guarantee
+        yield "relation", self.relation
+        for part in self.private:
+            times = f"{part.count} x " if part.count > 1 else ""
+            yield "private", (f"{part.path}: {times}{part.certificate.estimator}, "
+                              f"{part.certificate.guarantee}")
+        for part in self.exposed:
+            yield "NOT PRIVATE", f"{part.path}: {part.sentence}"
+        for part in self.notes:
+            yield "on trust", f"{part.path}: {part.sentence}"
+        if sum(part.count for part in self.private) > 1:
+            yield "provided", _FIXED
+
+    def _alternatives(self):
+        """Return the fits that a row may be in: all, or those of one disjoint part."""
+        if not self.disjoint:
+            return [self.private] if self.private else []
+        found = {}
+        for part in self.private:
+            found.setdefault(part.path.split("]")[0], []).append(part)
+        return list(found.values())
+
+
+def privacy_report(fitted, *, disjoint=False):
+    """Report on what is fitted: what all of it gives away together, and what has no guarantee.
+
+    Parameters
+    ----------
+    fitted : object
+        A fitted estimator, private or not; a pipeline, union, ensemble, calibrator or search of
+        scikit-learn; what `cross_validate` returned; certificates; or a list or dict of these.
+    disjoint : bool, default=False
+        Whether the members of a list or dict were fitted to disjoint parts of the rows that
+        were cut by position, whatever the rows hold. Then a row pays for one of them.
+
+    Returns
+    -------
+    report : PrivacyReport
+        With text, HTML and JSON, and a paragraph for a model card.
+
+    Raises
+    ------
+    NotFittedError
+        If an estimator is not fitted.
+    ValueError
+        If `disjoint` is set for what is neither a list nor a dict of members.
+
+    Notes
+    -----
+    *Privacy.* A report reads certificates and public settings only. Its total is that of one
+    accountant for all events, never a sum of epsilons, and holds if no fit followed from what
+    another one had released. Candidates of a search are not kept by scikit-learn: each counts
+    with what its epsilon and delta allow, in as many folds as a row trains. What the report does
+    not know it calls not private.
+
+    See Also
+    --------
+    dpsk.PrivacyBudget : Limits fits beforehand, also where they follow from one another.
+    dpsk.accounting.total : One certificate for several.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from dpsk import DPLogisticRegression, privacy_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), DPLogisticRegression(epsilon=1.0, delta=1e-6))
+    >>> report = privacy_report(model.fit(X, y))
+    >>> report.is_private, report.fits_epsilon <= 1.0
+    (False, True)
+    >>> print(report.exposed[0].sentence)  # doctest: +NORMALIZE_WHITESPACE
+    StandardScaler has no certificate: what it learnt from rows, it learnt without noise as far as
+    is known.
+    """
+    if hasattr(fitted, "fit"):
+        check_is_fitted(fitted)
+    members = isinstance(fitted, (list, tuple)) or (
+        isinstance(fitted, dict) and "fit_time" not in fitted)
+    if disjoint and not members:
+        raise ValueError(f"disjoint=True: goes with a list or a dict of fitted members, each on "
+                         f"its own part of the rows; got {type(fitted).__name__}.")
+    name = "several fits" if isinstance(fitted, (list, tuple, dict)) else type(fitted).__name__
+    parts = list(parts_of(fitted, "" if members else name))
+    return PrivacyReport(name, *(tuple(part for part in parts if isinstance(part, kind))
+                                 for kind in (Private, Exposed, Note)), bool(disjoint))

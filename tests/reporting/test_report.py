@@ -1,0 +1,212 @@
+"""A report adds up what is private, and says of everything else that it is not."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ShuffleSplit,
+    TunedThresholdClassifierCV,
+    cross_validate,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
+from sklearn.svm import LinearSVC
+
+from dpsk import (
+    DPLogisticRegression,
+    DPRidge,
+    DPStandardScaler,
+    DPTableVectorizer,
+    make_dp_pipeline,
+    privacy_report,
+)
+from dpsk._privacy import accountant
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.events import Composed, Gaussian, Repeated
+from dpsk.accounting import to_dp_accounting
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = X[:, :4] / X[:, :4].max(axis=0)
+DELTA = 1e-6
+N = len(X)
+
+
+def model(epsilon=0.5, **params):
+    return DPLogisticRegression(**{"epsilon": epsilon, "delta": DELTA, "solver": "gd",
+                                   "max_iter": 3, "data_norm": 2.0, **params})
+
+
+def scaled(*steps):
+    return make_pipeline(FunctionTransformer(), *steps)
+
+
+#: Wrappers, how many private fits a row is in, and what the report must say of them.
+WRAPPED = {
+    "alone": (lambda: model(), 1, []),
+    "stateless": (lambda: scaled(model()), 1, []),
+    "private steps": (lambda: make_pipeline(DPStandardScaler(delta=DELTA), model()), 2, []),
+    "one budget": (lambda: make_dp_pipeline(DPTableVectorizer(), model()), 1, []),
+    "scaler": (lambda: make_pipeline(StandardScaler(), model()), 1, ["StandardScaler"]),
+    "union": (lambda: make_pipeline(FeatureUnion([("a", MaxAbsScaler()), ("b", "passthrough")]),
+                                    model()), 1, ["MaxAbsScaler"]),
+    "columns": (lambda: make_pipeline(ColumnTransformer(
+        [("a", StandardScaler(), [0, 1]), ("b", "drop", [2])], remainder="passthrough"), model()),
+        1, ["StandardScaler"]),
+    "not private at all": (lambda: scaled(LogisticRegression()), 0, ["LogisticRegression"]),
+    "one of two": (lambda: VotingClassifier([("a", model()), ("b", LogisticRegression())]), 1,
+                   ["LogisticRegression"]),
+    "voting": (lambda: VotingClassifier([("a", model()), ("b", model())]), 2, []),
+    "one against the rest": (lambda: OneVsRestClassifier(model()), 1, []),
+    "one against one": (lambda: OneVsOneClassifier(model()), 1, ["how many rows a class has"]),
+    "bags": (lambda: BaggingClassifier(model(), 3, bootstrap=False), 3, []),
+    "bags with replacement": (lambda: BaggingClassifier(model(), 3), 3, ["with replacement"]),
+    "out of bag": (lambda: BaggingClassifier(model(), 3, oob_score=True), 3,
+                   ["with replacement", "oob_score_"]),
+    "boosting": (lambda: AdaBoostClassifier(model(), n_estimators=2), None, ["exact errors"]),
+    "calibrated": (lambda: CalibratedClassifierCV(model(), cv=KFold(3), method="isotonic"), 3,
+                   ["isotonic"]),
+    "threshold": (lambda: TunedThresholdClassifierCV(model(), cv=KFold(3)), 1,
+                  ["best_threshold_", "were not kept"]),
+    "stacking": (lambda: StackingClassifier([("a", model())], model(), cv=KFold(3)), 2,
+                 ["were not kept"]),
+    "frozen": (lambda: make_pipeline(FrozenEstimator(StandardScaler().fit(X)), model()), 1, []),
+    "search": (lambda: GridSearchCV(model(), {"alpha": [0.0, 0.1]}, cv=KFold(3)), 5,
+               ["best_score_", "times"]),
+    "search of a pipeline": (lambda: GridSearchCV(
+        make_pipeline(StandardScaler(), model()), {"dplogisticregression__alpha": [0.0, 0.1]},
+        cv=KFold(3)), 5, ["best_score_", "times", "StandardScaler"]),
+    "stratified search": (lambda: GridSearchCV(model(), {"alpha": [0.0]}, cv=3), 3,
+                          ["best_score_", "times", "stratified"]),
+    "shuffled search": (lambda: GridSearchCV(model(), {"alpha": [0.0]}, cv=ShuffleSplit(4)), 5,
+                        ["best_score_", "times"]),
+    "search of others": (lambda: GridSearchCV(LinearSVC(), {"C": [1.0]}, cv=KFold(2)), 0,
+                         ["best_score_", "times", "no private part", "LinearSVC"]),
+}
+QUICK = pytest.mark.filterwarnings("ignore")
+
+
+@QUICK
+@pytest.mark.parametrize("name", WRAPPED)
+def test_every_fit_counts_and_everything_else_is_named(name):
+    make, fits, sentences = WRAPPED[name]
+    report = privacy_report(make().fit(X, Y))
+    if fits is not None:
+        assert sum(part.count for part in report.private) == fits
+    said = " ".join(part.sentence for part in report.exposed)
+    assert all(sentence in said for sentence in sentences), said
+    assert bool(report.exposed) == bool(sentences), said
+    assert report.is_private == (not sentences)
+    assert report.epsilon == (math.inf if sentences else report.fits_epsilon)
+    assert json.loads(report.to_json())["guarantee"] == report.guarantee
+    for text in (str(report), report._repr_html_(), report.model_card()):
+        assert report.guarantee.split(";")[0] in text.replace("&#x27;", "'")
+
+
+@QUICK
+def test_a_search_costs_what_dp_accounting_says():
+    dp = pytest.importorskip("dp_accounting", reason="dp-accounting is the second opinion")
+    from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+
+    search = GridSearchCV(model(), {"alpha": [0.0, 0.1], "epsilon": [0.3, 0.5]}, cv=KFold(4))
+    report = privacy_report(search.fit(X, Y))
+    fits = [dp.GaussianDpEvent(2.0 / gaussian_mu(epsilon, DELTA))
+            for epsilon in [0.3, 0.5] * 2 for _ in range(3)]
+    refit = to_dp_accounting(search.best_estimator_.privacy_)
+    theirs = PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
+    theirs.compose(dp.ComposedDpEvent([*fits, refit]))
+    epsilon = theirs.get_epsilon(1e-5)
+    # Theirs is pessimistic as well, and so may be a little above.
+    assert epsilon * (1 - 1e-3) <= report.epsilon_at(1e-5) <= epsilon * 1.005
+
+
+@QUICK
+def test_default_deltas_of_candidates_are_those_of_their_folds():
+    search = GridSearchCV(model(delta=None), {"alpha": [0.0]}, cv=KFold(5)).fit(X, Y)
+    report = privacy_report(search)
+    folds = N - math.ceil(N / 5)
+    assert report.private[0].certificate.delta == 1.0 / folds**2
+    assert report.private[0].count == 4
+    assert report.delta == pytest.approx(4 / folds**2 + 1 / N**2)
+
+
+@QUICK
+def test_a_pipeline_of_two_budgets_is_composed_and_not_added():
+    fitted = make_pipeline(DPStandardScaler(0.5, delta=DELTA), model()).fit(X, Y)
+    report = privacy_report(fitted)
+    events = [step.privacy_.event for _, step in fitted.steps]
+    assert report.fits_epsilon == accountant.epsilon(Composed(tuple(events)), 2 * DELTA)
+    assert report.fits_epsilon < 1.0
+
+
+@QUICK
+def test_cross_validation_counts_what_was_kept():
+    results = cross_validate(model(), X, Y, cv=KFold(3), return_estimator=True)
+    report = privacy_report(results)
+    assert len(report.private) == 3
+    assert "exact" in report.exposed[0].sentence
+    bare = privacy_report(cross_validate(model(), X, Y, cv=KFold(3)))
+    assert any("were not kept" in part.sentence for part in bare.exposed)
+    assert bare.private == ()
+
+
+def test_members_on_disjoint_rows_cost_the_most_of_one():
+    half = N // 2
+    fits = [model(0.5).fit(X[:half], Y[:half]), model(0.8).fit(X[half:], Y[half:])]
+    together, apart = privacy_report(fits), privacy_report(fits, disjoint=True)
+    assert apart.delta == DELTA
+    assert apart.epsilon == pytest.approx(fits[1].privacy_.epsilon_at(DELTA))
+    assert together.delta == 2 * DELTA
+    assert together.epsilon > apart.epsilon
+    by_name = privacy_report(dict(zip("ab", fits, strict=True)), disjoint=True)
+    assert by_name.epsilon == apart.epsilon
+    with pytest.raises(ValueError, match="disjoint=True"):
+        privacy_report(fits[0], disjoint=True)
+
+
+def test_regressors_and_their_targets_are_seen():
+    y = np.linspace(-1, 1, N)
+    fitted = TransformedTargetRegressor(
+        DPRidge(delta=DELTA, target_bounds=(-3.0, 3.0), data_norm=2.0),
+        transformer=StandardScaler(), check_inverse=False).fit(X, y)
+    report = privacy_report(fitted)
+    assert [part.path for part in report.exposed] == ["TransformedTargetRegressor.transformer_"]
+    assert len(report.private) == 1
+
+
+@pytest.mark.parametrize("unfitted", [model(), make_pipeline(StandardScaler(), model()),
+                                      GridSearchCV(model(), {"alpha": [0.0]})])
+def test_what_is_not_fitted_is_refused(unfitted):
+    with pytest.raises(NotFittedError):
+        privacy_report(unfitted)
+
+
+def test_a_fit_without_noise_leaves_no_guarantee():
+    with pytest.warns(match="not private"):
+        report = privacy_report([model().fit(X, Y), model(math.inf).fit(X, Y)])
+    assert report.guarantee == "no guarantee: a fit has no noise"
+    assert not report.is_private
+
+
+def test_certificates_alone_will_do():
+    certificate = model().fit(X, Y).privacy_
+    report = privacy_report([certificate] * 3)
+    assert report.events == (Composed((certificate.event,) * 3),)
+    mu = accountant.merge(Repeated(certificate.event, 3)).mu
+    assert report.fits_epsilon == accountant.epsilon(Gaussian(mu), 3 * DELTA)
