@@ -21,7 +21,7 @@ from tests.registry import (
     pair_marks,
     training_rows,
 )
-from tests.sklearn_checks import WEIGHTS, run_check
+from tests.sklearn_checks import WEIGHTS, ids_of, run_check
 
 _NO_STEPS = {"check_class_weight_classifiers":
              "the check sets max_iter, which this solver has no use for and refuses"}
@@ -65,7 +65,8 @@ def _marked(case):
     return pytest.param(*values, marks=marks)
 
 
-@pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])), **_CHECKS.kwargs)
+@pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])),
+                         ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     if check.func.__name__ not in _expected(estimator):
         run_check(estimator, check, monkeypatch)
