@@ -27,7 +27,8 @@ _NO_STEPS = {"check_class_weight_classifiers":
              "the check sets max_iter, which this solver has no use for and refuses"}
 #: Slow checks that "auto" passes for all solvers: test_sparse has both containers with each of
 #: them, test_weights the weights of classes.
-_OF_ANY_SOLVER = {"check_estimator_sparse_matrix", "check_class_weight_classifiers"}
+_OF_ANY_SOLVER = {"check_estimator_sparse_matrix", "check_estimator_sparse_array",
+                  "check_class_weight_classifiers"}
 
 
 def _expected(estimator):
