@@ -11,9 +11,10 @@ OLDEST_PYTHON ?= python3.10
 BIN := $(VENV)/bin
 PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
-	tests/pipeline tests/preprocessing --ignore tests/privacy/test_against_dp_accounting.py \
+	tests/pipeline tests/preprocessing \
+	$(foreach slow,against_dp_accounting pld,--ignore tests/privacy/test_$(slow).py) \
 	$(foreach slow,certified_minimizer clip_regimes fresh_noise last_iterate low_bits neighbors \
-		replay sampler_neighbors time,--ignore tests/contracts/test_$(slow).py) \
+		pairs quantiles replay sampler_neighbors time,--ignore tests/contracts/test_$(slow).py) \
 	--deselect tests/pipeline/test_pipeline.py::test_scikit_learns_checks \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
