@@ -3,6 +3,7 @@
 from dpsk import (
     additive,
     generative,
+    inspection,
     linear_model,
     neural_network,
     pipeline,

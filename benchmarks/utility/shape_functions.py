@@ -112,6 +112,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--coverage", type=int, default=0, metavar="FITS")
     parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--epsilons", nargs="*", type=float, default=EPSILONS)
     parser.add_argument("--output", type=Path, default=Path("docs/results"))
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -122,7 +123,7 @@ def main():
     print("| table | epsilon | values | inside | of the worst twentieth | band over deviation |\n"
           "|---|---|---|---|---|---|")
     for name in args.tables or sorted(COVERED):
-        for epsilon in EPSILONS:
+        for epsilon in args.epsilons:
             print(coverage_line(name, epsilon, args.coverage), flush=True)
 
 

@@ -3,8 +3,8 @@ r"""What the noise of a fit does to the coefficients of an additive model, by wh
 Steps on whitened rows carry the noise of their answers, of known size, as far as they do not
 forget it. How fast a direction forgets is its curvature: that of the released second moment of
 features, times the curvature of the loss at the scores that rows of a level have by that moment,
-where their gradients are not clipped. Of that a share counts, as the moment has noise of its own
-and the map of rows follows it; measured in docs/results/shape_functions.md.
+where their gradients are not clipped. Directions count less that hardly stand out of the noise of
+the moment, as rows are mapped by the same noise; measured in docs/results/shape_functions.md.
 """
 
 import numpy as np
@@ -18,8 +18,11 @@ __all__ = ["coefficient_noise"]
 _POINTS, _MASSES = hermegauss(31)
 #: Shares of rows count as no less, and mean scores of levels as so many deviations off at most.
 _LEAST_SHARE, _MOST_DEVIATIONS = 1e-4, 4.0
-#: Of a curvature that is predicted: what is too wide misleads less than what is too narrow.
-_CURVATURE_SHARE = 1.0 / 3.0
+#: Of a curvature that is predicted, far above the noise: too wide a band misleads less than a
+#: narrow one, and the noise of moments and temperature has no other place here.
+_SHARE = 0.5
+#: Sizes of the map count as no less, beside the largest: it is kept in single precision.
+_LEAST_SIZE = 1e-6
 
 
 def coefficient_noise(model, unit):
@@ -45,16 +48,21 @@ def coefficient_noise(model, unit):
     matrix = model.preconditioner_.astype(np.float64)
     units = np.append(np.full(len(matrix) - 1, unit), 1.0)[:, None]
     sizes, vectors = np.linalg.eigh(units * matrix)
+    sizes = np.maximum(sizes, _LEAST_SIZE * sizes[-1])
     usual, floor = model._whitening
     squares = np.maximum((usual * sizes) ** -2.0 - floor, 0.0)
+    length = float(np.sqrt(sizes**2 @ squares))
+    squares *= _SHARE * squares / (squares + floor)
     # A root of the second moment of features as they are.
     root = units * vectors * np.sqrt(squares)
-    length = float(np.sqrt(sizes**2 @ squares))
     roots = []
-    for curvatures in _level_curvatures(model, root @ root.T, solver.clip_norm / length):
+    slope_clip = solver.clip_norm / max(length, 1e-300)
+    for curvatures in _level_curvatures(model, root @ root.T, slope_clip):
         # Between two levels their geometric mean counts: so no eigenvalue is negative.
         half = (np.sqrt(curvatures)[:, None] * root).T @ matrix
-        eigenvalues, directions = np.linalg.eigh(_CURVATURE_SHARE * half.T @ half)
+        if not np.isfinite(half).all():
+            return None
+        eigenvalues, directions = np.linalg.eigh(half.T @ half)
         gain = solver.noise_gain(np.clip(eigenvalues, 0.0, 1.0 / solver.learning_rate))
         if gain is None:
             return None
@@ -81,7 +89,7 @@ def _level_curvatures(model, moment, slope_clip):
         return
     temperature = model.temperature_ or 1.0
     theta = temperature * np.column_stack([model.coef_, model.intercept_]).T
-    count = moment[-1, -1]
+    count = max(float(moment[-1, -1]), _LEAST_SHARE)
     products, shares = moment @ theta / count, moment[:, -1:] / count
     total = products[-1]
     deviations = np.sqrt(np.maximum((theta * products).sum(axis=0) - total**2, 0.0))
