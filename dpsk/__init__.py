@@ -3,7 +3,6 @@
 from dpsk import (
     additive,
     generative,
-    inspection,
     linear_model,
     neural_network,
     pipeline,
