@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import fetch_openml
 
-__all__ = ["DATASETS", "TABLES", "Split", "load", "load_table"]
+__all__ = ["DATASETS", "TABLES", "Split", "declared_columns", "load", "load_table"]
 
 _ROOT = Path(os.environ.get("DPSK_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -30,10 +30,22 @@ _BANK_BOUNDS = {"age": (18, 95), "balance": (-8000, 1e5), "day": (1, 31), "durat
 _BANK_CATEGORIES = ["job", "marital", "education", "default", "housing", "loan", "contact",
                     "month", "poutcome"]
 _CREDIT_CATEGORIES = ["SEX", "EDUCATION", "MARRIAGE"]
+_CREDIT_BOUNDS = {"LIMIT_BAL": (0, 1e6), "AGE": (20, 80), **{
+    f"{name}{month}": bound for name, bound, months in (
+        ("PAY_", (-2, 8), (0, 2, 3, 4, 5, 6)), ("BILL_AMT", (-2e5, 1e6), range(1, 7)),
+        ("PAY_AMT", (0, 5e5), range(1, 7))) for month in months}}
+_WINE_FEATURES = ["fixed acidity", "volatile acidity", "citric acid", "residual sugar",
+                  "chlorides", "free sulfur dioxide", "total sulfur dioxide", "density", "pH",
+                  "sulphates", "alcohol", "red"]
 _WINE_BOUNDS = [(3, 16), (0, 1.6), (0, 1.7), (0, 66), (0, 0.62), (0, 290), (0, 440),
                 (0.98, 1.04), (2.7, 4.1), (0.2, 2), (8, 15), (0, 1)]
 _BIKE_BOUNDS = dict.fromkeys(["temp", "atemp", "hum", "windspeed", "yr"], (0, 1))
 _BIKE_CATEGORIES = ["season", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]
+#: Of raw tables, where amounts are no logarithms.
+_TABLE_BOUNDS = {
+    "adult": {**_ADULT_BOUNDS, "gain": (0, 1e5), "loss": (0, 5000)}, "bank": _BANK_BOUNDS,
+    "credit": _CREDIT_BOUNDS, "bike": _BIKE_BOUNDS,
+    "wine": dict(zip(_WINE_FEATURES, _WINE_BOUNDS, strict=True))}
 
 
 class Split(tuple):
@@ -51,6 +63,17 @@ def load_table(name):
     Codes that stand for categories are words.
     """
     return TABLES[name]()
+
+
+def declared_columns(name):
+    """Return the `columns` of one of TABLES as one who knows them would declare them by hand.
+
+    Bounds of numbers, and all categories of words.
+    """
+    train, test = load_table(name)[:2]
+    frame, bounds = pd.concat([train, test]), _TABLE_BOUNDS[name]
+    return {column: bounds[column] if column in bounds else sorted(frame[column].unique())
+            for column in frame}
 
 
 def _adult_table():
@@ -133,15 +156,7 @@ def _credit():
     frame = pd.read_csv(_ROOT / "credit" / "credit-card-clients.csv.gz")
     *features, target = frame.columns
     frame = frame.rename(columns={name: name.upper() for name in features})
-    bounds = {"LIMIT_BAL": (0, 1e6), "AGE": (20, 80)}
-    for name in frame.columns:
-        if name.startswith("PAY_AMT"):
-            bounds[name] = (0, 5e5)
-        elif name.startswith("PAY_"):
-            bounds[name] = (-2, 8)
-        elif name.startswith("BILL_AMT"):
-            bounds[name] = (-2e5, 1e6)
-    return _split(_scaled(frame, bounds, _CREDIT_CATEGORIES), frame[target])
+    return _split(_scaled(frame, _CREDIT_BOUNDS, _CREDIT_CATEGORIES), frame[target])
 
 
 def _covtype():
@@ -162,8 +177,7 @@ def _wine_frame():
 
 def _wine():
     frame = _wine_frame()
-    features = [name for name in frame.columns if name != "quality"]
-    bounds = dict(zip(features, _WINE_BOUNDS, strict=True))
+    bounds = dict(zip(_WINE_FEATURES, _WINE_BOUNDS, strict=True))
     return _split(_scaled(frame, bounds, []), (frame["quality"] - 5) / 5)
 
 

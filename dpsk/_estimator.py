@@ -166,6 +166,7 @@ class DPEstimator(CarriesBudgets, BaseEstimator):
                              random_state=self.random_state, verbose=self.verbose,
                              enforced=enforced, public=public, released=released)
         self.n_iter_, self.privacy_ = fitted.n_iter, fitted.certificate
+        self._answers = fitted.solver, fitted.noise_std
         for stage in stages:
             if stage.attribute is not None:
                 setattr(self, stage.attribute, stage.value)

@@ -122,6 +122,14 @@ class Solver(ABC):
     def minimize(self, oracle, penalty, theta):
         """Run from the public start `theta` and return a Result."""
 
+    def noise_gain(self, curvatures):
+        """Return by how much noise of scale 1 on every answer moves the result, or None.
+
+        The standard deviation in directions in which the objective, a square, has some
+        `curvatures`, shape (n_directions,); None where nothing is known of it.
+        """
+        return None
+
     def stated(self):
         """Return what the certificate states besides the clip norm, a list of Enforced."""
         return []

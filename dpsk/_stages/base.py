@@ -68,6 +68,8 @@ class RowStage(Stage):
     normalizes: ClassVar[bool] = False
     #: What maps rows in prediction too; None where prediction is linear in the rows as they are.
     row_map = None
+    #: Of a whitening matrix: the length of a usual row by which it was divided, and the floor.
+    scales = None
 
     def __init__(self, model, dtype, descends=False):
         self._model, self._dtype, self._descends = model, dtype, descends

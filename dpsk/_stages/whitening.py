@@ -83,6 +83,7 @@ class Whitening(RowStage):
         left = _largest(matrix, noisy)
         usual = np.sqrt(effective_rank) * self._longest(problem)
         self._matrix, self._sizes = _on_grid(matrix / usual, sizes / usual)
+        self.scales = float(usual), float(floor)
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
         # A squared penalty stays on the coefficients of the rows as they came.

@@ -1,7 +1,7 @@
 """What additive models share: from a table to features of its columns, and back to curves."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import ClassVar
@@ -24,42 +24,11 @@ from dpsk._privacy.events import Repeated
 from dpsk._privacy.plans import choice_price
 from dpsk._problem import Budget
 from dpsk._steps import Steps
+from dpsk.additive._noise import coefficient_noise
+from dpsk.additive._terms import centering, level_shares, terms
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
-__all__ = ["AdditiveModel", "Axis", "Term"]
-
-
-@dataclass(frozen=True, eq=False)
-class Axis:
-    """Where the values of a term are, of one column.
-
-    Attributes
-    ----------
-    column : str or int
-    knots : ndarray of float64, or None
-        Where a curve bends; between them it is straight, beyond the ends constant.
-    categories : list or None
-        Of a column of categories; one more value follows, that of any other.
-    """
-
-    column: object
-    knots: np.ndarray | None
-    categories: list | None
-
-
-@dataclass(frozen=True, eq=False)
-class Term:
-    """What a column, or a pair of columns, adds to the raw prediction.
-
-    Attributes
-    ----------
-    axes : tuple of Axis
-    values : ndarray
-        One axis a column, and one more with several outputs.
-    """
-
-    axes: tuple
-    values: np.ndarray
+__all__ = ["AdditiveModel"]
 
 
 class AdditiveModel(DPEstimator):
@@ -123,6 +92,7 @@ class AdditiveModel(DPEstimator):
         model = steps.fit(left, partial(self._linear, data_norm=code.norm),
                           code.features(table.values), y, weights)
         self._columns, self._code = columns, code.for_next_rows()
+        self._keep_noise(model)
         self.n_iter_ = model.n_iter_
         self.privacy_ = steps.certificate(
             f"knots, then {model.privacy_.solver}",
@@ -188,22 +158,24 @@ class AdditiveModel(DPEstimator):
         """Return what names this method; repeated noise must not meet other features."""
         return super()._method().with_columns(self._described)
 
+    def _keep_noise(self, model):
+        """Keep how curves are centered, and what the noise of a fit does to them, if known."""
+        means = None if model.preconditioner_ is None else _directions(model, self._code)
+        self._row_shares, self._noise_std = level_shares(self._code, means), None
+        roots = coefficient_noise(model, self._code.norm)
+        if roots is not None:
+            contrasts = centering(self._code, self._row_shares)
+            found = [np.linalg.norm(contrasts @ root, axis=1) for root in roots]
+            self._noise_std = np.stack(found, axis=1) if len(found) > 1 else found[0]
+
     @property
     def terms_(self):
         """list of Term : what every column, and every pair of columns, adds to the raw prediction.
         """
         check_is_fitted(self, "privacy_")
         coef = self._columns_of_coef()
-        values = [coef[where] for where in self._code.slices]
-        axes = [Axis(column.name, getattr(part, "knots", None),
-                     getattr(part, "categories", None))
-                for column, part in zip(self._columns, self._code.parts, strict=True)]
-        widths = [part.width for part in self._code.parts]
-        single = [Term((axis,), each) for axis, each in zip(axes, values, strict=False)]
-        return single + [
-            Term((axes[one], axes[other]),
-                 each.reshape(widths[one], widths[other], *each.shape[1:]))
-            for (one, other), each in zip(self._code.pairs, values[len(axes):], strict=True)]
+        return terms(self._code, self._columns, coef,
+                     centering(self._code, self._row_shares) @ coef, self._noise_std)
 
     def _columns_of_coef(self):
         """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""

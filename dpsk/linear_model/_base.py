@@ -146,6 +146,7 @@ class LinearEstimator(DPEstimator):
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
         self.preconditioner_ = None if stage is None else stage.value
+        self._whitening = None if stage is None else stage.scales
         if learns and stage is not None:
             self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
         if not learns:

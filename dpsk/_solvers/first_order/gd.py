@@ -14,6 +14,7 @@ from dpsk._defaults.descent import (
 )
 from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
 from dpsk._defaults.noiseless import noiseless_descent
+from dpsk._objective.penalties import ElasticNet
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_choice, check_flag, check_real
@@ -25,6 +26,19 @@ from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, schedul
 from dpsk._solvers.steps import check_iterate, draw_stop
 
 __all__ = ["GradientDescent"]
+
+
+class _Impulses:
+    """Gradients of a square, answer t with a noise of 1 in its own column t."""
+
+    def __init__(self, curvatures):
+        self._curvatures, self._answers = curvatures, 0
+
+    def gradient(self, theta):
+        gradient = self._curvatures * theta
+        gradient[:, self._answers] += 1.0
+        self._answers += 1
+        return gradient
 
 
 @dataclass(frozen=True)
@@ -153,6 +167,13 @@ class GradientDescent(Solver):
     def minimize(self, oracle, penalty, theta):
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
                        iterate=self.iterate, momentum=self._momentum(penalty))
+
+    def noise_gain(self, curvatures):
+        # Steps are linear in what the answers have of noise: one column for that of each answer.
+        penalty = ElasticNet(0.0, 0.0)
+        answers = _Impulses(np.asarray(curvatures)[:, None])
+        result = self.minimize(answers, penalty, np.zeros((len(curvatures), self.max_iter)))
+        return np.linalg.norm(result.theta, axis=1)
 
     def _momentum(self, penalty):
         if not self.accelerate:
