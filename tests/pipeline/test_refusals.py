@@ -44,7 +44,7 @@ def test_a_bad_value_is_refused_before_rows_are_looked_at(name, value, silent):
 @pytest.mark.parametrize("step", [
     StandardScaler(), KBinsDiscretizer(), OneHotEncoder(), make_pipeline(StandardScaler()),
     GridSearchCV(make_pipeline(DPTableVectorizer()), {}), make_pipeline(DPTableVectorizer()),
-    ColumnTransformer([("scale", StandardScaler(), [0])])], ids=lambda step: type(step).__name__)
+    GridSearchCV(ColumnTransformer([]), {})], ids=lambda step: type(step).__name__)
 def test_a_step_that_learns_from_rows_is_refused(step, silent):
     with pytest.raises(ValueError, match=f"step '{type(step).__name__.lower()}': .* learns from "
                                          "rows without a guarantee.*FrozenEstimator"):
