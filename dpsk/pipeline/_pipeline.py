@@ -3,20 +3,16 @@
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from dpsk._data.errors import quietly
-from dpsk._data.labels import encode_labels
-from dpsk._data.opening import check_targets
-from dpsk._data.targets import numeric_targets
-from dpsk._data.weights import check_weights, class_factors
 from dpsk._docs import documented
 from dpsk._fit import Method
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_real, optional
 from dpsk._problem import Budget
 from dpsk._steps import Steps
+from dpsk.pipeline._checks import check_fit, check_prices
 from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._parts import (
     every_part,
@@ -158,20 +154,21 @@ class DPPipeline(Composition):
         budget = Budget(n_samples, 1, float(self.epsilon), float(delta))
         steps = [(name, step if step in NOTHING else clone(step)) for name, step in self.steps]
         parts = dict(every_part(steps))
-        self._check_targets(parts, private, params, y, n_samples)
+        check_fit(parts, private, params, y, n_samples)
         first = next(place for place, step in enumerate(steps)
                      if any(is_private(each) for _, each in every_part([step])))
         for _, step in steps[:first]:
             X = mapped(step, X, n_samples)
         rows = rows_of_parts(*steps[first], X)
         shares = self._fixed_shares(parts, private, rows, budget)
-        releases, fitted = self._fit_steps(steps, first, private, shares, budget, X, y, params)
+        releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
+                                           params)
         # Verified first: a fit that fails leaves what an earlier one left.
         certificate = self._certificate(releases, parts, fitted)
         self.steps_, self.privacy_ = steps, certificate
         return self
 
-    def _fit_steps(self, steps, first, private, shares, budget, X, y, params):
+    def _fit_steps(self, steps, first, parts, private, shares, budget, X, y, params):
         """Fit the steps from the first private one on, in their places.
 
         Returns
@@ -186,6 +183,12 @@ class DPPipeline(Composition):
         last_price = None
         if private[-1] not in shares:
             last_price = releases.last_price(sum(shares.values()))
+        # A step of share 0 releases nothing, and is told the budget.
+        prices = {name: releases.budget(share) if share else (budget.epsilon, budget.delta)
+                  for name, share in shares.items()}
+        prices.setdefault(private[-1], last_price)
+        check_prices({name: (parts[name], prices[name]) for name in private}, y,
+                     budget.n_samples)
         norm, fitted = None, {}
 
         def fit(name, step, X):
@@ -220,6 +223,10 @@ class DPPipeline(Composition):
         """bool : whether all that private steps release is Gaussian for sure."""
         return all(getattr(step, "_is_gaussian", False) for _, step in every_part(self.steps)
                    if is_private(step))
+
+    def _check_inside(self, y, n_samples):
+        """Raise what the private steps would of targets and parameters, as a step of another."""
+        check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
 
     def _check_steps(self):
         """Return the names of the private steps; a ValueError where there is none, or another
@@ -265,31 +272,6 @@ class DPPipeline(Composition):
                                  f"{private[-1]}__sample_weight, for example.")
             routed.setdefault(name, {})[parameter] = value
         return routed
-
-    def _check_targets(self, steps, private, params, y, n_samples):
-        """Raise what private steps would of targets, weights and parameters."""
-        for step in map(steps.get, private):
-            if isinstance(step, DPPipeline):
-                step._check_targets(dict(every_part(step.steps)), step._check_steps(), {}, y,
-                                    n_samples)
-            elif hasattr(step, "_check_params"):
-                step._check_params()
-            if getattr(step, "solver", "auto") != "auto" and hasattr(step, "_build_solver"):
-                step._build_solver(step.solver)
-            if not hasattr(step, "_target_checks"):
-                continue
-            name = type(step).__name__
-            labels = check_targets(name, y, n_samples, step._target_checks)
-            if is_classifier(step):
-                classes, _ = encode_labels(labels, step.classes, name)
-                if hasattr(step, "_check_classes"):
-                    step._check_classes(classes)
-                if step.class_weight is not None:
-                    class_factors(step.class_weight, classes)
-            elif is_regressor(step):
-                numeric_targets(labels)
-        for given in params.values():
-            check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
 
     def _fixed_shares(self, steps, private, rows, budget):
         """Return the shares of private steps, but for a last one that takes what is left.
