@@ -46,9 +46,9 @@ HEADER = """# Ranks of private quantiles
 over n, and over that of the exponential mechanism of the same price which is told the least and
 the largest number and is uniform between. (n, mu) are those of one choice. Single quantiles: the
 mean over q = .1, .25, .5, .75 and .9, from the chances of all points, over {tables} tables of n
-rows. Knots: seven by halving, against ranks of the whole table, {draws} tables and draws, the
-rival halved likewise; "se" is the standard error of the ratio. Columns of real tables are drawn
-from with replacement. A column most of whose numbers are alike leaves a continuous choice beside
+rows, and "worst q" the largest ratio of one q. Knots: seven by halving, against ranks of the whole
+table, {draws} tables and draws, the rival halved likewise; "se" is the standard error of the
+ratio. Columns of real tables are drawn from with replacement. A column most of whose numbers are alike leaves a continuous choice beside
 them: there the rival misses, and ratios are near 0.
 """
 
