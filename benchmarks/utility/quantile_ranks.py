@@ -48,8 +48,8 @@ the largest number and is uniform between. (n, mu) are those of one choice. Sing
 mean over q = .1, .25, .5, .75 and .9, from the chances of all points, over {tables} tables of n
 rows, and "worst q" the largest ratio of one q. Knots: seven by halving, against ranks of the whole
 table, {draws} tables and draws, the rival halved likewise; "se" is the standard error of the
-ratio. Columns of real tables are drawn from with replacement. A column most of whose numbers are alike leaves a continuous choice
-beside them: there the rival misses, and ratios are near 0.
+ratio. Columns of real tables are drawn from with replacement. A column most of whose numbers are
+alike leaves a continuous choice beside them: there the rival misses, and ratios are near 0.
 """
 
 
