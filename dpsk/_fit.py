@@ -155,9 +155,9 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
             theta, rest = np.split(theta, [problem.model.dimension])
         for stage in reversed(first):
             theta = stage.undo(problem.model, theta)
-    certificate = _certificate(
-        problem, event, stream, noise_multiplier=noise_multiplier, estimator=method.name,
-        solver=name,
+    certificate = certify(
+        method, name, problem, event=event, noise_multiplier=noise_multiplier,
+        source=(stream.description, stream.reproducible),
         enforced=(*enforced, *_gradient_bounds(method, solver), *solver.stated(),
                   *(line for stage in stages for line in stage.stated(problem))),
         public=(*public, *solver.public_facts(problem)),
@@ -198,21 +198,36 @@ def release_private(method, name, budget, plan, rows, run, *, random_state, verb
                                      random_state=random_state, verbose=verbose)
     with np.errstate(all="ignore"):
         found, bounds = run(noise_multiplier, releases)
-    return found, _certificate(
-        budget, event, stream, noise_multiplier=noise_multiplier, estimator=method.name,
-        solver=name, enforced=(*enforced, *bounds), public=tuple(public),
-        released=tuple(released), arithmetic="grid")
+    return found, certify(
+        method, name, budget, event=event, noise_multiplier=noise_multiplier,
+        source=(stream.description, stream.reproducible), enforced=(*enforced, *bounds),
+        public=public, released=released)
 
 
-def certify(method, name, budget, *, enforced, public, released):
-    """Return the certificate of a fit within a budget that looks at no row, and so costs nothing.
+def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("none", False),
+            enforced, public, released, arithmetic="grid", relation=Certificate.relation):
+    """Return the certificate of a fit within a budget.
+
+    Parameters
+    ----------
+    method, name, budget, enforced, public, released
+        As for `release_private`.
+    event : Event or None
+        What was released; None: nothing, as no row was looked at.
+    noise_multiplier : float
+    source : (str, bool)
+        Where the noise comes from, and whether it repeats.
+    arithmetic, relation : str
     """
+    if event is None:
+        event = Composed(()) if budget.is_private else NotPrivate()
+    description, reproducible = source
     return Certificate(
-        epsilon=budget.epsilon, delta=budget.delta,
-        event=Composed(()) if budget.is_private else NotPrivate(),
-        noise_multiplier=1.0 if budget.is_private else 0.0, estimator=method.name, solver=name,
-        enforced=tuple(enforced), public=tuple(public), released=tuple(released),
-        noise_source="none", reproducible=False, arithmetic="grid",
+        epsilon=budget.epsilon, delta=budget.delta, event=event,
+        noise_multiplier=noise_multiplier if budget.is_private else 0.0, estimator=method.name,
+        solver=name, enforced=tuple(enforced), public=tuple(public), released=tuple(released),
+        noise_source=description if budget.is_private else "none", reproducible=reproducible,
+        arithmetic=arithmetic, relation=relation,
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
 
 
@@ -245,14 +260,6 @@ def _calibrated(plan, budget):
         # Neither the search nor the cache of plans is trusted with this.
         raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
     return noise_multiplier, event
-
-
-def _certificate(budget, event, stream, **more):
-    return Certificate(
-        epsilon=budget.epsilon, delta=budget.delta, event=event,
-        noise_source=stream.description if budget.is_private else "none",
-        reproducible=stream.reproducible,
-        versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__), **more)
 
 
 @lru_cache(maxsize=256)

@@ -11,16 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import sklearn
 
 from dpsk._budget import admit, covered
-from dpsk._fit import opened_stream
+from dpsk._fit import certify, opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.certificate import Certificate, library_versions
+from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.closed_forms import gaussian_delta
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
-from dpsk._version import __version__
 
 __all__ = ["Steps"]
 
@@ -158,14 +156,11 @@ class Steps:
         sources, reproducible, multipliers = zip(*self._noise, strict=True)
         # The source that repeats is the one to know of.
         source = sources[reproducible.index(True) if any(reproducible) else -1]
-        return Certificate(
-            epsilon=self._budget.epsilon, delta=self._budget.delta,
-            event=Composed(tuple(self._events)), noise_multiplier=multipliers[-1],
-            estimator=self._method.name, solver=solver,
-            enforced=(*enforced, *self._enforced), public=tuple(public),
-            released=tuple(released), noise_source=source, reproducible=any(reproducible),
-            arithmetic=min(self._arithmetic, key=_ARITHMETIC.index),
-            versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__)).verify()
+        return certify(
+            self._method, solver, self._budget, event=Composed(tuple(self._events)),
+            noise_multiplier=multipliers[-1], source=(source, any(reproducible)),
+            enforced=(*enforced, *self._enforced), public=public, released=released,
+            arithmetic=min(self._arithmetic, key=_ARITHMETIC.index)).verify()
 
     def _take(self, share, event):
         """Record a step; a RuntimeError if it costs more than its share, or none is left."""

@@ -24,18 +24,25 @@ others.
 
 Numbers are brought to the grid first, each by itself, so that one on which many of them stand is
 a point like any other. Every point gets its noise: how much is drawn tells nothing of the rows.
+
+Knots are points of `decimals`, many and in cells. A cell is chosen by what all of its points weigh
+together, ``log sum w exp(2 u / z)``, and then one of its points: by independent Gumbel noise both,
+so that a point has the chance that it would have of one choice from all of them.
 """
 
 from itertools import pairwise
 
 import numpy as np
 
+from dpsk._oracle.decimals import decimal_points
 from dpsk._oracle.release import Part
 
 __all__ = ["bounded_grid", "noisy_knots", "noisy_quantile", "positive_grid", "real_grid"]
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
+#: What the noise of choices from points in cells grows by.
+_MARGIN = 1.0 + 2.0**-20
 #: Least and largest point of the positive grid, as powers of two, and points to an octave.
 _LEAST, _MOST, _OCTAVE = -32, 40, 64
 #: Unit and end of the grid of both signs, and its points of one sign.
@@ -101,7 +108,7 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
 
 
 def noisy_knots(rows, numbers, levels, bounds, declared, noise_multiplier, releases):
-    """Return increasing points of the real grid: a median, medians of what it parts, and so on.
+    """Return increasing points: a median, medians of what it parts, and so on.
 
     Parameters
     ----------
@@ -122,52 +129,130 @@ def noisy_knots(rows, numbers, levels, bounds, declared, noise_multiplier, relea
         Those of every level.
     """
     choices = _Choices(rows, numbers, declared, noise_multiplier, releases)
-    grid = choices.grid
-    parted = [-1, len(grid)]
-    if bounds is not None:
-        parted = [int(np.searchsorted(grid, bounds[0], "right")) - 1,
-                  int(np.searchsorted(grid, bounds[1]))]
+    parted = [-1, len(choices.points)] if bounds is None else choices.outside(*bounds)
     points = []
     for _ in range(levels):
         # A level is asked for even where no point is left: what is asked for is public.
         chosen = choices.medians([(left + 1, right - 1) for left, right in
                                   pairwise(parted) if right - left > 1])
-        points.append(grid[chosen])
+        points.append(np.array([choices.points.point(place) for place in chosen]))
         parted = sorted([*parted, *chosen])
     return points
 
 
 class _Choices:
-    """Choices from one column, whose counts are held from the first to the last."""
+    """Choices from one column, whose counts are held from the first to the last.
+
+    Points between two numbers have the same score, so that one stands for all of them in a cell,
+    by the logarithm of what they weigh.
+    """
 
     def __init__(self, rows, numbers, declared, noise_multiplier, releases):
-        self.grid = real_grid()
+        self.points = decimal_points()
         self._rows, self._numbers, self._releases = rows, numbers, releases
         self._event = declared.release(noise_multiplier)
-        # Twice a score is a whole number.
-        self._part = Part(noise_multiplier, 0.5, "gumbel", unit=0.5, rounded=False)
-        self._up_to = None
+        # Logarithms of sums are off by a few units in the last place.
+        self._part = Part(noise_multiplier * _MARGIN, 0.5, "gumbel", unit=0.5, rounded=False)
+        self._scale = 0.5 * noise_multiplier * _MARGIN
+        self._starts = None
+
+    def outside(self, low, high):
+        """Return the places of the last point up to `low` and of the first from `high` on."""
+        ends = self.points.places(np.array([low, high]))
+        points = list(map(self.points.point, ends))
+        return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
 
     def medians(self, slices):
         """Return the point of every slice, ends included, nearest to its median, a list of int."""
-        starts = np.cumsum([0, *(high - low + 1 for low, high in slices)])
+        n_each = self.points.n_each
+        cells = [(low // n_each, high // n_each) for low, high in slices]
+        # A cell is chosen by all of its points, then one of these: together as from all points.
+        sizes = [last - first + 1 + (n_each if n_each > 1 else 0) for first, last in cells]
+        starts = np.cumsum([0, *sizes])
+        found = []
 
         def scores(inside):
-            if self._up_to is None:
-                counts = self._rows.added(_counts, self._numbers, self.grid, True)
-                self._up_to = np.concatenate([[0], np.cumsum(counts)])
-            return np.concatenate([np.zeros(0), *(self._scores(*each) for each in slices)])
+            self._read()
+            found.extend(self._in_slice(*each) for each in slices)
+            return np.concatenate([np.zeros(0), *(self._of_cells(*each, size) for each, size in
+                                                  zip(found, sizes, strict=True))])
 
         def best(noisy):
-            return [low + int(np.argmax(noisy[start:end])) for (low, _), start, end in
-                    zip(slices, starts[:-1], starts[1:], strict=True)]
+            return [self._best(*each, noisy[start:end]) for each, start, end in
+                    zip(found, starts[:-1], starts[1:], strict=True)]
 
         return self._releases(self._event, scores, self._part, only=best)
 
-    def _scores(self, low, high):
-        inside = self._up_to[low:high + 2] - self._up_to[low]
-        below, up_to, half = inside[:-1], inside[1:], 0.5 * inside[-1]
-        return -np.maximum(0.0, np.maximum(below - half, half - up_to))
+    def _read(self):
+        """Part the places into runs of one score, those of a number by themselves."""
+        if self._starts is not None:
+            return
+        every = np.sort(np.concatenate(self._rows.each(_placed, self._numbers, self.points)))
+        places = _distinct(every)
+        cells = np.arange(len(self.points.first)) * self.points.n_each
+        # What is sorted in parts is quick to merge.
+        starts = _distinct(np.sort(np.concatenate([cells, places, places + 1]), kind="stable"))
+        self._starts = starts[starts < len(self.points)]
+        self._below = np.searchsorted(every, self._starts)
+        self._up_to = np.searchsorted(every, self._starts, "right")
+
+    def _in_slice(self, low, high):
+        """Return the runs of a slice: their starts and ends, and their scores."""
+        run = slice(np.searchsorted(self._starts, low, "right") - 1,
+                    np.searchsorted(self._starts, high, "right"))
+        starts = self._starts[run].copy()
+        # A run that begins before is one between numbers.
+        starts[0] = low
+        ends = np.append(starts[1:], high + 1)
+        outside = self._below[run.start]
+        below, up_to = self._below[run] - outside, self._up_to[run] - outside
+        half = 0.5 * up_to[-1]
+        return starts, ends, -np.maximum(0.0, np.maximum(below - half, half - up_to))
+
+    def _of_cells(self, starts, ends, scores, size):
+        """Return the scores of the cells of a slice, and zeros for points of one of them."""
+        cells = starts // self.points.n_each
+        firsts = np.flatnonzero(np.diff(cells, prepend=-1))
+        best = np.maximum.reduceat(scores, firsts)
+        answer = np.zeros(size)
+        answer[:len(best)] = best
+        if self._scale:
+            up_to, steps = self.points.up_to, starts - cells * self.points.n_each
+            weights = up_to[steps + ends - starts] - up_to[steps]
+            more = np.exp((scores - np.repeat(best, np.diff(firsts, append=len(cells))))
+                          / self._scale)
+            answer[:len(best)] += self._scale * np.log(
+                np.add.reduceat(weights * more, firsts)
+                * self.points.cell_weights[cells[firsts]])
+        return answer
+
+    def _best(self, starts, ends, scores, noisy):
+        """Return the place with the largest noisy score: of its cell, and within that."""
+        n_each = self.points.n_each
+        if n_each == 1:
+            return int(starts[0]) + int(np.argmax(noisy))
+        cell = int(np.argmax(noisy[:-n_each])) + starts[0] // n_each
+        own = starts // n_each == cell
+        first = int(starts[own][0])
+        steps = slice(first - cell * n_each, int(ends[own][-1]) - cell * n_each)
+        within = np.repeat(scores[own], (ends - starts)[own]) + noisy[-n_each:][steps]
+        if self._scale:
+            within += self._scale * np.log(self.points.weights[steps])
+        return first + int(np.argmax(within))
+
+
+def _placed(rows, numbers, points):
+    """Return the place of every number that is not missing."""
+    places = []
+    for part in rows.blocks(_PART):
+        own = numbers(rows, part)
+        places.append(points.places(own[~np.isnan(own)]))
+    return np.concatenate([np.zeros(0, np.int64), *places])
+
+
+def _distinct(ordered):
+    """Return the distinct ones of increasing numbers."""
+    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _counts(rows, numbers, grid, upward):

@@ -87,10 +87,9 @@ class AdditiveModel(DPEstimator):
         rows = Rows(table.values, numbers, weights)
         code, columns = steps.release("knots and categories", plan.share, plan.event, rows,
                                       partial(plan.run, table, rows))
-        code, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
-                                      1.0 - plan.share)
-        model = steps.fit(left, partial(self._linear, data_norm=code.norm),
-                          code.features(table.values), y, weights)
+        code, features, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
+                                                1.0 - plan.share)
+        model = steps.fit(left, partial(self._linear, data_norm=code.norm), features, y, weights)
         self._columns, self._code = columns, code.for_next_rows()
         self._keep_noise(model)
         self.n_iter_ = model.n_iter_
@@ -121,10 +120,12 @@ class AdditiveModel(DPEstimator):
         return given if isinstance(given, Integral) else 0
 
     def _with_pairs(self, code, columns, table, y, weights, budget, steps, left):
-        """Return a code with pairs of columns, and the share of the budget that is left."""
+        """Return a code with pairs of columns, its features, and the share that is left."""
         pairs = self._declared_pairs(columns)
         if pairs is not None:
-            return replace(code, pairs=pairs), left
+            code = replace(code, pairs=pairs)
+            return code, code.features(table.values), left
+        features = code.features(table.values)
         rule = self._pair_rule
         count = self._count(budget)
         widths = [part.width for part in code.parts]
@@ -132,12 +133,11 @@ class AdditiveModel(DPEstimator):
                       if min(widths[one], widths[other]) > 1
                       and widths[one] * widths[other] <= rule.largest(budget)]
         if not count:
-            return code, left
+            return code, features, left
         # Prices do not depend on what was released, as candidates do.
         left -= FIRST_SHARE + rule.share
         if not candidates:
-            return code, left
-        features = code.features(table.values)
+            return code, features, left
         model = steps.fit(FIRST_SHARE, partial(self._linear, data_norm=code.norm), features, y,
                           weights)
         residuals = clipped_residuals(self._residuals(model, features, y), weights, rule.clip)
@@ -147,7 +147,10 @@ class AdditiveModel(DPEstimator):
             "pairs of columns", rule.share, Repeated(declared(noise_multiplier), count), rows,
             partial(noisy_pairs, rows, code.slices, _directions(model, code), candidates,
                     rule.clip, count, declared, noise_multiplier))
-        return replace(code, pairs=tuple(pairs)), left
+        if pairs:
+            code = replace(code, pairs=tuple(pairs))
+            features = code.features(table.values)
+        return code, features, left
 
     def _declared_pairs(self, columns):
         """Return the places of pairs of columns that are named, or None."""

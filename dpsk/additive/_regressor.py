@@ -6,7 +6,6 @@ import numpy as np
 
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.source import Rows
 from dpsk._data.targets import numeric_targets
 from dpsk._defaults.columns import TARGET_PAIRS
 from dpsk._docs import documented
@@ -116,10 +115,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         return numeric_targets(y)
 
     def _check_share(self, n_samples, y, epsilon, delta):
-        if self.target_bounds is None:
-            # Whether they can be learnt follows from the number of rows.
-            rows = Rows(np.broadcast_to(np.int8(0), (n_samples, 1)), y)
-            self._linear(epsilon=epsilon, delta=delta)._declared_bounds(rows)
+        self._linear(epsilon=epsilon, delta=delta)._check_fit(n_samples, y)
 
     def _residuals(self, model, features, y):
         low, high = model.target_bounds_

@@ -20,6 +20,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
+from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
     check_auto_flag,
@@ -156,6 +157,19 @@ class LinearEstimator(DPEstimator):
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
         return theta[:-1], theta[-1], rest
+
+    def _check_solver(self, n_samples, loss):
+        """Raise a ValueError where a fit to n rows would for its solver, whatever the columns.
+
+        Requirements of columns, such as how many there may be, are left to the fit.
+        """
+        if self.solver == "auto":
+            return
+        solver, (epsilon, delta) = self._build_solver(self.solver), self._budget(n_samples)
+        problem = Problem(n_samples=n_samples, model=LinearModel(1, None, False, 1.0), loss=loss,
+                          penalty=self._penalty(0), epsilon=epsilon, delta=delta)
+        check_requirements(self.solver, solver, problem)
+        self._row_stage(np.float64, problem, solver)
 
     @property
     def _auto_is_gaussian(self):

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from dpsk._data.errors import quietly
-from dpsk._data.labels import encoded_rows
+from dpsk._data.labels import encode_labels, encoded_rows
 from dpsk._docs import documented
 from dpsk._objective.requirements import SCALAR_PREDICTION
 from dpsk.linear_model._scorer import LinearScorer
@@ -30,6 +30,13 @@ class LinearClassifier(LinearScorer):
 
     def _scalar_loss(self):
         return self._binary_loss()
+
+    def _check_fit(self, n_samples, y):
+        """Raise a ValueError where a fit to n rows with such labels would, whatever the rows."""
+        classes, _ = encode_labels(y, self.classes, type(self).__name__)
+        several = len(classes) > 2
+        self._check_solver(n_samples, self._several_loss(len(classes)) if several
+                           else self._binary_loss())
 
     @abstractmethod
     def _binary_loss(self):

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
 from dpsk._data.targets import (
     centered,
     clipped_targets,
@@ -96,6 +97,13 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             self.target_bounds_ = bounds
         self.coef_, self.intercept_ = self._unmapped(coef, intercept, *self.target_bounds_)
         return self
+
+    def _check_fit(self, n_samples, y):
+        """Raise a ValueError where a fit to n rows with such targets would, whatever the rows."""
+        self._check_solver(n_samples, self._scalar_loss())
+        if self.target_bounds is None:
+            # Whether they can be learnt follows from the number of rows.
+            self._declared_bounds(Rows(np.broadcast_to(np.int8(0), (n_samples, 1)), y))
 
     def _declared_bounds(self, rows):
         """Return the bounds on targets, as they were declared or as they fall back; or None.

@@ -31,17 +31,18 @@ def takes(step, parameter):
         each.kind is Parameter.VAR_KEYWORD for each in known.values()))
 
 
-def stand_in(steps, first, name, X):
-    """Return rows with the columns that a step will see, and X itself for the first private one.
+def stand_in(steps, name, X):
+    """Return rows with the columns that a step will see, behind (name, step) pairs that take X.
 
     Behind steps that tell these are rows of zeros. None where nothing is known of the columns, as
     they follow from what is released.
     """
-    names = list(steps)
-    for before in names[names.index(first):names.index(name)]:
-        if steps[before] in NOTHING:
+    for before, step in steps:
+        if before == name:
+            return X
+        if step in NOTHING:
             continue
-        if not hasattr(steps[before], "_like_mapped"):
+        if not hasattr(step, "_like_mapped"):
             return None
-        X = steps[before]._like_mapped(X)
-    return X
+        X = step._like_mapped(X)
+    return None

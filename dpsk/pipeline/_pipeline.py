@@ -3,25 +3,26 @@
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils.validation import _num_samples
 
-from dpsk._data.errors import discreetly, quietly
-from dpsk._data.labels import encode_labels
-from dpsk._data.opening import check_targets
-from dpsk._data.targets import numeric_targets
-from dpsk._data.weights import check_weights, class_factors
+from dpsk._data.errors import quietly
 from dpsk._docs import documented
 from dpsk._fit import Method
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_real, optional
 from dpsk._problem import Budget
 from dpsk._steps import Steps
+from dpsk.pipeline._checks import check_fit, check_prices
 from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
+from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
+from dpsk.pipeline._rows import mapped, n_rows, transformed
 
 __all__ = ["DPPipeline", "make_dp_pipeline"]
+
+#: Several steps and parts take at most so much of mu^2 together by their rules.
+_MOST_BY_RULE = 0.5
+
 
 @documented
 class DPPipeline(Composition):
@@ -30,7 +31,9 @@ class DPPipeline(Composition):
     A step is private if it has parameters `epsilon` and `delta` and leaves a certificate. It is
     fitted at its share of the budget, whatever its own `epsilon` and `delta` say. Other steps may
     be those that learn nothing from rows; what was fitted to public data comes as scikit-learn's
-    ``FrozenEstimator``. Any other is refused before anything is fitted.
+    ``FrozenEstimator``. Any other is refused before anything is fitted. The same holds for the
+    parts of a ``ColumnTransformer`` and of a ``FeatureUnion``, which are steps by the name
+    ``step__part``, ``step__remainder`` that of a remainder.
 
     Parameters
     ----------
@@ -38,10 +41,11 @@ class DPPipeline(Composition):
         They are cloned, and stay as they are.
     %(epsilon)s %(delta_gaussian)s
     shares : dict or None, default=None
-        Shares of mu^2, by names of private steps. None, or of steps that are not named:
-        transformers of this package take what is worth it by their rules, and the last private
-        step what is left. A rule needs to know the columns: behind scalers and imputers it does,
-        behind a `DPTableVectorizer` it does not.
+        Shares of mu^2, by names of private steps, such as ``{"columns__age": 0.2}`` of a part.
+        None, or of steps that are not named: transformers of this package, parts included, take
+        what is worth it by their rules, several in proportion less where that is more than half,
+        and the last private step what is left. A rule needs to know the columns: behind scalers
+        and imputers it does, behind a `DPTableVectorizer` or parts it does not.
     random_state : int, NoiseSeed or None, default=None
         Given to every private step; None: each keeps its own. Of a `dpsk.testing.NoiseSeed` the
         noise repeats, for tests: not private for anyone who knows the seed.
@@ -79,7 +83,10 @@ class DPPipeline(Composition):
     every row by itself, functions of a ``FunctionTransformer`` included, which may look at no
     other row; and that a ``FrozenEstimator`` was fitted to other rows, even if it is private, as
     its price is not counted. Searches, ensembles and calibrators around a private model fit it
-    several times: they are refused as steps. A bound on rows that is known by construction
+    several times: they are refused as steps. Parts of one step add up as steps do, those of
+    columns of their own as well, as every one of them sees something of each row; what they make
+    stands side by side, and is dense behind a ``ColumnTransformer``. Squares of their bounds on
+    rows add up, where all are known. A bound on rows that is known by construction
     becomes the `data_norm` of the step behind it, where that is "auto".
 
     The number of rows and all parameters are public, and what each step takes as public.
@@ -134,24 +141,34 @@ class DPPipeline(Composition):
         """
         private = self._check_steps()
         params = self._routed(params, private)
-        n_samples = _n_rows(X)
+        n_samples = n_rows(X)
         # Of columns nothing is known before the first steps.
         delta = self.delta if self.delta is not None else 1.0 / n_samples**2
         budget = Budget(n_samples, 1, float(self.epsilon), float(delta))
         steps = [(name, step if step in NOTHING else clone(step)) for name, step in self.steps]
-        self._check_targets(dict(steps), private, params, y, n_samples)
-        first = next(place for place, (name, _) in enumerate(steps) if name in private)
+        parts = dict(every_part(steps))
+        check_fit(parts, private, params, y, n_samples)
+        first = next(place for place, step in enumerate(steps)
+                     if any(is_private(each) for _, each in every_part([step])))
         for _, step in steps[:first]:
-            X = _mapped(step, X, n_samples)
-        shares = self._fixed_shares(dict(steps), private, X, budget)
-        releases = self._fit_steps(steps, first, private, shares, budget, X, y, params)
+            X = mapped(step, X, n_samples)
+        shares = self._fixed_shares(steps[first:], private, X, budget)
+        releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
+                                           params)
         # Verified first: a fit that fails leaves what an earlier one left.
-        certificate = self._certificate(releases, dict(steps), private)
+        certificate = self._certificate(releases, parts, fitted)
         self.steps_, self.privacy_ = steps, certificate
         return self
 
-    def _fit_steps(self, steps, first, private, shares, budget, X, y, params):
-        """Fit the steps from the first private one on, in their places; return the `Steps`."""
+    def _fit_steps(self, steps, first, parts, private, shares, budget, X, y, params):
+        """Fit the steps from the first private one on, in their places.
+
+        Returns
+        -------
+        releases : Steps
+        fitted : dict
+            The private steps and parts by name.
+        """
         chance = self._disclosed_share * budget.delta
         releases = Steps(Method(type(self).__name__, type(self).__module__, "", None,
                                 self._budgets), budget,
@@ -159,33 +176,50 @@ class DPPipeline(Composition):
         last_price = None
         if private[-1] not in shares:
             last_price = releases.last_price(sum(shares.values()))
-        norm = None
+        # A step of share 0 releases nothing, and is told the budget.
+        prices = {name: releases.budget(share) if share else (budget.epsilon, budget.delta)
+                  for name, share in shares.items()}
+        prices.setdefault(private[-1], last_price)
+        check_prices({name: (parts[name], prices[name]) for name in private}, y,
+                     budget.n_samples)
+        norm, fitted = None, {}
+
+        def fit(name, step, X):
+            make = partial(_configured, step, norm, (budget.epsilon, budget.delta))
+            targets = () if y is None else (y,)
+            more = params.get(name, {})
+            fitted[name] = (releases.fit(shares[name], make, X, *targets, **more)
+                            if name in shares
+                            else releases.fit_last(last_price, make, X, *targets, **more))
+            return fitted[name]
+
         for place, (name, step) in enumerate(steps[first:], first):
-            if name in private:
-                make = partial(_configured, step, norm, (budget.epsilon, budget.delta))
-                targets = () if y is None else (y,)
-                more = params.get(name, {})
-                step = (releases.fit(shares[name], make, X, *targets, **more) if name in shares
-                        else releases.fit_last(last_price, make, X, *targets, **more))
+            if has_parts(step) or name in private:
+                step = (fit_parts(name, step, X, y, fit) if has_parts(step)
+                        else fit(name, step, X))
                 steps[place] = name, step
-                X = X if place == len(steps) - 1 else _transformed(step, X, budget.n_samples)
+                X = X if place == len(steps) - 1 else transformed(step, X, budget.n_samples)
             else:
-                X = _mapped(step, X, budget.n_samples)
+                X = mapped(step, X, budget.n_samples)
             if step not in NOTHING:
                 norm = getattr(step, "row_norm_", None)
-        return releases
+        return releases, fitted
 
     @property
     def _disclosed_share(self):
         """float : the share of delta that may be a chance to show a row, of all steps."""
-        return sum(getattr(step, "_disclosed_share", 0.0) for _, step in self.steps
+        return sum(getattr(step, "_disclosed_share", 0.0) for _, step in every_part(self.steps)
                    if is_private(step))
 
     @property
     def _is_gaussian(self):
         """bool : whether all that private steps release is Gaussian for sure."""
-        return all(getattr(step, "_is_gaussian", False) for _, step in self.steps
+        return all(getattr(step, "_is_gaussian", False) for _, step in every_part(self.steps)
                    if is_private(step))
+
+    def _check_inside(self, y, n_samples):
+        """Raise what the private steps would of targets and parameters, as a step of another."""
+        check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
 
     def _check_steps(self):
         """Return the names of the private steps; a ValueError where there is none, or another
@@ -196,7 +230,7 @@ class DPPipeline(Composition):
         # Names, and that all but the last are transformers, are as for any pipeline.
         Pipeline(self.steps)._validate_steps()
         private = []
-        for name, step in self.steps:
+        for name, step in every_part(self.steps):
             if is_private(step):
                 private.append(name)
             elif not learns_nothing(step):
@@ -222,54 +256,38 @@ class DPPipeline(Composition):
     def _routed(self, params, private):
         """Return parameters of the `fit` of steps by their names."""
         routed = {}
-        steps = dict(self.steps)
+        steps = dict(every_part(self.steps))
         for key, value in params.items():
-            name, _, parameter = key.partition("__")
-            if name not in private or not takes(steps[name], parameter):
+            name = next((name for name in private if key.startswith(f"{name}__")), None)
+            parameter = key.removeprefix(f"{name}__")
+            if name is None or not takes(steps[name], parameter):
                 raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
                                  f"{private[-1]}__sample_weight, for example.")
             routed.setdefault(name, {})[parameter] = value
         return routed
 
-    def _check_targets(self, steps, private, params, y, n_samples):
-        """Raise what private steps would of targets, weights and parameters."""
-        for step in map(steps.get, private):
-            if isinstance(step, DPPipeline):
-                step._check_targets(dict(step.steps), step._check_steps(), {}, y, n_samples)
-            elif hasattr(step, "_check_params"):
-                step._check_params()
-            if getattr(step, "solver", "auto") != "auto" and hasattr(step, "_build_solver"):
-                step._build_solver(step.solver)
-            if not hasattr(step, "_target_checks"):
-                continue
-            name = type(step).__name__
-            labels = check_targets(name, y, n_samples, step._target_checks)
-            if is_classifier(step):
-                classes, _ = encode_labels(labels, step.classes, name)
-                if hasattr(step, "_check_classes"):
-                    step._check_classes(classes)
-                if step.class_weight is not None:
-                    class_factors(step.class_weight, classes)
-            elif is_regressor(step):
-                numeric_targets(labels)
-        for given in params.values():
-            check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
-
     def _fixed_shares(self, steps, private, X, budget):
-        """Return the shares of private steps, but for a last one that takes what is left."""
-        shares = dict(self.shares or {})
+        """Return the shares of private steps, but for a last one that takes what is left.
+
+        `steps` are those from the first private one on, which takes X.
+        """
+        parts, rows = dict(every_part(steps)), rows_of_parts(*steps[0], X)
+        shares, by_rule = dict(self.shares or {}), {}
         for name in private[:-1]:
-            step = steps[name]
             if name in shares:
                 continue
-            seen = stand_in(steps, private[0], name, X)
-            if seen is None or not hasattr(step, "_share"):
+            seen = rows[name] if name in rows else stand_in(steps, name, X)
+            if seen is None or not hasattr(parts[name], "_share"):
                 raise ValueError(f"shares: there is no rule for the share of step {name!r}; "
                                  f"give it one, such as shares={{{name!r}: 0.2}}.")
             # A step that has no knots or categories to find releases nothing.
-            shares[name] = step._share(seen, (budget.epsilon, budget.delta))
+            by_rule[name] = parts[name]._share(seen, (budget.epsilon, budget.delta))
+        if len(by_rule) > 1:
+            less = min(1.0, _MOST_BY_RULE / max(sum(by_rule.values()), _MOST_BY_RULE))
+            by_rule = {name: share * less for name, share in by_rule.items()}
+        shares.update(by_rule)
         last, left = private[-1], 1.0 - sum(shares.values())
-        gaussian = getattr(steps[last], "_is_gaussian", False)
+        gaussian = getattr(parts[last], "_is_gaussian", False)
         if last in shares and not gaussian:
             raise ValueError(f"shares has {last!r}, whose releases are not known to be Gaussian; "
                              "leave it out, as the last step takes what is left.")
@@ -281,18 +299,18 @@ class DPPipeline(Composition):
             shares[last] = left
         return shares
 
-    def _certificate(self, releases, steps, private):
+    def _certificate(self, releases, steps, fitted):
         """Return the certificate of all steps, which names each of them."""
-        own = {name: steps[name].privacy_ for name in private}
+        own = {name: step.privacy_ for name, step in fitted.items()}
         fixed = [name for name, step in steps.items()
-                 if name not in private and step not in NOTHING]
+                 if name not in fitted and step not in NOTHING]
         public = ["number of rows", "all parameters"]
-        public += [f"{name}: {fact}" for name in private for fact in own[name].public]
+        public += [f"{name}: {fact}" for name in own for fact in own[name].public]
         public += [f"{name}: that it maps each row by itself, and all that it holds"
                    for name in fixed]
         return releases.certificate(
-            "; ".join(f"{name}: {own[name].solver}" for name in private), enforced=[],
-            public=public, released=[f"{name}.{attribute}" for name in private
+            "; ".join(f"{name}: {own[name].solver}" for name in own), enforced=[],
+            public=public, released=[f"{name}.{attribute}" for name in own
                                      for attribute in own[name].released])
 
 
@@ -333,35 +351,6 @@ def _check_shares(name, value):
         check_real(f"{name}[{step!r}]", share, low=0, open_low=True, high=1, remedy=remedy)
     if sum(value.values()) > 1.0 + 1e-12:
         raise ValueError(f"{name}={value!r}: must sum to at most 1.")
-
-
-def _n_rows(X):
-    """Return the number of rows; a ValueError where there are none to speak of."""
-    n_samples = discreetly("X", _num_samples, X)
-    if n_samples < 2:
-        raise ValueError(f"Found array with {n_samples} sample(s) (shape={getattr(X, 'shape', ())}"
-                         ") while a minimum of 2 is required by DPPipeline.")
-    return n_samples
-
-
-def _mapped(step, X, n_samples):
-    """Return rows after a step that learns nothing from them."""
-    if step in NOTHING:
-        return X
-    step = discreetly("X", step.fit, X, None)
-    if not hasattr(step, "transform"):
-        # A frozen model, the last step.
-        return X
-    return _transformed(step, X, n_samples)
-
-
-def _transformed(step, X, n_samples):
-    """Return training rows after a fitted step; a ValueError unless there are as many."""
-    X = discreetly("X", step.transform, X)
-    if _num_samples(X) != n_samples:
-        raise ValueError(f"{type(step).__name__} changes the number of rows; every row has to be "
-                         "mapped by itself to one.")
-    return X
 
 
 def _configured(step, norm, whole, *, epsilon, delta, random_state, verbose):

@@ -1,9 +1,10 @@
-"""Knots and categories of tables, audited as they leave their releases.
+"""Knots, categories and pairs of columns of tables, audited as they leave their releases.
 
 A median is a choice as a quantile is: one number between two wide gaps, whose side is told as
 often as the price of a choice allows. Of categories only those beyond a threshold leave: a row
 that moves from one to another, both of counts beside the threshold, is told by which of them is
-there. Less shows than in the counts themselves, and at mu 2 that is not much less.
+there. Less shows than in the counts themselves, and at mu 2 that is not much less. Of two pairs
+of columns a row makes one fit its residuals better and the other worse, each by a whole score.
 """
 
 from dataclasses import replace
@@ -17,6 +18,8 @@ from test_choices import CLAIMS, X, measured
 from dpsk._data.source import Rows
 from dpsk._oracle import Releases, categories, quantiles
 from dpsk._oracle.categories import category_event, category_threshold, frequent_categories
+from dpsk._oracle.decimals import even_points
+from dpsk._oracle.pairs import noisy_pairs
 from dpsk._oracle.quantiles import noisy_knots
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
@@ -36,7 +39,7 @@ _RUNS = 2000
 @pytest.fixture
 def wide(monkeypatch):
     """Let knots be points of a grid of two wide gaps."""
-    monkeypatch.setattr(quantiles, "real_grid", lambda: GRID)
+    monkeypatch.setattr(quantiles, "decimal_points", lambda: even_points(GRID))
 
 
 def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
@@ -61,6 +64,35 @@ def test_knots_stay_under_the_claim(wide):
 def test_knots_of_a_third_of_the_noise_exceed_the_claim(wide, noise_times):
     noise_times(1 / 3)
     assert measured("gaussian", sides)[1] > CLAIMS["gaussian"]
+
+
+def pairs_chosen(delta, steps, runs, rows=X, epsilon=EPSILON):
+    """Return which of two pairs was chosen in independent runs, and the range of a choice."""
+    declared, n_samples, clip = Selections(steps, pure=False), 400, 0.5
+    noise = calibrate(declared, epsilon, delta)
+    releases = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    signs = np.ones((n_samples, 4))
+    # Products of the first row are 1 and -1, or -1 and 1.
+    signs[0] = (1, 1, 1, -1) if rows is X else (1, -1, 1, 1)
+    features = signs[:, :, None] * np.array([0.5**0.5, -(0.5**0.5)])
+    table = Rows(features.reshape(n_samples, 8), np.full((n_samples, 1), clip))
+    slices = [slice(start, start + 2) for start in range(0, 8, 2)]
+    found = [noisy_pairs(table, slices, [np.ones(2)] * 4, [(0, 1), (2, 3)], clip, 1, declared,
+                         noise, releases) for _ in range(steps * runs)]
+    return np.reshape([1.0 if each == [(0, 1)] else -1.0 for each in found], (runs, steps)), (
+        4.0 / noise)
+
+
+@pytest.mark.audit
+def test_pairs_stay_under_the_claim():
+    epsilon, mu = measured("gaussian", pairs_chosen)
+    assert epsilon <= EPSILON and mu <= CLAIMS["gaussian"]
+
+
+@pytest.mark.audit
+def test_pairs_of_a_third_of_the_noise_exceed_the_claim(noise_times):
+    noise_times(1 / 3)
+    assert measured("gaussian", pairs_chosen)[1] > CLAIMS["gaussian"]
 
 
 def shown(counts, delta=DELTA, runs=_RUNS):

@@ -1,12 +1,15 @@
 """Tables and pipelines for the tests of pipelines."""
 
+import math
+
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from dpsk import DPLogisticRegression, DPTableVectorizer, make_dp_pipeline
 from dpsk.testing import NoiseSeed
 
-__all__ = ["model", "table"]
+__all__ = ["delta_beside", "model", "table"]
 
 
 def table(n=600, seed=0, n_towns=3):
@@ -21,3 +24,12 @@ def model(*more, last=None, **params):
     last = DPLogisticRegression() if last is None else last
     return make_dp_pipeline(DPTableVectorizer(max_categories=8), *more, last, **{
         "epsilon": 2.0, "delta": 1e-5, "random_state": NoiseSeed(0), **params})
+
+
+def delta_beside(mu, own, epsilon):
+    """Return the delta of N(0, 1) against N(mu, 1) beside randomized response at `own`."""
+    def gaussian(epsilon):
+        return ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+
+    truth = 1.0 / (1.0 + math.exp(-own))
+    return truth * gaussian(epsilon - own) + (1.0 - truth) * gaussian(epsilon + own)

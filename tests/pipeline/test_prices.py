@@ -31,7 +31,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk.preprocessing._code_plan import CodePlan
-from tests.pipeline.fits import model, table
+from tests.pipeline.fits import delta_beside, model, table
 from tests.registry import every_estimator, every_fit, make_estimator, training_rows
 
 
@@ -80,15 +80,6 @@ def test_the_vectorizer_takes_what_its_plan_is_worth_of_the_whole():
     assert 0.48 < (mu / whole) ** 2 <= 0.5 * (1 + 1e-5)
 
 
-def _delta_beside(mu, own, epsilon):
-    """Return the delta of N(0, 1) against N(mu, 1) beside randomized response at `own`."""
-    def gaussian(epsilon):
-        return ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
-
-    truth = 1.0 / (1.0 + math.exp(-own))
-    return truth * gaussian(epsilon - own) + (1.0 - truth) * gaussian(epsilon + own)
-
-
 @pytest.mark.parametrize("last", [
     DPMLPClassifier(max_iter=5), DPLasso(target_bounds=(0, 1), data_norm=2.0),
     DPLogisticRegression(alpha=0.1), DPAUCMaximizer(loss="auc", max_iter=5),
@@ -102,7 +93,7 @@ def test_a_last_step_of_another_kind_has_a_fixed_price(last):
     assert own.delta_at(own.epsilon) <= own.delta
     mu, chance = _composed([first.event])
     both = 1.0 - (1.0 - chance) * (1.0 - own.delta)
-    delta = both + (1.0 - both) * _delta_beside(mu, own.epsilon, 2.0)
+    delta = both + (1.0 - both) * delta_beside(mu, own.epsilon, 2.0)
     assert certificate.delta_at(2.0) == pytest.approx(delta, rel=1e-3)
     assert 0.85e-5 < certificate.delta_at(2.0) <= 1e-5
     # Three quarters of epsilon or so, which squares of mu would not have left.

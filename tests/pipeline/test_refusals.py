@@ -29,6 +29,7 @@ from dpsk import (
     make_dp_pipeline,
 )
 from tests.pipeline.fits import model, table
+from tests.registry import every_fit, make_estimator, training_rows
 
 
 @pytest.mark.parametrize("name, value", [
@@ -44,7 +45,7 @@ def test_a_bad_value_is_refused_before_rows_are_looked_at(name, value, silent):
 @pytest.mark.parametrize("step", [
     StandardScaler(), KBinsDiscretizer(), OneHotEncoder(), make_pipeline(StandardScaler()),
     GridSearchCV(make_pipeline(DPTableVectorizer()), {}), make_pipeline(DPTableVectorizer()),
-    ColumnTransformer([("scale", StandardScaler(), [0])])], ids=lambda step: type(step).__name__)
+    GridSearchCV(ColumnTransformer([]), {})], ids=lambda step: type(step).__name__)
 def test_a_step_that_learns_from_rows_is_refused(step, silent):
     with pytest.raises(ValueError, match=f"step '{type(step).__name__.lower()}': .* learns from "
                                          "rows without a guarantee.*FrozenEstimator"):
@@ -94,6 +95,31 @@ def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
 def test_targets_that_a_kind_of_model_does_not_take_are_refused_first(last, y, match, silent):
     with pytest.raises(ValueError, match=match):
         model(last=last).fit(table()[0], y)
+
+
+@pytest.mark.parametrize("last, match", [
+    (DPLogisticRegression(solver="last_iterate"), "needs penalty='l2' with alpha > 0"),
+    (DPLogisticRegression(solver="newton", clip_norm=np.inf, penalty="l1", alpha=0.1),
+     "takes penalty='l2' only"),
+    (DPRidge(solver="frank_wolfe"), "needs penalty='l1_ball'"),
+    (DPRidge(solver="sufficient_statistics", precondition="whitening"), "precondition="),
+    (DPRidge(target_bounds=None), "target_bounds=None")], ids=repr)
+def test_what_a_solver_lacks_is_said_before_anything_is_drawn(last, match, silent):
+    with pytest.raises(ValueError, match=match):
+        model(last=last, epsilon=0.1).fit(*table())
+
+
+def test_a_solver_of_two_classes_refuses_three_before_anything_is_drawn(silent):
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        model(last=DPLogisticRegression(solver="newton")).fit(table()[0], np.arange(600) % 3)
+
+
+@every_fit
+def test_what_is_fitted_is_not_refused_beforehand(cls, solver):
+    estimator = make_estimator(cls, solver, delta=1e-4)
+    rows, y = training_rows(estimator)[:2]
+    if hasattr(estimator, "_check_fit"):
+        estimator._check_fit(len(rows), np.asarray(y))
 
 
 @pytest.mark.parametrize("y", [np.zeros(600), np.full(600, np.nan), np.zeros(599), None])

@@ -79,7 +79,7 @@ WRAPPED = {
     "bags with replacement": (lambda: BaggingClassifier(model(), 3), 3, ["with replacement"]),
     "out of bag": (lambda: BaggingClassifier(model(), 3, oob_score=True), 3,
                    ["with replacement", "oob_score_"]),
-    "boosting": (lambda: AdaBoostClassifier(model(), n_estimators=2), None, ["exact errors"]),
+    "boosting": (lambda: AdaBoostClassifier(model(50.0), n_estimators=2), None, ["exact errors"]),
     "calibrated": (lambda: CalibratedClassifierCV(model(), cv=KFold(3), method="isotonic"), 3,
                    ["isotonic"]),
     "threshold": (lambda: TunedThresholdClassifierCV(model(), cv=KFold(3)), 1,

@@ -1,0 +1,95 @@
+r"""Public points for knots: decimal numbers of six digits, in cells of three.
+
+A cell is all that shares its first three digits, and a point of it is given by the three that
+follow. Points of fewer digits weigh more: seven tenths of what a cell weighs are spread evenly,
+and a tenth each stands on its numbers of three, four and five digits. So numbers on which many
+rows stand, which have few digits in most tables, are likely to be hit, and others are still told
+apart to within a hundred-thousandth. Cells weigh as the inverse hyperbolic sine makes them wide.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+__all__ = ["Points", "decimal_points", "even_points"]
+
+#: Decades of cells of three digits, from the least power of ten to the end.
+_DECADES = (-3, 12)
+#: Numbers are told apart on a scale of this: even below, by ratio above.
+_UNIT = 0.1
+#: Shares of the weight of a cell, by steps of its points.
+_STEP_WEIGHTS = {1: 0.7, 10: 0.1, 100: 0.1, 1000: 0.1}
+#: So close above a point, in steps, a number counts as that point.
+_CLOSE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Increasing points in cells of as many each, with public weights.
+
+    Attributes
+    ----------
+    first : ndarray of float64, shape (n_cells + 1,)
+        The first point of every cell, and the end of the last one, which is a point as well.
+    cell_weights : ndarray, shape (n_cells + 1,)
+    weights : ndarray, shape (n_each,)
+        Of the points of a cell; they sum to 1.
+    """
+
+    first: np.ndarray
+    cell_weights: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def n_each(self):
+        """int : so many points has a cell."""
+        return len(self.weights)
+
+    def __len__(self):
+        # Of the last cell there is only its first point.
+        return (len(self.first) - 1) * self.n_each + 1
+
+    @cached_property
+    def up_to(self):
+        """ndarray of shape (n_each + 1,) : the weights of the first points of a cell."""
+        return np.concatenate([[0.0], np.cumsum(self.weights)])
+
+    def places(self, numbers):
+        """Return the place of the next point at or above every number."""
+        cells = np.searchsorted(self.first, numbers, "right") - 1
+        cells = np.clip(cells, 0, len(self.first) - 2)
+        width = self.first[cells + 1] - self.first[cells]
+        beyond = np.clip((numbers - self.first[cells]) / width, 0.0, 1.0)
+        return cells * self.n_each + np.ceil(beyond * self.n_each - _CLOSE).astype(np.int64)
+
+    def point(self, place):
+        """Return the point at a place, a float."""
+        cell, step = divmod(int(place), self.n_each)
+        if not step:
+            return float(self.first[cell])
+        low, high = self.first[cell], self.first[cell + 1]
+        # A decimal of few digits, not a neighbor of it.
+        return float(f"{low + (high - low) * (step / self.n_each):.10g}")
+
+
+@lru_cache(maxsize=1)
+def decimal_points():
+    """Return decimals of six digits in [-1e12, 1e12]; below 1e-3 they are 1e-8 apart."""
+    low, high = _DECADES
+    sides = [np.arange(100) * 1e-5]
+    digits = np.arange(100, 1000)
+    sides += [digits * 10.0**(power - 2) if power >= 2 else digits / 10.0**(2 - power)
+              for power in range(low, high)]
+    side = np.concatenate([*sides, [10.0**high]])
+    first = np.concatenate([-side[:0:-1], side])
+    widths = np.diff(np.arcsinh(first / _UNIT))
+    steps = np.arange(1000)
+    weights = sum(share * (steps % step == 0) / (1000 // step)
+                  for step, share in _STEP_WEIGHTS.items())
+    return Points(first, np.append(widths, widths[-1]), weights)
+
+
+def even_points(points):
+    """Return some points, each a cell of its own, of one weight."""
+    return Points(np.asarray(points, float), np.ones(len(points)), np.ones(1))

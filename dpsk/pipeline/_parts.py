@@ -1,0 +1,127 @@
+"""Parts of steps: transformers of some columns each, or beside each other, within one step."""
+
+import math
+
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion
+from sklearn.utils import _safe_indexing
+from sklearn.utils._indexing import _get_column_indices
+from sklearn.utils.validation import check_array
+
+from dpsk._data.errors import discreetly
+from dpsk.pipeline._known import is_private
+
+__all__ = ["every_part", "fit_parts", "has_parts", "rows_of_parts"]
+
+
+def has_parts(step):
+    """Return whether a step is made of parts that are known; subclasses may do anything."""
+    return type(step) in (ColumnTransformer, FeatureUnion)
+
+
+def every_part(steps):
+    """Return (name, estimator) of every step, in place of one with parts of ``step__part``.
+
+    What is dropped or passed through is left out of steps with parts.
+    """
+    found = []
+    for name, step in steps:
+        if not has_parts(step):
+            found.append((name, step))
+            continue
+        step._validate_transformers()
+        found += [(f"{name}__{part}", each) for part, each in _parts(step)
+                  if not isinstance(each, str)]
+    return found
+
+
+def rows_of_parts(name, step, X):
+    """Return the rows that every part takes, by ``step__part``; a step without parts takes all.
+
+    Which columns a part takes follows from names, places and dtypes alone.
+    """
+    if type(step) is not ColumnTransformer:
+        return {each: X for each, _ in every_part([(name, step)])}
+    if not hasattr(X, "shape"):
+        X = discreetly("X", check_array, X, dtype=object, ensure_all_finite=False)
+    found, taken = {}, set()
+    for part, each, columns in step.transformers:
+        if callable(columns):
+            if not isinstance(columns, make_column_selector):
+                raise ValueError(f"step {name!r}: the columns of {part!r} are chosen by a "
+                                 "function, which may look at rows; use names, positions or "
+                                 "make_column_selector.")
+            columns = columns(X)
+        places = _get_column_indices(X, columns)
+        taken.update(places)
+        if is_private(each) and not len(places):
+            raise ValueError(f"step {name!r}: {part!r} takes no column; drop it.")
+        found[f"{name}__{part}"] = _safe_indexing(X, columns, axis=1)
+    rest = sorted(set(range(X.shape[1])) - taken)
+    if is_private(step.remainder) and not rest:
+        raise ValueError(f"step {name!r}: no column is left for its remainder; drop it.")
+    found[f"{name}__remainder"] = _safe_indexing(X, rest, axis=1)
+    return found
+
+
+def fit_parts(name, step, X, y, fit):
+    """Return a step with parts that is fitted: private ones by `fit`, others map rows only.
+
+    Parameters
+    ----------
+    name : str
+    step : ColumnTransformer or FeatureUnion
+        A clone.
+    X, y
+    fit : callable, (str, estimator, X) -> estimator
+        Returns a private part, a clone, as it is fitted at its share.
+    """
+    rows = rows_of_parts(name, step, X)
+    fitted = {part: fit(f"{name}__{part}", clone(each), rows[f"{name}__{part}"])
+              for part, each in _parts(step) if is_private(each)}
+    frozen = {part: FrozenEstimator(each) for part, each in fitted.items()}
+    if type(step) is FeatureUnion:
+        step.transformer_list = [(part, frozen.get(part, each))
+                                 for part, each in step.transformer_list]
+        discreetly("X", step.fit, X, y)
+        step.transformer_list = known = [(part, fitted.get(part, each))
+                                         for part, each in step.transformer_list]
+    else:
+        given = step.transformers, step.remainder
+        step.transformers = [(part, frozen.get(part, each), columns)
+                             for part, each, columns in step.transformers]
+        step.remainder = frozen.get("remainder", step.remainder)
+        discreetly("X", step.fit, X, y)
+        step.transformers, step.remainder = given
+        step.transformers_ = [(part, fitted.get(part, each), columns)
+                              for part, each, columns in step.transformers_]
+        # How many entries are zero is a fact of the rows.
+        step.sparse_output_ = False
+        known = [(part, each) for part, each, _ in step.transformers_]
+    norm = _norm(known, step.transformer_weights or {})
+    if norm is not None:
+        step.row_norm_ = norm
+    return step
+
+
+def _parts(step):
+    """Return (name, estimator or word) of all parts of a step."""
+    if type(step) is FeatureUnion:
+        return list(step.transformer_list)
+    return [*((part, each) for part, each, _ in step.transformers),
+            ("remainder", step.remainder)]
+
+
+def _norm(parts, weights):
+    """Return the bound on rows beside each other, None where that of a part is not known."""
+    squares = 0.0
+    for part, each in parts:
+        if isinstance(each, str) and each == "drop":
+            continue
+        norm = getattr(each, "row_norm_", None)
+        if norm is None:
+            return None
+        squares += (weights.get(part, 1.0) * norm) ** 2
+    return math.sqrt(squares)

@@ -1,0 +1,40 @@
+"""Training rows on their way through the steps of a pipeline."""
+
+from sklearn.utils.validation import _num_samples
+
+from dpsk._data.errors import discreetly
+from dpsk.pipeline._composition import NOTHING
+from dpsk.pipeline._parts import fit_parts, has_parts
+
+__all__ = ["mapped", "n_rows", "transformed"]
+
+
+def n_rows(X):
+    """Return the number of rows; a ValueError where there are none to speak of."""
+    n_samples = discreetly("X", _num_samples, X)
+    if n_samples < 2:
+        raise ValueError(f"Found array with {n_samples} sample(s) (shape={getattr(X, 'shape', ())}"
+                         ") while a minimum of 2 is required by DPPipeline.")
+    return n_samples
+
+
+def mapped(step, X, n_samples):
+    """Return rows after a step that learns nothing from them."""
+    if step in NOTHING:
+        return X
+    if has_parts(step):
+        return transformed(fit_parts("", step, X, None, None), X, n_samples)
+    step = discreetly("X", step.fit, X, None)
+    if not hasattr(step, "transform"):
+        # A frozen model, the last step.
+        return X
+    return transformed(step, X, n_samples)
+
+
+def transformed(step, X, n_samples):
+    """Return training rows after a fitted step; a ValueError unless there are as many."""
+    X = discreetly("X", step.transform, X)
+    if _num_samples(X) != n_samples:
+        raise ValueError(f"{type(step).__name__} changes the number of rows; every row has to be "
+                         "mapped by itself to one.")
+    return X

@@ -1,0 +1,99 @@
+"""Points in cells: chosen as from all of them at once, and decimals of few digits among them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpsk._oracle import Releases, quantiles
+from dpsk._oracle.decimals import Points, decimal_points
+from dpsk._oracle.quantiles import noisy_knots
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import Selections
+from tests.columns import column, first
+from tests.contracts.tapes import taped
+from tests.noise.levels import LEVEL
+
+#: Three cells of two points, and the end.
+FEW = Points(np.array([-2.0, -1.0, 1.0, 4.0]), np.array([1.0, 0.5, 2.0, 0.7]),
+             np.array([0.8, 0.2]))
+POOL = (-9.0, -1.5, 0.2, 1.0, 3.0)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(quantiles, "decimal_points", lambda: FEW)
+
+
+def chances(numbers, low, high, z):
+    """Return the chances of the points of a slice by the definition, one point at a time."""
+    places = [place for place in FEW.places(np.array(numbers)) if low <= place <= high]
+    half, found = 0.5 * len(places), []
+    for point in range(low, high + 1):
+        cell, step = divmod(point, FEW.n_each)
+        below, up_to = sum(p < point for p in places), sum(p <= point for p in places)
+        found.append(FEW.cell_weights[cell] * FEW.weights[step] * np.exp(
+            -max(0.0, below - half, half - up_to) * 2.0 / z))
+    return np.array(found) / sum(found)
+
+
+def level(numbers, bounds, z, count=1):
+    declared = Selections(count, False)
+    releases = Releases(EntropyStream(), Ledger(declared(z)))
+    with taped() as tape:
+        points = [noisy_knots(column(numbers), first, 1, bounds, declared, z, releases)[0][0]
+                  for _ in range(count)]
+    return points, tape.totals[0][0]
+
+
+@pytest.mark.parametrize("bounds, ends", [(None, (0, 6)), ((-2.0, 4.0), (1, 5)),
+                                          ((-1.2, 2.0), (2, 4)), ((-9.0, 0.0), (0, 2))])
+def test_cells_have_the_chances_of_all_of_their_points(few, bounds, ends):
+    z, (low, high) = 3.0, ends
+    for numbers in itertools.product(POOL, repeat=3):
+        _, total = level(numbers, bounds, z)
+        every = chances(numbers, low, high, z)
+        cells = np.arange(low, high + 1) // FEW.n_each
+        expected = np.bincount(cells - cells[0], weights=every)
+        found = np.exp(total[:-FEW.n_each] * 2.0 / z)
+        # The noise is larger by 2^-20.
+        np.testing.assert_allclose(found / found.sum(), expected, rtol=1e-5)
+        assert not total[-FEW.n_each:].any()
+
+
+def test_points_have_the_law_of_one_choice_from_all_of_them(few):
+    """Of 6000 draws more than 60 are expected of every point, so that the level is as stated."""
+    numbers, z, count = (-9.0, -1.5, 0.2, 0.2, 3.0), 2.0, 6000
+    points, _ = level(numbers, None, z, count)
+    where = [FEW.point(place) for place in range(len(FEW))]
+    seen = np.array([(np.array(points) == each).sum() for each in where])
+
+    def fits(factor):
+        expected = count * chances(numbers, 0, 6, factor * z)
+        assert factor != 1.0 or expected.min() > 60
+        return stats.chisquare(seen, expected).pvalue > LEVEL
+
+    assert fits(1.0) and not fits(2 / 3) and not fits(3 / 2)
+
+
+def test_decimals_of_six_digits_are_points_and_numbers_go_to_the_next_one():
+    points = decimal_points()
+    assert (np.diff(points.first) > 0).all() and points.weights.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(points.first, -points.first[::-1])
+    rng = np.random.default_rng(0)
+    numbers = [0.0, 37.0, 2003.0, 0.1, 1e-5, 0.98743, 1e12, *(
+        float(f"{each:.5e}") for each in 10.0 ** rng.uniform(-3, 12, 500))]
+    for number in (*numbers, *np.negative(numbers)):
+        (place,) = points.places(np.array([number]))
+        assert points.point(place) == number
+        if place:
+            (above,) = points.places(np.array([0.5 * (points.point(place - 1) + number)]))
+            assert above == place
+    assert [points.point(place) for place in points.places(np.array([-1e300, 1e300]))] == [
+        -1e12, 1e12]
+    # Wherever they are, they are close.
+    every = 10.0 ** rng.uniform(-3, 12, 500)
+    found = np.array([points.point(place) for place in points.places(every)])
+    assert (np.abs(found / every - 1) <= 1.01e-5).all()
