@@ -8,7 +8,8 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import _num_samples
 
-from dpsk._data.errors import discreetly, quietly
+from dpsk._callbacks import private_fit
+from dpsk._data.errors import discreetly
 from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
 from dpsk._data.targets import numeric_targets
@@ -116,7 +117,7 @@ class DPPipeline(Composition):
         self.random_state = random_state
         self.verbose = verbose
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, **params):
         """Fit all steps under the declared budget.
 
