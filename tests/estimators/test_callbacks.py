@@ -33,7 +33,8 @@ class Told:
 
     def on_fit_task_end(self, estimator, context):
         # Between answers an estimator holds neither rows nor anything that depends on them.
-        assert context.task_name != "answer" or not {name for name in vars(estimator) if name.endswith("_")} - PUBLIC
+        shown = {name for name in vars(estimator) if name.endswith("_")} - PUBLIC
+        assert context.task_name != "answer" or not shown
         self.events.append(("end", context.task_name))
         return True
 
@@ -49,8 +50,9 @@ class Asking(Told):
 
 
 def model(**params):
-    return DPLogisticRegression(**{"solver": "gd", "max_iter": 7, "precondition": False,
-                                   "temperature": False, "data_norm": 1.0, "delta": 1e-3, **params})
+    return DPLogisticRegression(**{
+        "solver": "gd", "max_iter": 7, "precondition": False, "temperature": False,
+        "data_norm": 1.0, "delta": 1e-3, **params})
 
 
 def test_every_answer_is_told_of_once():
