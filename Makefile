@@ -1,5 +1,6 @@
 # Every target makes what it needs: a virtual environment in .venv unless VENV says otherwise.
-#   quick    under a minute: architecture, contracts, privacy, noise, one fit of every estimator
+#   quick    under a minute: architecture, contracts, privacy, noise, pipelines and their tables,
+#            one fit of every estimator
 #   test     under five minutes on two cores, and what CI runs: quick, all estimators with their
 #            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
 #   audit    half an hour or so: all pairs of estimator and solver, and audits at full noise
@@ -10,9 +11,11 @@ OLDEST_PYTHON ?= python3.10
 BIN := $(VENV)/bin
 PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
-	--ignore tests/privacy/test_against_dp_accounting.py \
+	tests/pipeline tests/preprocessing \
+	$(foreach slow,against_dp_accounting pld,--ignore tests/privacy/test_$(slow).py) \
 	$(foreach slow,certified_minimizer clip_regimes fresh_noise last_iterate low_bits neighbors \
-		replay time,--ignore tests/contracts/test_$(slow).py) \
+		pairs quantiles replay sampler_neighbors time,--ignore tests/contracts/test_$(slow).py) \
+	--deselect tests/pipeline/test_pipeline.py::test_scikit_learns_checks \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
 .PHONY: demo quick test audit oldest bench lint clean

@@ -238,13 +238,13 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
 
 
 @cache
-def pair_marks(cls, solver):
+def pair_marks(cls, solver, linear=False):
     """Return the marks of a pair: every run tries a part of them, `make audit` all.
 
     That part has every estimator, with "gd" and "sgda" where it takes them, and every solver,
-    with the first classifier and the first regressor that take it.
+    with the first classifier and the first regressor, of all or of `linear` ones, that take it.
     """
-    alike = [other for _, other in sorted(ESTIMATORS.items(), reverse=True)
+    alike = [other for _, other in sorted((LINEAR if linear else ESTIMATORS).items(), reverse=True)
              if is_classifier(other()) == is_classifier(cls())
              and solver in documented_solvers(other)]
     core = solver in ("gd", "sgda") or alike[0] is cls or "gd" not in documented_solvers(cls)
@@ -276,7 +276,7 @@ every_fit_with_groups = pytest.mark.parametrize("cls, solver", [
 every_linear_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(LINEAR.items())])
 every_linear_fit = pytest.mark.parametrize("cls, solver", [
-    pytest.param(cls, solver, id=f"{name}-{solver}")
+    pytest.param(cls, solver, id=f"{name}-{solver}", marks=pair_marks(cls, solver, linear=True))
     for name, cls in sorted(LINEAR.items()) for solver in sorted(documented_solvers(cls))])
 every_loss = pytest.mark.parametrize("name", _cases(LOSSES))
 every_penalty = pytest.mark.parametrize("name", _cases(PENALTIES))

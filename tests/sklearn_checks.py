@@ -1,11 +1,13 @@
 """How scikit-learn's checks of estimators are run here."""
 
+from functools import cache
+
 import pytest
 from sklearn.utils import estimator_checks
 
 from dpsk.testing import NoiseSeed
 
-__all__ = ["WEIGHTS", "run_check"]
+__all__ = ["WEIGHTS", "ids_of", "run_check"]
 
 #: Why checks of weights fail, and are meant to.
 WEIGHTS = ("n is public, divides every sum and sets the noise: a row of weight 2 is one row, not "
@@ -13,6 +15,11 @@ WEIGHTS = ("n is public, divides every sum and sets the noise: a row of weight 2
 #: scikit-learn's checks that fit twice under one int and compare, whatever the tags say.
 _REPEATS = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array",
             "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"}
+
+
+def ids_of(checks):
+    """Return what names the checks; the text of an estimator is made once for all of them."""
+    return cache(checks.kwargs["ids"])
 
 
 def run_check(estimator, check, monkeypatch):

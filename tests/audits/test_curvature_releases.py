@@ -38,7 +38,8 @@ def hessian(name, sign):
     return oracle.hessian(np.zeros(3))[np.triu_indices(3)]
 
 
-@pytest.mark.parametrize("name", MODELS)
+# The Hessian of rows that are mapped has the same noise.
+@pytest.mark.parametrize("name", ["plain", pytest.param("whitened", marks=pytest.mark.audit)])
 def test_a_hessian_stays_under_its_claim_and_a_third_of_the_noise_exceeds_it(
         name, means, noise_times):
     """False-alarm rate at most 2e-7 a model."""

@@ -63,7 +63,9 @@ def extreme_rows(rng, dtype, count, d=3):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "grid"])
-@pytest.mark.parametrize("clip_norm", [1e-12, 1e-9, 1e-6, 1e-3, 0.05, 0.5])
+@pytest.mark.parametrize("clip_norm", [
+    pytest.param(clip, marks=() if clip in (1e-12, 1e-3, 0.5) else pytest.mark.audit)
+    for clip in (1e-12, 1e-9, 1e-6, 1e-3, 0.05, 0.5)])
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_gradient_of_one_row_stays_within_the_clip_norm(name, clip_norm, dtype):
     rng = np.random.default_rng(0)
@@ -151,7 +153,7 @@ def test_output_perturbation_moves_by_at_most_its_sensitivity(kind, alpha, dtype
         lipschitz=loss.lipschitz * radius, n_samples=n, step=step, n_steps=steps,
         smoothness=loss.smoothness * radius**2, strong_convexity=alpha)
     farthest = 0.0
-    for row in extreme_rows(rng, dtype, 100):
+    for row in extreme_rows(rng, dtype, 40):
         changed, labels = X.copy(), y.copy()
         changed[-1], labels[-1] = row, rng.choice(y)
         other = clone(model).fit(changed, labels)
@@ -188,7 +190,9 @@ def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_tim
     farthest, answering = 0.0, n // 2 if "stgd" in solver else n
     # Networks refuse rows that are not finite in single precision.
     dtype = "float64" if is_linear(cls) else "float32"
-    for weight, extreme in itertools.product(HOSTILE, extreme_rows(rng, dtype, 5)):
+    # Two rows of their own beside every weight.
+    for weight, extreme in zip(2 * HOSTILE, extreme_rows(rng, dtype, 2 * len(HOSTILE)),
+                               strict=True):
         first, second = rng.permutation(HOSTILE)[:2]
         fits = []
         for row, target, own in ((X[0], 1, first), (extreme, 0, weight), (-X[0], 0, second)):

@@ -58,8 +58,10 @@ def test_fits_stay_under_the_claim_and_weak_noise_exceeds_it(solver, share, hold
     assert not holds or epsilon <= EPSILON
 
 
-@pytest.mark.parametrize("hidden", [(), (6, 5)])
-@pytest.mark.parametrize("cls", [DPMLPClassifier, DPMLPRegressor])
+@pytest.mark.parametrize("cls, hidden", [
+    (DPMLPClassifier, (6, 5)), (DPMLPRegressor, ()),
+    *[pytest.param(cls, hidden, marks=pytest.mark.audit)
+      for cls, hidden in ((DPMLPClassifier, ()), (DPMLPRegressor, (6, 5)))]])
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 def test_the_noise_in_the_weights_is_what_is_declared(solver, cls, hidden, monkeypatch):
     """Rows of weight near 0 show nothing, so that a fit is noise alone; chi-square at 1e-7."""

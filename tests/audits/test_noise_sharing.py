@@ -46,7 +46,9 @@ def estimator(solver="gd", **params):
         cls = DPLinearRegression
     if ALL_SOLVERS[solver].minimax:
         cls = DPGroupDROClassifier
-    params = {"batch_size": 6, "max_iter": 3, **SOLVER_PARAMS.get(solver, {}), **params}
+    # A Hessian is as large as the square of the columns.
+    steps = 1 if solver == "newton" else 3
+    params = {"batch_size": 6, "max_iter": steps, **SOLVER_PARAMS.get(solver, {}), **params}
     return cls(solver=solver, delta=1e-3, fit_intercept=False, precondition=False,
                **{key: value for key, value in params.items()
                   if key not in ALL_SOLVERS[solver].ignores})

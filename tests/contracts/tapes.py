@@ -25,7 +25,8 @@ from tests.registry import (
     takes_several_classes,
 )
 
-__all__ = ["CASES", "Table", "Tape", "every_case", "fixed_streams", "make", "table", "taped"]
+__all__ = ["CASES", "KINDS", "Table", "Tape", "every_case", "fixed_streams", "kinds_of", "make",
+           "table", "taped"]
 
 # Enough rows for a hold-out of several batches, few enough for thousands of fits.
 N, D = 42, 4
@@ -121,6 +122,11 @@ class Table:
 
 #: What the rows of tables are like: each crosses some threshold that the ordinary ones do not.
 KINDS = ("other", "inside", "long", "zeros", "constant", "huge", "tiny")
+
+
+def kinds_of(variant):
+    """Return the kinds of rows that a case is tried with: the plainest ones with all."""
+    return KINDS if variant in ("plain", "weights") else ("inside", "long", "zeros", "huge")
 
 
 def table(cls, variant, kind="ordinary", seed=0):

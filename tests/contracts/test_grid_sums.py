@@ -75,7 +75,7 @@ def test_sums_have_the_same_bits_in_any_order(name, data_norm, fit_intercept, we
 @every_loss
 @intercepts
 def test_sums_have_the_same_bits_in_blocks_of_any_size(name, fit_intercept, monkeypatch):
-    X, y, rng = _rows(name, 701)
+    X, y, rng = _rows(name, 301)
     sums = _sums(name, X, y, fit_intercept=fit_intercept)
     theta = make_raw(name, sums.model.shape[0], rng)
     whole = _gradient(sums, theta)

@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 from dpsk import _progress
-from tests.contracts.tapes import KINDS, every_case, make, table, taped
+from tests.contracts.tapes import KINDS, every_case, kinds_of, make, table, taped
 
 #: Predictions are compared on rows that are in neither table.
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
@@ -50,7 +50,7 @@ def test_all_that_a_fit_shows_follows_from_its_releases(cls, solver, variant, ca
     model = make(cls, solver, variant, verbose=1)
     faces, tape = shown(model, table(cls, variant), capsys)
     assert tape.answers and faces["printed"]
-    for kind in KINDS:
+    for kind in kinds_of(variant):
         other, _ = shown(clone(model), table(cls, variant, kind), capsys, tape.answers)
         assert list(other) == list(faces)
         assert [name for name in faces if faces[name] != other[name]] == [], kind

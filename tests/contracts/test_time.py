@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 
 from dpsk._data.source import Rows
-from tests.contracts.tapes import KINDS, every_case, fixed_streams, make, table
+from tests.contracts.tapes import every_case, fixed_streams, kinds_of, make, table
 
 #: Its Newton steps end when the gradient is small enough, and so follow the rows.
 _FOLLOWS_ROWS = "objective_perturbation"
@@ -32,6 +32,6 @@ def test_what_is_read_does_not_follow_the_rows(cls, solver, variant):
     if solver == _FOLLOWS_ROWS:
         return
     counts = [reads(make(cls, solver, variant), table(cls, variant, kind))
-              for kind in ("ordinary", *KINDS)]
+              for kind in ("ordinary", *kinds_of(variant))]
     assert len(counts[0]) > 0
     assert all(count == counts[0] for count in counts)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPRidge
 from dpsk._data.chunked import ChunkedRows, HeldChunks
@@ -21,6 +22,7 @@ from dpsk.sources import NpyFiles, ParquetFiles
 from dpsk.testing import NoiseSeed
 from tests.columns import spread
 from tests.data.sources import Blocks, ChangingBlocks, FailingBlocks
+from tests.estimators.pairs import build
 from tests.registry import (
     coefficients,
     every_fit,
@@ -45,12 +47,12 @@ def part_of(rows, start, stop):
 
 @every_fit
 def test_blocks_train_what_one_array_trains(cls, solver):
-    model = seeded(cls, solver)
+    model = build(cls, solver, random_state=NoiseSeed(0), max_iter=8)
     X, y = training_rows(model)
     whole = coefficients(model.fit(X, y))
     for cuts in CUTS.values():
         source = Blocks(X, cuts, y)
-        found = coefficients(seeded(cls, solver).fit(source))
+        found = coefficients(clone(model).fit(source))
         # Sums of networks are of single precision: their last bits follow the order.
         rtol = 0.0 if is_linear(cls) else 1e-4
         np.testing.assert_allclose(found, whole, rtol=rtol, atol=rtol)
@@ -58,7 +60,7 @@ def test_blocks_train_what_one_array_trains(cls, solver):
 
 @every_fit
 def test_places_without_rows_make_no_difference(cls, solver, monkeypatch):
-    model = seeded(cls, solver)
+    model = build(cls, solver, random_state=NoiseSeed(0), max_iter=8)
     X, y = training_rows(model)
     whole = coefficients(model.fit(X, y))
     read = DPEstimator._read_rows
@@ -66,8 +68,7 @@ def test_places_without_rows_make_no_difference(cls, solver, monkeypatch):
         Threads(2), [part_of(read(self, *args), *ends)
                      for ends in ((0, 0), (0, 1), (1, 1), (1, 80), (80, 80))]))
     rtol = 0.0 if is_linear(cls) else 1e-4
-    np.testing.assert_allclose(coefficients(seeded(cls, solver).fit(X, y)), whole, rtol=rtol,
-                               atol=rtol)
+    np.testing.assert_allclose(coefficients(clone(model).fit(X, y)), whole, rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("kind", [GridSums, RowSums])

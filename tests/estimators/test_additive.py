@@ -25,7 +25,7 @@ from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.estimators.raw_tables import TOWNS, curves, fitted, make, table, targets
 from tests.registry import ADDITIVE, every_additive_model
-from tests.sklearn_checks import WEIGHTS, run_check
+from tests.sklearn_checks import WEIGHTS, ids_of, run_check
 
 
 def _expected(estimator):
@@ -47,7 +47,8 @@ def _marked(case):
     return pytest.param(*values, marks=(*marks, *more))
 
 
-@pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])), **_CHECKS.kwargs)
+@pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])),
+                         ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 

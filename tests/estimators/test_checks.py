@@ -21,10 +21,14 @@ from tests.registry import (
     pair_marks,
     training_rows,
 )
-from tests.sklearn_checks import WEIGHTS, run_check
+from tests.sklearn_checks import WEIGHTS, ids_of, run_check
 
 _NO_STEPS = {"check_class_weight_classifiers":
              "the check sets max_iter, which this solver has no use for and refuses"}
+#: Slow checks that "auto" passes for all solvers: test_sparse has both containers with each of
+#: them, test_weights the weights of classes.
+_OF_ANY_SOLVER = {"check_estimator_sparse_matrix", "check_estimator_sparse_array",
+                  "check_class_weight_classifiers"}
 
 
 def _expected(estimator):
@@ -45,24 +49,32 @@ def _checked():
             yield build(cls, solver, random_state=NoiseSeed(0))
 
 
-_CHECKS = parametrize_with_checks(list(_checked()), expected_failed_checks=_expected)
+_CHECKS = parametrize_with_checks(list(_checked()))
 
 
 def _marked(case):
     """Return a case of scikit-learn's, marked as the pair of estimator and solver is."""
     # scikit-learn 1.6 gives plain tuples, newer versions parameters with marks.
-    values, marks = getattr(case, "values", case), getattr(case, "marks", ())
-    estimator, _ = values
-    more = () if estimator.solver == "auto" else pair_marks(type(estimator), estimator.solver)
-    if estimator.random_state is None and type(estimator).__name__ != "DPLogisticRegression":
-        # With fresh noise, what the same check has seen with noise that repeats.
-        more = (*more, pytest.mark.audit)
-    return pytest.param(*values, marks=(*marks, *more))
+    values = getattr(case, "values", case)
+    estimator, check = values
+    named = estimator.solver != "auto"
+    marks = pair_marks(type(estimator), estimator.solver) if named else ()
+    # With fresh noise, what the same check has seen with noise that repeats.
+    again = estimator.random_state is None and type(estimator).__name__ != "DPLogisticRegression"
+    if again or (named and check.func.__name__ in _OF_ANY_SOLVER):
+        marks = pytest.mark.audit
+    return pytest.param(*values, marks=marks)
 
 
-@pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])), **_CHECKS.kwargs)
+@pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])),
+                         ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
-    run_check(estimator, check, monkeypatch)
+    if check.func.__name__ not in _expected(estimator):
+        run_check(estimator, check, monkeypatch)
+        return
+    # As an expected failure of pytest's, whose report of a traceback takes longer than the check.
+    with pytest.raises((AssertionError, ValueError)):
+        run_check(estimator, check, monkeypatch)
 
 
 @every_refusal
@@ -103,13 +115,16 @@ def test_classifiers_separate_blobs_of_two_hundred_rows_all_the_same(cls, solver
     """What the poor_score tag leaves out of scikit-learn's checks, over repeated fits.
 
     A sixth of the fits of "privatediff", the worst, are not above 0.83, so more than half of 31
-    are not with probability 1e-5.
+    are not with probability 1e-5. Once more than half are, the median is.
     """
     if not is_classifier(cls()):
         pytest.skip("a regressor")
     X, y = _blobs()
-    scores = [build(cls, solver, random_state=NoiseSeed(seed)).fit(X, y).score(X, y)
-              for seed in range(31)]
-    print(f"{cls.__name__} {solver}: {np.percentile(scores, [0, 10, 50])}")
     # With so few rows the curvature of a row takes much of the budget of a noisy objective.
-    assert np.median(scores) > (0.5 if solver == "objective_perturbation" else 0.83)
+    least = 0.5 if solver == "objective_perturbation" else 0.83
+    runs, above = 0, 0
+    while above < 16 and runs < 31:
+        score = build(cls, solver, random_state=NoiseSeed(runs)).fit(X, y).score(X, y)
+        runs, above = runs + 1, above + (score > least)
+    print(f"{cls.__name__} {solver}: {above} of {runs} above {least}")
+    assert above == 16

@@ -14,21 +14,17 @@ from tests.registry import (
     ESTIMATORS,
     SOLVER_PARAMS,
     coefficients,
-    documented_solvers,
     every_estimator,
+    every_fit,
     is_linear,
     plain_bounds,
     takes_several_classes,
 )
 
-FITS = [(cls, solver) for _, cls in sorted(ESTIMATORS.items())
-        for solver in sorted(documented_solvers(cls))]
-
 
 def _every(choose):
     return pytest.mark.parametrize("cls, solver", [
-        pytest.param(cls, solver, id=f"{cls.__name__}-{solver}") for cls, solver in FITS
-        if choose(cls)])
+        case for case in every_fit.args[1] if choose(case.values[0])])
 
 
 every_classifier_fit = _every(lambda cls: is_classifier(cls()))
@@ -140,7 +136,7 @@ def test_the_regression_is_on_the_scale_of_the_declared_targets(cls, solver):
 
 @every_regressor_fit
 def test_targets_beyond_the_bounds_count_as_the_bounds(cls, solver):
-    X, signal = _linear_rows()
+    X, signal = _linear_rows(300)
     far = np.where(signal > 0.4, 1e12, np.where(signal < -0.2, -1e12, signal))
     model = build(cls, solver, random_state=NoiseSeed(0))
     near = np.clip(far, *plain_bounds(model))

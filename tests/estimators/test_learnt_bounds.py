@@ -57,7 +57,7 @@ def rows(n=4000, scale=300.0, seed=0):
 
 
 @every_fit
-@pytest.mark.parametrize("delta", [None, 1e-5])
+@pytest.mark.parametrize("delta", [pytest.param(None, marks=pytest.mark.audit), 1e-5])
 def test_what_is_learnt_is_charged_and_stated_within_the_budget(cls, solver, delta):
     X, y = rows()
     y = np.maximum(y, 0.0)

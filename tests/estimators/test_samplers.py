@@ -22,6 +22,7 @@ from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.estimators.sampled import COLUMNS, fitted, numbers, rows, table
 from tests.registry import SAMPLERS, every_sampler
+from tests.sklearn_checks import ids_of
 
 SECRET = 31337.25
 _REFUSED = {
@@ -69,7 +70,7 @@ _CHECKS = parametrize_with_checks([cls(random_state=seed) for cls in SAMPLERS.va
 
 
 # scikit-learn 1.6 has them in an iterator.
-@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
+@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learns_checks(estimator, check):
     """All of them; what repeats a fit is skipped where noise does not repeat, by the tag."""
     check(estimator)

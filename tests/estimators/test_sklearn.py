@@ -55,9 +55,9 @@ def test_set_output_in_a_pipeline_carries_names_through(cls):
     assert pipeline.predict(frame).shape == (len(X),)
 
 
-@every_fit
-def test_grid_search_over_epsilon_in_workers(cls, solver):
-    model = build(cls, solver)
+@every_estimator
+def test_grid_search_over_epsilon_in_workers(cls):
+    model = cls()
     X, y = _real_rows(model)
     grid = {"epsilon": [0.5, 5.0]}
     with joblib.parallel_config("loky", inner_max_num_threads=1):

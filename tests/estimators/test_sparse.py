@@ -201,7 +201,7 @@ def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
     seed = NoiseSeed(0) if (cls, solver) == (DPRidge, "gd") else None
     model = build(cls, solver, random_state=seed, max_iter=3)
     # Hashing takes its time.
-    share = _peak_share(model, 400_000 if seed is None else 100_000, 40_000, 2.5e-4)
+    share = _peak_share(model, 200_000 if seed is None else 50_000, 40_000, 2.5e-4)
     print(f"{cls.__name__} {solver}: peak {share:.2f} of the matrix")
     # Disjoint parts of the rows are copies.
     assert share < (1.6 if "stgd" in solver else 1.0)
@@ -213,7 +213,7 @@ def test_predictions_of_several_classes_are_held_for_a_part_of_the_rows_only(cls
         pytest.skip("one output")
     # Several vectors of predictions of all rows would be 0.8 of the matrix each.
     model = build(cls, "gd", max_iter=3, precondition=False)
-    share = _peak_share(model, 300_000, 1000, 1e-2, n_classes=12)
+    share = _peak_share(model, 200_000, 1000, 1e-2, n_classes=12)
     print(f"{cls.__name__}: peak {share:.2f} of the matrix")
     assert share < 1.1
 

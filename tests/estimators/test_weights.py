@@ -32,8 +32,8 @@ FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=_marks(cls, solve
 
 
 @every_fit
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("params", [{}, {"clip_norm": 0.05}], ids=["default", "clipped"])
+@pytest.mark.parametrize("params, dtype", [({}, np.float64), ({"clip_norm": 0.05}, np.float32)],
+                         ids=["default", "clipped"])
 def test_weights_of_one_are_no_weights_under_a_seed(cls, solver, params, dtype):
     # The sum of weights is not public as the count of rows is: moments tell them apart.
     intercept = solver != "sufficient_statistics"

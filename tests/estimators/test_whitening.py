@@ -23,13 +23,15 @@ from tests.registry import (
     coefficients,
     documented_solvers,
     every_linear_estimator,
+    pair_marks,
     plain_solver,
     takes_pure_epsilon,
     takes_several_classes,
     training_rows,
 )
 
-WHITENING = [pytest.param(cls, solver, id=f"{name}-{solver}")
+WHITENING = [pytest.param(cls, solver, id=f"{name}-{solver}",
+                          marks=pair_marks(cls, solver, linear=True))
              for name, cls in sorted(LINEAR.items())
              for solver in sorted(documented_solvers(cls)) if ALL_SOLVERS[solver].whitens]
 every_whitened_fit = pytest.mark.parametrize("cls, solver", WHITENING)

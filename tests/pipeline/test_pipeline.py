@@ -27,7 +27,7 @@ from dpsk._privacy.events import tally
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.pipeline.fits import model, table
-from tests.sklearn_checks import run_check
+from tests.sklearn_checks import ids_of, run_check
 
 _CHECKS = parametrize_with_checks([
     make_dp_pipeline(*steps, random_state=seed) for seed in (NoiseSeed(0), None)
@@ -35,7 +35,7 @@ _CHECKS = parametrize_with_checks([
                   ("passthrough", DPLinearRegression()), (Normalizer(), DPTableVectorizer())]])
 
 
-@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
+@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 

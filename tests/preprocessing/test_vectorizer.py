@@ -21,7 +21,7 @@ from dpsk._problem import Budget
 from dpsk.preprocessing._code_plan import CodePlan
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
-from tests.sklearn_checks import run_check
+from tests.sklearn_checks import ids_of, run_check
 
 SECRET = 31337.25
 _CHECKS = parametrize_with_checks([DPTableVectorizer(random_state=seed)
@@ -50,7 +50,7 @@ def silent(monkeypatch):
         monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
 
 
-@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
+@pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 
