@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dpsk._budget import CarriesBudgets
+from dpsk._callbacks import TakesCallbacks
 from dpsk._data.dask import is_dask, opened_dask
 from dpsk._data.opening import opened
 from dpsk._data.source import Rows
@@ -27,7 +28,7 @@ __all__ = ["DPEstimator", "warn_of_weak_budget"]
 _WEAK_DELTA = 1e-3
 
 
-class DPEstimator(CarriesBudgets, BaseEstimator):
+class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
     """Base of the estimators: parameters of the guarantee, and the private solve.
 
     Subclasses validate the rows, say what the Problem is, and store what comes back.

@@ -26,7 +26,7 @@ from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import noise_seed, public_seed
 from dpsk._privacy.noise.streams import open_stream, random_index
 from dpsk._privacy.plans import Framed
-from dpsk._progress import Progress
+from dpsk._progress import opened_progress
 from dpsk._version import __version__
 
 __all__ = ["Fitted", "Method", "certify", "fit_private", "opened_stream", "release_private"]
@@ -245,11 +245,10 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
 def _opened(method, name, event, stream, verbose, of_groups=False):
     """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
     admit(method.name, event, carried=method.budgets, of_groups=of_groups)
-    ledger = Ledger(event)
-    if not verbose:
-        return Releases(stream, ledger)
-    print(f"{method.name}: {name}")
-    return Releases(stream, ledger, Progress(method.name, sum(tally(event).values())))
+    if verbose:
+        print(f"{method.name}: {name}")
+    progress = opened_progress(method.name, sum(tally(event).values()), verbose)
+    return Releases(stream, Ledger(event), progress)
 
 
 def _calibrated(plan, budget):

@@ -1,11 +1,15 @@
 """What a long fit says of how far it is: public facts only."""
 
 import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "opened_progress", "watching"]
 
 #: Seconds between lines, so that a short fit prints none.
 _EVERY = 1.0
+#: Makes what is told of the answers of a plan, from its name and their number; or None.
+_WATCHER = ContextVar("watcher of answers", default=None)
 
 
 class Progress:
@@ -17,14 +21,18 @@ class Progress:
         Of the estimator; None: nothing is printed.
     total : int
         The number of answers that the plan holds.
+    tell : callable or None
+        Called for every answer as well.
     """
 
-    def __init__(self, name=None, total=0):
-        self._name, self._total, self._asked = name, total, 0
+    def __init__(self, name=None, total=0, tell=None):
+        self._name, self._total, self._asked, self._tell = name, total, 0, tell
         self._start = self._last = time.monotonic()
 
     def __call__(self):
         """Count an answer that is asked for."""
+        if self._tell is not None:
+            self._tell()
         if self._name is None:
             return
         self._asked += 1
@@ -37,3 +45,20 @@ class Progress:
     def repeat(self, count):
         """Plan the same answers of each of `count` groups of rows."""
         self._total *= count
+
+
+def opened_progress(name, total, verbose):
+    """Return what counts the answers of a plan, for whoever prints or watches."""
+    watcher = _WATCHER.get()
+    tell = None if watcher is None or not total else watcher(name, total)
+    return Progress(name if verbose else None, total, tell)
+
+
+@contextmanager
+def watching(watcher):
+    """Tell `watcher(name, total)()` of every answer that is asked for inside; None: nobody."""
+    token = _WATCHER.set(watcher)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)

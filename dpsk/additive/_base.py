@@ -66,7 +66,6 @@ class AdditiveModel(DPEstimator):
     def _residuals(self, model, features, y):
         """Return what a model leaves, shape (n, n_outputs)."""
 
-    @quietly
     def _fit_table(self, X, y, sample_weight):
         """Fit to a table and return the linear model of its features."""
         self._check_params()

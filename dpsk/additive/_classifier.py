@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dpsk._callbacks import private_fit
 from dpsk._data.labels import encode_labels
 from dpsk._data.weights import class_factors
 from dpsk._defaults.columns import CLASS_PAIRS
@@ -74,6 +75,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
                  random_state=None, verbose=0):
         self._store(locals())
 
+    @private_fit
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model under the declared budget.
 

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import numeric_targets
@@ -74,6 +75,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
                  verbose=0):
         self._store(locals())
 
+    @private_fit
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model under the declared budget.
 

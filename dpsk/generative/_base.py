@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._callbacks import private_fit
 from dpsk._data.columns import is_frame
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, labels_fact
@@ -33,7 +34,7 @@ class Sampler(DPEstimator):
         **PARAMETER_CONSTRAINTS,
         "delta": GAUSSIAN_DELTA}
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None):
         """Fit the sampler under the declared budget.
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from dpsk._data.errors import quietly
+from dpsk._callbacks import private_fit
 from dpsk._data.labels import encode_labels, encoded_rows
 from dpsk._docs import documented
 from dpsk._objective.requirements import SCALAR_PREDICTION
@@ -51,7 +51,7 @@ class LinearClassifier(LinearScorer):
     def _several_loss(self, n_classes):
         """Return the loss for several classes, whose targets are class indices."""
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
@@ -65,7 +66,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """Return the loss on targets of these bounds, None where they are learnt."""
         return self._loss()
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, sample_weight=None, *, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 

@@ -4,7 +4,7 @@ from operator import methodcaller
 
 import numpy as np
 
-from dpsk._data.errors import quietly
+from dpsk._callbacks import private_fit
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._objective.losses import Logistic, Multinomial
@@ -84,7 +84,7 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
                  verbose=0):
         self._store(locals())
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model under the declared budget.
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import centered, clipped_targets, middle_of
@@ -87,7 +88,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
                  solver_options=None, random_state=None, verbose=0):
         self._store(locals())
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model under the declared budget.
 

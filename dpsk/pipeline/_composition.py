@@ -6,6 +6,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._budget import CarriesBudgets
+from dpsk._callbacks import TakesCallbacks
 from dpsk._data.errors import discreetly
 from dpsk._privacy.noise.seeds import NoiseSeed
 
@@ -36,7 +37,7 @@ def _mapped(step, X):
     return discreetly("X", step.transform, X)
 
 
-class Composition(CarriesBudgets, _BaseComposition):
+class Composition(TakesCallbacks, CarriesBudgets, _BaseComposition):
     """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
     """
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from dpsk._data.errors import quietly
+from dpsk._callbacks import private_fit
 from dpsk._docs import documented
 from dpsk._fit import Method
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_real, optional
@@ -123,7 +123,7 @@ class DPPipeline(Composition):
         self.random_state = random_state
         self.verbose = verbose
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, **params):
         """Fit all steps under the declared budget.
 

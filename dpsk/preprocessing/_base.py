@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from dpsk._callbacks import private_fit
 from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
 from dpsk._docs import documented
@@ -75,7 +76,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         """Return the table and the plan of a fit within a budget of its own."""
         return self._plan(table, self._whole or self._usual_whole(budget))
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None):
         """Release what is learnt of the columns, under the declared budget.
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._callbacks import private_fit
 from dpsk._data.blocks import row_blocks
 from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
@@ -159,7 +160,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None):
         """Release main directions under the declared budget.
 

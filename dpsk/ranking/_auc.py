@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._docs import documented
@@ -142,7 +143,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             raise ValueError(f"precondition={self.precondition!r}: names a map for linear scores; "
                              "leave precondition='auto' for a network.")
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model under the declared budget.
 

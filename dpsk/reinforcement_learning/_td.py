@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.norms import row_norms
@@ -194,7 +195,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         tags.input_tags.sparse = False
         return tags
 
-    @quietly
+    @private_fit
     def fit(self, states, rewards, *, next_states=None, terminal=None, groups=None):
         """Fit values under the declared budget.
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpsk._callbacks import private_fit
 from dpsk._data.dask import is_dask
-from dpsk._data.errors import quietly
 from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.source import Rows
 from dpsk._docs import documented
@@ -113,7 +113,7 @@ class DPGroupDROClassifier(LinearScorer):
                  verbose=0):
         self._store(locals())
 
-    @quietly
+    @private_fit
     def fit(self, X, y=None, sample_weight=None, *, groups=None):
         """Fit the model under the declared budget.
 

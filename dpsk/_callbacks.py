@@ -1,0 +1,137 @@
+"""scikit-learn's callbacks around private fits: they see how far a fit is, and nothing of rows."""
+
+import inspect
+from contextlib import contextmanager
+from functools import wraps
+
+from dpsk._data.errors import quietly
+from dpsk._progress import watching
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+    # scikit-learn had none before 1.9.
+    CallbackSupportMixin = with_callbacks = None
+
+__all__ = ["TakesCallbacks", "private_fit"]
+
+_HOOKS = ("on_fit_task_begin", "on_fit_task_end")
+#: What a hook may ask for that would show rows, or a model on them, at every step.
+_SENSITIVE = {"X", "y", "metadata", "fitted_estimator"}
+#: So many of the answers of a fit are told of at most.
+_MOST_TOLD = 100
+
+
+class _WithoutCallbacks:
+    """What stands for scikit-learn's mixin where there is none."""
+
+
+class TakesCallbacks(CallbackSupportMixin or _WithoutCallbacks):
+    """Callbacks that are told of the answers of a fit, by their planned number."""
+
+    if CallbackSupportMixin is not None:
+        def set_callbacks(self, *callbacks):
+            """Set callbacks, such as `sklearn.callback.ProgressBar()`.
+
+            They are told how many of the planned answers a fit has asked for, never rows, noisy
+            iterates or scores, and cannot stop it.
+
+            Parameters
+            ----------
+            *callbacks : callback instances
+
+            Returns
+            -------
+            self : object
+
+            Raises
+            ------
+            ValueError
+                For a callback that asks for rows or for models at each step, such as
+                `ScoringMonitor`: what it records has no noise.
+            """
+            _refuse_sensitive(callbacks)
+            return super().set_callbacks(*callbacks)
+
+
+def private_fit(function):
+    """Return a `fit` that tells callbacks how far it is, with floating-point errors off."""
+    quiet = quietly(function)
+    if CallbackSupportMixin is None:
+        return quiet
+
+    @with_callbacks
+    def told(self, *args, **kwargs):
+        with _telling(self):
+            return quiet(self, *args, **kwargs)
+
+    @wraps(function)
+    def wrapped(self, *args, **kwargs):
+        if not getattr(self, "_skl_callbacks", None):
+            return quiet(self, *args, **kwargs)
+        return told(self, *args, **kwargs)
+
+    return wrapped
+
+
+@contextmanager
+def _telling(estimator):
+    """Tell the callbacks of an estimator of a fit and its answers."""
+    # A pipeline hands its own to its last step, unseen.
+    _refuse_sensitive(estimator._skl_callbacks)
+    root = estimator._init_callback_context(max_subtasks=None)
+    root.call_on_fit_task_begin(estimator=estimator)
+    tellers = []
+
+    def tell_of(name, total):
+        tellers.append(_Teller(estimator, root, name, total))
+        return tellers[-1]
+
+    with watching(tell_of):
+        yield
+    for teller in tellers:
+        teller.end()
+    root.call_on_fit_task_end(estimator=estimator)
+
+
+class _Teller:
+    """Counts the answers of one plan, and tells of a hundredth of them."""
+
+    def __init__(self, estimator, root, name, total):
+        self._estimator, self._total = estimator, total
+        self._asked, self._told, self._most = 0, 0, min(total, _MOST_TOLD)
+        self._context = root.subcontext(task_name=name, max_subtasks=self._most)
+        self._context.call_on_fit_task_begin(estimator=estimator)
+
+    def __call__(self):
+        """Count an answer."""
+        self._asked += 1
+        # Groups of rows may ask for more than was planned for all.
+        while self._told < min(self._most, self._most * self._asked // self._total):
+            self._told += 1
+            answer = self._context.subcontext(task_name="answer")
+            answer.call_on_fit_task_begin(estimator=self._estimator)
+            answer.call_on_fit_task_end(estimator=self._estimator)
+
+    def end(self):
+        """Say that no more is asked for, of a plan that may allow for more."""
+        self._context.call_on_fit_task_end(estimator=self._estimator)
+
+
+def _refuse_sensitive(callbacks):
+    """Raise a ValueError for a callback that asks for what a private fit does not show."""
+    for callback in callbacks:
+        for hook in _HOOKS:
+            asked = {name for name, parameter in inspect.signature(
+                getattr(callback, hook, _nothing)).parameters.items()
+                if parameter.kind is parameter.KEYWORD_ONLY} & _SENSITIVE
+            if asked:
+                raise ValueError(
+                    f"{type(callback).__name__}: its {hook} asks for {', '.join(sorted(asked))}. "
+                    "What it makes of them at each step is a release without noise; use a "
+                    "callback that does not, such as ProgressBar, and score on other rows after "
+                    "the fit.")
+
+
+def _nothing():
+    """Stand for a hook that a callback lacks."""
