@@ -157,7 +157,7 @@ class AdditiveModel(DPEstimator):
             return replace(code, pairs=pairs), left
         rule = self._pair_rule
         count = self._count(budget)
-        widths = [part.width for part in code.parts]
+        widths = code.narrow
         candidates = [(one, other) for other in range(len(widths)) for one in range(other)
                       if min(widths[one], widths[other]) > 1
                       and widths[one] * widths[other] <= rule.largest(budget)]
@@ -195,13 +195,13 @@ class AdditiveModel(DPEstimator):
         check_is_fitted(self, "privacy_")
         coef = self._columns_of_coef()
         values = [coef[where] for where in self._code.slices]
-        axes = [Axis(column.name, getattr(part, "knots", None),
-                     getattr(part, "categories", None))
-                for column, part in zip(self._columns, self._code.parts, strict=True)]
-        widths = [part.width for part in self._code.parts]
+        names = [column.name for column in self._columns]
+        axes = [_axis(*each, None) for each in zip(names, self._code.parts, strict=True)]
         single = [Term((axis,), each) for axis, each in zip(axes, values, strict=False)]
+        widths = self._code.narrow
+        narrow = [_axis(*each) for each in zip(names, self._code.parts, widths, strict=True)]
         return single + [
-            Term((axes[one], axes[other]),
+            Term((narrow[one], narrow[other]),
                  each.reshape(widths[one], widths[other], *each.shape[1:]))
             for (one, other), each in zip(self._code.pairs, values[len(axes):], strict=True)]
 
@@ -220,6 +220,14 @@ class AdditiveModel(DPEstimator):
         for part in row_blocks(len(values), self._code.width):
             raw[part] = self._code.features(values[part]) @ coef
         return raw + self.intercept_
+
+
+def _axis(name, part, width):
+    """Return the axis of a column, of so many features, or all."""
+    knots, categories = getattr(part, "knots", None), getattr(part, "categories", None)
+    if categories is not None and width is not None:
+        categories = categories[:width - 1]
+    return Axis(name, knots, categories)
 
 
 def _directions(model, code):
