@@ -86,6 +86,8 @@ class CodePlan:
         The mu of which these are shares; infinite without noise.
     delta : float
         The chance to show a category that a single row brought.
+    spares : bool
+        Whether buckets that seem empty are left out.
     """
 
     kinds: tuple
@@ -97,9 +99,10 @@ class CodePlan:
     share_counts: float
     mu: float
     delta: float
+    spares: bool = True
 
     @classmethod
-    def of(cls, budget, columns, n_knots=None, max_categories=None):
+    def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True):
         """Return the plan of some `Column`, from public facts.
 
         Parameters
@@ -110,8 +113,11 @@ class CodePlan:
         n_knots : int or None
             2, 3, 5, 9 and so on; None: by a rule.
         max_categories : int or None
+        spares : bool
         """
         kinds = tuple(map(_kind, columns))
+        if not spares:
+            kinds = tuple(BUCKETS if kind == _BUCKETS else kind for kind in kinds)
         n_numeric, n_words = sum(map(_is_numeric, kinds)), kinds.count(_WORDS)
         levels = round(math.log2(n_knots - 1)) if n_knots else (
             knot_levels(budget, n_numeric) if n_numeric else 0)
@@ -127,10 +133,11 @@ class CodePlan:
         counted = _RANGES in kinds or _BUCKETS in kinds
         return cls(kinds, levels, max_categories or MOST_CATEGORIES,
                    0 if max_categories else BUCKETS, share_knots, share_words,
-                   COUNT_SHARE if counted else 0.0, _mu_beside(budget, delta), delta)
+                   COUNT_SHARE if counted else 0.0, _mu_beside(budget, delta), delta,
+                   spares)
 
     @classmethod
-    def for_table(cls, budget, table, n_knots=None, max_categories=None):
+    def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True):
         """Return a `Table` and its plan; categories are hashed where few could be told from noise.
 
         That is decided by public facts, and not where `max_categories` asks to find some.
@@ -138,7 +145,7 @@ class CodePlan:
         n_words = sum(_kind(column) == _WORDS for column in table.columns)
         if n_words and max_categories is None and hashing_pays(budget, n_words):
             table = table.hashed(BUCKETS)
-        return table, cls.of(budget, table.columns, n_knots, max_categories)
+        return table, cls.of(budget, table.columns, n_knots, max_categories, spares)
 
     def alone(self, mu):
         """Return this plan at all of a mu, the shares in the same proportions."""
@@ -191,11 +198,12 @@ class CodePlan:
         found = dict(zip(places, frequent_categories(
             rows, places, sizes, self.most, self._mu_words, self.delta, releases), strict=True))
         noise = count_noise(len(places), self._mu_words)
-        # What is left of the rows, in units of its noise.
-        buckets = {place: self.buckets for place, (kept, counts) in found.items() if
-                   len(rows) - counts.sum() > REMAINDER * noise * math.sqrt(max(1, len(kept)))}
-        return ({place: kept for place, (kept, _) in found.items()},
-                buckets if self.buckets else {})
+        # What is left of the rows, beside its noise.
+        stands_out = {place: len(rows) - counts.sum() > REMAINDER * noise * math.sqrt(
+            max(1, len(kept))) for place, (kept, counts) in found.items()}
+        buckets = {place: self.buckets for place in places if self.buckets
+                   and (stands_out[place] or not self.spares)}
+        return {place: kept for place, (kept, _) in found.items()}, buckets
 
     def _occupied(self, rows, releases):
         """Return the ranges and the buckets in which counts stand out of noise, by place."""
