@@ -37,8 +37,8 @@ n_knots : "auto" or int
     chosen under noise. "auto": about the cube root of n mu over the number of columns.
 max_categories : int or None
     At most so many categories of a column are found: those whose counts stand out from noise.
-    None: 24; where n is too small to find those of a fiftieth of the rows, categories are
-    hashed into 32 public buckets instead, which costs nothing.
+    None: 24, and the others are hashed into 32 public buckets; all are where n is too small to
+    find those of a fiftieth of the rows. Regressors leave out buckets that seem empty.
 interactions : "auto", int or list of (column, column)
     Pairs of columns whose features are multiplied: how many are chosen under noise by what a
     first model leaves, for a fifth of the budget, or which. "auto": one for every 5000 of

@@ -39,7 +39,8 @@ class Axis:
     knots : ndarray of float64, or None
         Where a curve bends; between them it is straight, beyond the ends constant.
     categories : list or None
-        Of a column of categories; one more value follows, that of any other.
+        Of a column of categories, buckets of several at the end, which products do not tell
+        apart; one more value follows, that of any other.
     """
 
     column: object

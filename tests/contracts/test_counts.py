@@ -112,7 +112,7 @@ def test_categories_that_are_rare_are_learnt_by_their_buckets(n_rows):
 
 
 def test_few_ranges_without_rows_seem_to_hold_some():
-    """4200 of noise alone, of which .00135 are three scales up: more than 24 with 1e-8."""
+    """4300 of noise alone, of which .00135 are three scales up: more than 24 with 1e-8."""
     rows = Rows(np.full((4000, 100), 5.0), np.zeros(4000))
     plan = CodePlan.of(Budget(4000, 100, 1.0, 1e-6),
                        [Column(place, np.dtype(float)) for place in range(100)]).alone(3.0)
