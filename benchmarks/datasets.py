@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import fetch_openml
+from sklearn.datasets import fetch_openml, load_breast_cancer
 
 __all__ = ["DATASETS", "TABLES", "Split", "declared_columns", "load", "load_table"]
 
@@ -103,6 +103,18 @@ def _bike_table():
 def _wine_table():
     frame = _wine_frame()
     return _split_table(frame, (frame.pop("quality") - 5) / 5, [])
+
+
+def _breast_cancer_table():
+    frame, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return _split_table(frame, y, [])
+
+
+def _small_covtype_table():
+    """The second class against all others, from 10,000 rows."""
+    table = pd.read_csv(_ROOT / "covtype" / "covtype_ramp_test_92962.csv.gz").astype(float)
+    X, X_test, y, y_test = _split_table(table, table.pop(table.columns[-1]) == 2, [])
+    return Split((X[:10_000], X_test, y[:10_000], y_test))
 
 
 def _split_table(frame, y, categories):
@@ -232,6 +244,8 @@ TABLES = {
     "adult": _adult_table,
     "bank": _bank_table,
     "bike": _bike_table,
+    "breast_cancer": _breast_cancer_table,
+    "covtype_10000": _small_covtype_table,
     "credit": _credit_table,
     "wine": _wine_table,
 }

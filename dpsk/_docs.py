@@ -40,8 +40,8 @@ n_knots : "auto" or int
     chosen under noise. "auto": about the cube root of n mu over the number of columns.
 max_categories : int or None
     At most so many categories of a column are found: those whose counts stand out from noise.
-    None: 24; where n is too small to find those of a fiftieth of the rows, categories are
-    hashed into 32 public buckets instead, which costs nothing.
+    None: 24, and the others are hashed into 32 public buckets; all are where n is too small to
+    find those of a fiftieth of the rows. Regressors leave out buckets that seem empty.
 missing_indicator : bool or list
     Columns of numbers with one more feature, 1 where the number is missing; True: all of them.
     Declared, never told by the rows; knots have weight 0 there, so that norms stay as they are.

@@ -32,13 +32,16 @@ GOALS = {"adult": (0.868, 0.898, 0.905, 0.909, 0.911), "bank": (0.82, 0.905, 0.9
          "credit": (0.715, 0.750, 0.756, 0.762, 0.765), "bike": (0.43, 0.69, 0.72, 0.76, 0.82),
          "wine": (0.12, 0.28, 0.32, 0.34, 0.36)}
 REGRESSIONS = {"bike", "wine"}
+#: Tables without a goal: few rows for their columns.
+OTHERS = ("breast_cancer", "covtype_10000")
 HEADER = """# Additive models of raw tables ({today})
 
 `python -m benchmarks.utility.additive`: test set, delta 1/n^2, mean and standard deviation over
 {seeds} seeds, everything by default; the epsilon is that of all that a fit learns. AUC of
 `DPAdditiveClassifier`, R2 of `DPAdditiveRegressor`; the goal in brackets. "Pairs" is the mean
 number of products of two columns. Without privacy: hat functions at quantiles, indicators, and a
-linear model of scikit-learn, without products.
+linear model of scikit-learn, without products. The last two tables, of few rows for their columns,
+are 455 rows of 30 columns, and 10,000 of 54.
 
 | table | epsilon | AUC or R2 | accuracy | pairs | seconds of a fit |
 |---|---|---|---|---|---|
@@ -84,9 +87,9 @@ def line(name, epsilon, seeds):
     is_regression = name in REGRESSIONS
     found, pairs, seconds = fits(name, epsilon, seeds)
     mean, spread = np.mean(found, axis=0), np.std(found, axis=0)
-    goal = GOALS[name][EPSILONS.index(epsilon)]
+    goal = f" ({GOALS[name][EPSILONS.index(epsilon)]})" if name in GOALS else ""
     accuracy = "" if is_regression else f"{mean[1]:.4f} ± {spread[1]:.4f}"
-    return (f"| {name} | {epsilon:g} | {mean[0]:.4f} ± {spread[0]:.4f} ({goal}) | {accuracy} | "
+    return (f"| {name} | {epsilon:g} | {mean[0]:.4f} ± {spread[0]:.4f}{goal} | {accuracy} | "
             f"{np.mean(pairs):.1f} | {np.median(seconds):.1f} |")
 
 
@@ -115,18 +118,19 @@ def plain_line(name):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--tables", nargs="*", default=sorted(GOALS))
+    parser.add_argument("--tables", nargs="*", default=None)
     parser.add_argument("--declared", action="store_true")
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    tables = args.tables or [*sorted(GOALS), *([] if args.declared else OTHERS)]
     if args.declared:
-        for name in args.tables:
+        for name in tables:
             for epsilon in EPSILONS[1:]:
                 print(declared_line(name, epsilon, args.seeds), flush=True)
         return
     lines = []
-    for name in args.tables:
+    for name in tables:
         for epsilon in EPSILONS:
             lines.append(line(name, epsilon, args.seeds))
             print(lines[-1], flush=True)

@@ -30,18 +30,37 @@ class Buckets:
     Parameters
     ----------
     count : int
+    named : tuple
+        Categories of their own, before the buckets.
+    kept : tuple of int or None
+        The buckets that are told apart; None: all.
     """
 
     count: int
+    named: tuple = ()
+    kept: tuple | None = None
 
     def __len__(self):
-        return self.count
+        return len(self.named) + len(self._shown)
 
     def __iter__(self):
-        return (f"bucket {place}" for place in range(self.count))
+        names = [f"bucket {place}" for place in self._shown]
+        while set(names) & set(self.named):
+            names = [f"{name}_" for name in names]
+        return iter([*self.named, *names])
+
+    @property
+    def _shown(self):
+        return range(self.count) if self.kept is None else self.kept
 
     def place(self, cell):
-        """Return the bucket of a category."""
+        """Return the position of a category, -1 for any other."""
+        if cell in self.named:
+            return self.named.index(cell)
+        bucket = self._bucket(cell)
+        return len(self.named) + self._shown.index(bucket) if bucket in self._shown else -1
+
+    def _bucket(self, cell):
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
         try:
             return int(text) % self.count
@@ -78,10 +97,19 @@ class Table:
                    for column, found in zip(self.columns, self.found, strict=True)]
         return Table(values, columns, [None] * len(columns))
 
-    def known(self, kept):
-        """Return the columns with the categories that are kept, by place, as declared ones."""
+    def known(self, kept, buckets=()):
+        """Return the columns with the categories that are kept, by place, as declared ones.
+
+        Of columns in `buckets` the others are hashed into as many as these say.
+        """
+        def categories(place, column):
+            if self.found[place] is None:
+                return replace(column.categories, kept=tuple(kept[place].tolist()))
+            named = [self.found[place][each] for each in kept[place]]
+            return Buckets(buckets[place], tuple(named)) if place in buckets else named
+
         return [column if place not in kept else
-                replace(column, categories=[self.found[place][each] for each in kept[place]])
+                replace(column, categories=categories(place, column))
                 for place, column in enumerate(self.columns)]
 
 

@@ -3,13 +3,16 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpsk._defaults.budgets import CLEARANCE, mu_of_share
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 
-__all__ = ["BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES",
-           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "SPREADS", "TARGET_PAIRS", "PairRule",
-           "category_share", "extreme_share", "hashing_pays", "knot_levels", "knot_share",
-           "median_share", "moment_share", "range_tail", "spread_share"]
+__all__ = ["BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "COUNT_SHARE", "DISCLOSURE_SHARE",
+           "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "OCCUPIED",
+           "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule", "category_share", "extreme_share",
+           "hashing_pays", "knot_levels", "knot_share", "median_share", "moment_share",
+           "range_points", "range_tail", "spread_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -24,8 +27,15 @@ MEDIANS, SPREADS, EXTREMES = (0.01, 0.25, 60.0), (0.01, 0.15, 100.0), (0.02, 0.2
 MOMENTS = (0.01, 0.1, 124.0)
 #: The least share of rows beyond an end of a range.
 LEAST_TAIL = 0.005
-#: How many buckets categories are hashed into that cannot be found.
-BUCKETS = 32
+#: How many buckets categories are hashed into that are not found, where these are more rows than
+#: so many standard deviations of the noise.
+BUCKETS, REMAINDER = 32, 2.0
+#: The share of mu^2 of which buckets and ranges of numbers hold rows, and from how many standard
+#: deviations of noise on they seem to: a bucket that is left out is lost, and a range not.
+COUNT_SHARE, OCCUPIED = 0.05, {"buckets": 0.5, "ranges": 3.0}
+#: The powers of this number from the first to the last one, and their negatives, are the ends of
+#: ranges of numbers.
+_RANGE_BASE, _RANGE_POWERS = 4.0, (-5, 15)
 #: The share of delta at which a category that a single row brought may show.
 DISCLOSURE_SHARE = 0.1
 #: At most so many categories of a column are told apart by default.
@@ -60,6 +70,13 @@ def knot_share(budget, n_choices, n_numeric, n_columns):
         return least
     wanted = n_choices * (KNOT_SIGNAL / _whole_signal(budget)) ** 2
     return min(max(wanted, least), most * n_numeric / n_columns)
+
+
+def range_points():
+    """Return the ends of ranges of numbers of which nothing is known, increasing."""
+    low, high = _RANGE_POWERS
+    powers = _RANGE_BASE ** np.arange(low, high + 1)
+    return np.concatenate([-powers[::-1], [0.0], powers])
 
 
 def category_share(budget, n_words):

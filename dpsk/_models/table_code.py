@@ -36,6 +36,11 @@ class Hats:
         """int : number of features."""
         return len(self.knots) + self.has_indicator
 
+    @property
+    def narrow(self):
+        """int : number of features in products."""
+        return self.width
+
     def write(self, numbers, out):
         """Write the features of a column to `out`, shape (n, width), which is zero."""
         missing = np.isnan(numbers)
@@ -71,15 +76,28 @@ class Indicators:
     kept : ndarray of int or None
         The positions of these categories in rows to fit on, increasing and sensitive; None: in
         their order here.
+    others : ndarray of int or None
+        Where the category at every position in rows to fit on is here that is not kept, sensitive;
+        None: any other.
+    named : int
+        If not 0, the number of categories at the front that are no buckets of several; products
+        tell no others apart.
     """
 
     categories: list
     kept: object = None
+    others: object = None
+    named: int = 0
 
     @property
     def width(self):
         """int : number of features."""
         return len(self.categories) + 1
+
+    @property
+    def narrow(self):
+        """int : number of features in products."""
+        return self.named + 1 if self.named else self.width
 
     def write(self, positions, out):
         """Write the features of a column to `out`, shape (n, width), which is zero."""
@@ -87,7 +105,8 @@ class Indicators:
         if self.kept is not None:
             nearest = np.searchsorted(self.kept, places)
             known = np.append(self.kept, -2)[nearest] == places
-            places = np.where(known, nearest, -1)
+            rest = -1 if self.others is None else np.append(self.others, -1)[places]
+            places = np.where(known, nearest, rest)
         out[np.arange(len(places)), np.where(places < 0, self.width - 1, places)] = 1
 
     def names(self, column):
@@ -118,7 +137,7 @@ class TableCode:
     def for_next_rows(self):
         """Return the map of rows in which positions are those among the categories themselves."""
         return replace(self, parts=tuple(
-            Indicators(part.categories) if isinstance(part, Indicators) else part
+            replace(part, kept=None, others=None) if isinstance(part, Indicators) else part
             for part in self.parts))
 
     @property
@@ -132,10 +151,16 @@ class TableCode:
         return self.slices[-1].stop
 
     @property
+    def narrow(self):
+        """list of int : number of features of every column in products."""
+        return [part.narrow for part in self.parts]
+
+    @property
     def slices(self):
         """list of slice : where the features of every column and every pair are."""
         widths = [part.width for part in self.parts]
-        widths += [widths[first] * widths[second] for first, second in self.pairs]
+        narrow = self.narrow
+        widths += [narrow[first] * narrow[second] for first, second in self.pairs]
         return [slice(*ends) for ends in pairwise(np.cumsum([0, *widths]).tolist())]
 
     def dense(self, X, out):
@@ -145,8 +170,9 @@ class TableCode:
         for place, (part, where) in enumerate(zip(self.parts, slices, strict=False)):
             part.write(X[:, place], out[:, where])
         for (first, second), where in zip(self.pairs, slices[len(self.parts):], strict=True):
-            product = out[:, slices[first], None] * out[:, None, slices[second]]
-            out[:, where] = product.reshape(len(out), -1)
+            one, other = (_narrowed(out[:, slices[place]], self.parts[place].narrow)
+                          for place in (first, second))
+            out[:, where] = (one[:, :, None] * other[:, None, :]).reshape(len(out), -1)
 
     def features(self, X):
         """Return the features of rows, float32, shape (n, width)."""
@@ -158,6 +184,16 @@ class TableCode:
     def names(self, columns):
         """Return a name for every feature."""
         names = [part.names(column) for part, column in zip(self.parts, columns, strict=True)]
+        short = [[*each[:width - 1], each[-1]]
+                 for each, width in zip(names, self.narrow, strict=True)]
         crossed = [f"{one} x {other}" for first, second in self.pairs
-                   for one in names[first] for other in names[second]]
+                   for one in short[first] for other in short[second]]
         return [*(name for each in names for name in each), *crossed]
+
+
+def _narrowed(features, width):
+    """Return so many features, the last of them the sum of all that follow, which is an indicator.
+    """
+    if features.shape[1] == width:
+        return features
+    return np.column_stack([features[:, :width - 1], features[:, width - 1:].sum(axis=1)])

@@ -20,7 +20,8 @@ from scipy.special import ndtri
 from dpsk._oracle.release import Part
 from dpsk._privacy.events import Composed, Disclosure, NotPrivate, gaussian
 
-__all__ = ["category_event", "category_threshold", "frequent_categories"]
+__all__ = ["category_event", "category_threshold", "count_noise", "frequent_categories",
+           "noisy_counts"]
 
 #: Counts and their noise are multiples of this.
 _UNIT = 2.0**-10
@@ -36,13 +37,13 @@ def category_threshold(n_columns, mu, delta):
     """Return the noisy count beyond which categories leave; 0 without noise."""
     if mu == math.inf:
         return 0.0
-    scale = math.sqrt(2.0 * n_columns) / mu
+    scale = count_noise(n_columns, mu)
     # Noise is rounded, and so is what is computed here.
     return 1.0 + scale * float(-ndtri(delta / n_columns)) * (1.0 + 1e-9) + _UNIT
 
 
 def frequent_categories(rows, places, sizes, most, mu, delta, releases):
-    """Return for each of some columns the positions of its frequent categories, in their order.
+    """Return the positions of the frequent categories of some columns, in their order, and counts.
 
     Parameters
     ----------
@@ -60,7 +61,8 @@ def frequent_categories(rows, places, sizes, most, mu, delta, releases):
 
     Returns
     -------
-    kept : list of ndarray of int
+    found : list of (ndarray of int, ndarray of float64)
+        The positions, and their noisy counts.
     """
     threshold = category_threshold(len(places), mu, delta)
     moved = math.sqrt(2.0 * len(places))
@@ -73,7 +75,8 @@ def frequent_categories(rows, places, sizes, most, mu, delta, releases):
         found = []
         for counts in np.split(noisy, ends[:-1]):
             order = np.argsort(-counts, kind="stable")[:most]
-            found.append(np.sort(order[counts[order] > threshold]))
+            kept = np.sort(order[counts[order] > threshold])
+            found.append((kept, counts[kept]))
         return found
 
     event = category_event(mu, delta)
@@ -81,11 +84,43 @@ def frequent_categories(rows, places, sizes, most, mu, delta, releases):
                     Part(1.0 / mu, moved, unit=_UNIT), only=frequent)
 
 
-def _counts(rows, places, sizes):
+def noisy_counts(rows, columns, mu, releases):
+    """Return how many rows are in every cell of some columns, under noise of scale `count_noise`.
+
+    Parameters
+    ----------
+    rows : RowSource
+    columns : dict
+        From the places of columns to what is public of them: the number of categories, whose
+        positions are in the rows, -1 for none; or points between numbers, increasing.
+    mu : float
+        What the answer costs.
+    releases : Releases
+
+    Returns
+    -------
+    counts : dict of ndarray of float64
+        By the same places.
+    """
+    sizes = [cells if isinstance(cells, int) else len(cells) + 1 for cells in columns.values()]
+    counts = releases(
+        gaussian(mu), lambda inside: rows.added(_counts, list(columns), sizes, columns),
+        Part(1.0 / mu, math.sqrt(2.0 * len(columns)), unit=_UNIT))
+    return dict(zip(columns, np.split(counts, np.cumsum(sizes)[:-1]), strict=True))
+
+
+def count_noise(n_columns, mu):
+    """Return the standard deviation of noise on counts of so many columns."""
+    return math.sqrt(2.0 * n_columns) / mu
+
+
+def _counts(rows, places, sizes, points=None):
     """Return the counts of all categories of all columns, float64."""
     block = rows.take(slice(0, len(rows))).X
     counts = []
     for place, size in zip(places, sizes, strict=True):
         codes = block[:, place]
+        if points is not None and not isinstance(points[place], int):
+            codes = np.where(np.isnan(codes), -1, np.searchsorted(points[place], codes, "right"))
         counts.append(np.bincount(codes[codes >= 0].astype(np.intp), minlength=size))
     return np.concatenate(counts).astype(np.float64)

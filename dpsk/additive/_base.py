@@ -41,6 +41,8 @@ class AdditiveModel(DPEstimator):
     _solvers: ClassVar[dict] = {}
     _auto_is_gaussian: ClassVar[bool] = True
     _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
+    #: Whether buckets without rows are left out: features that no row has mislead least squares.
+    _spares: ClassVar[bool] = True
     #: How pairs are chosen.
     _pair_rule: ClassVar[PairRule]
     _constraints: ClassVar[dict] = {
@@ -78,7 +80,8 @@ class AdditiveModel(DPEstimator):
         self._described = table.columns
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
         n_knots = None if self.n_knots == "auto" else self.n_knots
-        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories)
+        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
+                                         self._spares)
         steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
                       verbose=self.verbose)
         for share in self._shares(budget, 1.0 - plan.share):
@@ -127,7 +130,7 @@ class AdditiveModel(DPEstimator):
         features = code.features(table.values)
         rule = self._pair_rule
         count = self._count(budget)
-        widths = [part.width for part in code.parts]
+        widths = code.narrow
         candidates = [(one, other) for other in range(len(widths)) for one in range(other)
                       if min(widths[one], widths[other]) > 1
                       and widths[one] * widths[other] <= rule.largest(budget)]

@@ -94,6 +94,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     _released = ("coef_", "intercept_", "temperature_")
     _pair_rule = CLASS_PAIRS
+    _spares = False
 
     def _linear(self, **params):
         return DPLogisticRegression(class_weight=self.class_weight, classes=self.classes,

@@ -17,7 +17,8 @@ class Axis:
     knots : ndarray of float64, or None
         Where a curve bends; between them it is straight, beyond the ends constant.
     categories : list or None
-        Of a column of categories; one more value follows, that of any other.
+        Of a column of categories, buckets of several at the end, which products do not tell
+        apart; one more value follows, that of any other.
     """
 
     column: object
@@ -65,25 +66,44 @@ def level_shares(code, means):
 def centering(code, shares):
     """Return the matrix from coefficients of a `TableCode` to centered values."""
     slices, result = code.slices, np.zeros((code.width, code.width))
-    contrasts = [np.eye(len(share)) - share for share in shares]
-    for where, contrast in zip(slices, contrasts, strict=False):
-        result[where, where] = contrast
+    for share, where in zip(shares, slices, strict=False):
+        result[where, where] = np.eye(len(share)) - share
+    spread = [_spread(part) for part in code.parts]
+    narrow = [share @ each for share, each in zip(shares, spread, strict=True)]
+    contrasts = [np.eye(len(share)) - share for share in narrow]
     for (one, other), where in zip(code.pairs, slices[len(shares):], strict=True):
-        result[slices[one], where] = np.kron(contrasts[one], shares[other])
-        result[slices[other], where] = np.kron(shares[one], contrasts[other])
+        result[slices[one], where] = np.kron(spread[one] @ contrasts[one], narrow[other])
+        result[slices[other], where] = np.kron(narrow[one], spread[other] @ contrasts[other])
         result[where, where] = np.kron(contrasts[one], contrasts[other])
     return result
 
 
+def _spread(part):
+    """Return the matrix from levels that products tell apart to all levels of a column."""
+    matrix = np.zeros((part.width, part.narrow))
+    places = np.arange(part.width)
+    matrix[places, np.minimum(places, part.narrow - 1)] = 1.0
+    return matrix
+
+
 def terms(code, columns, coef, centered, std):
     """Return the list of Term of coefficients, shape (width,) or (width, n_outputs)."""
-    axes = [Axis(column.name, getattr(part, "knots", None), getattr(part, "categories", None))
-            for column, part in zip(columns, code.parts, strict=True)]
-    places = [(place,) for place in range(len(axes))] + list(code.pairs)
+    places = [(place,) for place in range(len(code.parts))] + list(code.pairs)
     result = []
     for own, where in zip(places, code.slices, strict=True):
-        shape = *(code.parts[place].width for place in own), *coef.shape[1:]
-        result.append(Term(tuple(axes[place] for place in own), *(
-            None if each is None else each[where].reshape(shape)
-            for each in (coef, centered, std))))
+        parts = [code.parts[place] for place in own]
+        widths = [part.narrow if len(own) > 1 else part.width for part in parts]
+        axes = tuple(_axis(columns[place].name, part, width)
+                     for place, part, width in zip(own, parts, widths, strict=True))
+        shape = *widths, *coef.shape[1:]
+        result.append(Term(axes, *(None if each is None else each[where].reshape(shape)
+                                   for each in (coef, centered, std))))
     return result
+
+
+def _axis(name, part, width):
+    """Return the axis of a column of which so many levels are told apart."""
+    categories = getattr(part, "categories", None)
+    if categories is not None:
+        categories = categories[:width - 1]
+    return Axis(name, getattr(part, "knots", None), categories)

@@ -7,19 +7,29 @@ from functools import partial
 import numpy as np
 
 from dpsk._data.columns import check_columns
+from dpsk._data.tables import Buckets
 from dpsk._defaults.columns import (
     BUCKETS,
     CHOSEN_LEVELS,
+    COUNT_SHARE,
     DISCLOSURE_SHARE,
     END_REACH,
     MOST_CATEGORIES,
+    OCCUPIED,
+    REMAINDER,
     category_share,
     hashing_pays,
     knot_levels,
     knot_share,
+    range_points,
 )
 from dpsk._models.table_code import Hats, Indicators, TableCode
-from dpsk._oracle.categories import category_event, frequent_categories
+from dpsk._oracle.categories import (
+    category_event,
+    count_noise,
+    frequent_categories,
+    noisy_counts,
+)
 from dpsk._oracle.quantiles import noisy_knots
 from dpsk._parameters import (
     GAUSSIAN_DELTA,
@@ -29,13 +39,15 @@ from dpsk._parameters import (
     optional,
 )
 from dpsk._privacy.accountant import mu_beside
-from dpsk._privacy.events import Composed, Repeated
+from dpsk._privacy.events import Composed, Repeated, gaussian
 from dpsk._privacy.plans import choice_price
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator"]
 
-#: Kinds of columns: of numbers, without and with public bounds, and of words.
-_NUMBERS, _BOUNDED, _WORDS = "numbers", "bounded numbers", "words"
+#: Kinds of columns: of numbers, without and with public bounds, too few to choose knots by, of
+#: words, and of words in buckets.
+_NUMBERS, _BOUNDED, _RANGES = "numbers", "bounded numbers", "ranges"
+_WORDS, _BUCKETS = "words", "buckets"
 
 
 def _check_knots(name, value):
@@ -71,18 +83,23 @@ class CodePlan:
     Parameters
     ----------
     kinds : tuple
-        Of every column: one of the three kinds; or a tuple of knots, or the number of categories,
+        Of every column: one of these kinds; or a tuple of knots, or the number of categories,
         that are declared.
     levels : int
         How often a range of numbers is halved.
     most : int
         So many categories of a column are found at most.
-    share_knots, share_words : float
-        The shares of mu^2 of all knots, and of all categories that are found.
+    buckets : int
+        The others are hashed into so many where they are not few; 0: they are not told apart.
+    share_knots, share_words, share_counts : float
+        The shares of mu^2 of all knots, of all categories that are found, and of which ranges and
+        buckets hold rows.
     mu : float
         The mu of which these are shares; infinite without noise.
     delta : float
         The chance to show a category that a single row brought.
+    spares : bool
+        Whether buckets that seem empty are left out.
     indicated : tuple of int
         The places of columns of numbers with an indicator of what is missing.
     """
@@ -90,14 +107,18 @@ class CodePlan:
     kinds: tuple
     levels: int
     most: int
+    buckets: int
     share_knots: float
     share_words: float
+    share_counts: float
     mu: float
     delta: float
+    spares: bool = True
     indicated: tuple = ()
 
     @classmethod
-    def of(cls, budget, columns, n_knots=None, max_categories=None, missing_indicator=False):
+    def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True,
+           missing_indicator=False):
         """Return the plan of some `Column`, from public facts.
 
         Parameters
@@ -108,13 +129,19 @@ class CodePlan:
         n_knots : int or None
             2, 3, 5, 9 and so on; None: by a rule.
         max_categories : int or None
+        spares : bool
         missing_indicator : bool or list
             Names of columns of numbers; True: all of them.
         """
         kinds = tuple(map(_kind, columns))
+        if not spares:
+            kinds = tuple(len(column.categories) if kind == _BUCKETS else kind
+                          for kind, column in zip(kinds, columns, strict=True))
         n_numeric, n_words = sum(map(_is_numeric, kinds)), kinds.count(_WORDS)
         levels = round(math.log2(n_knots - 1)) if n_knots else (
             knot_levels(budget, n_numeric) if n_numeric else 0)
+        if not (n_knots or levels):
+            kinds = tuple(_RANGES if kind == _NUMBERS else kind for kind in kinds)
         choices = sum(_choices(kind, levels) for kind in kinds)
         share_knots = share_words = delta = 0.0
         if choices:
@@ -122,34 +149,41 @@ class CodePlan:
         if n_words:
             share_words = category_share(budget, n_words)
             delta = DISCLOSURE_SHARE * budget.delta
-        return cls(kinds, levels, max_categories or MOST_CATEGORIES, share_knots, share_words,
-                   _mu_beside(budget, delta), delta, _indicated(columns, missing_indicator))
+        counted = _RANGES in kinds or _BUCKETS in kinds
+        return cls(kinds, levels, max_categories or MOST_CATEGORIES,
+                   0 if max_categories else BUCKETS, share_knots, share_words,
+                   COUNT_SHARE if counted else 0.0, _mu_beside(budget, delta), delta,
+                   spares, _indicated(columns, missing_indicator))
 
     @classmethod
-    def for_table(cls, budget, table, n_knots=None, max_categories=None, n_buckets=None,
-                  missing_indicator=False):
+    def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
+                  n_buckets=None, missing_indicator=False):
         """Return a `Table` and its plan; categories are hashed where few could be told from noise.
 
         That is decided by public facts, and not where `max_categories` asks to find some; with
         `n_buckets` they always are.
         """
         n_words = sum(_kind(column) == _WORDS for column in table.columns)
-        if n_words and n_buckets is None and max_categories is None and hashing_pays(budget,
-                                                                                     n_words):
+        if n_buckets is not None:
+            # So many were asked for, and cost nothing.
+            spares = False
+        elif n_words and max_categories is None and hashing_pays(budget, n_words):
             n_buckets = BUCKETS
         if n_buckets is not None:
             table = table.hashed(n_buckets)
-        return table, cls.of(budget, table.columns, n_knots, max_categories, missing_indicator)
+        return table, cls.of(budget, table.columns, n_knots, max_categories, spares,
+                             missing_indicator)
 
     def alone(self, mu):
         """Return this plan at all of a mu, the shares in the same proportions."""
         return replace(self, mu=mu, share_knots=self.share_knots / self.share,
-                       share_words=self.share_words / self.share)
+                       share_words=self.share_words / self.share,
+                       share_counts=self.share_counts / self.share)
 
     @property
     def share(self):
         """float : the share of mu^2 of all of it."""
-        return self.share_knots + self.share_words
+        return self.share_knots + self.share_words + self.share_counts
 
     @property
     def event(self):
@@ -160,24 +194,52 @@ class CodePlan:
             events.append(Repeated(declared(noise_multiplier), self._n_choices))
         if _WORDS in self.kinds:
             events.append(category_event(self._mu_words, self.delta))
+        if self._counted:
+            events.append(gaussian(self._mu_counts))
         return Composed(tuple(events))
 
     def run(self, table, rows, releases):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
         knots = {place: self._knots(place, table.columns[place], rows, releases)
-                 for place, kind in enumerate(self.kinds) if _is_numeric(kind)}
-        places = [place for place, kind in enumerate(self.kinds) if kind == _WORDS]
-        found = {}
-        if places:
-            sizes = [len(table.found[place]) for place in places]
-            found = dict(zip(places, frequent_categories(
-                rows, places, sizes, self.most, self._mu_words, self.delta, releases),
-                strict=True))
-        columns = table.known(found)
+                 for place, kind in enumerate(self.kinds)
+                 if kind != _RANGES and _is_numeric(kind)}
+        found, buckets = self._frequent(table, rows, releases)
+        occupied = self._occupied(rows, releases)
+        knots |= {place: _edges(cells) for place, cells in occupied.items()
+                  if self.kinds[place] == _RANGES}
+        found |= {place: cells for place, cells in occupied.items() if place not in knots}
+        columns = table.known(found, buckets)
         parts = tuple(Hats(knots[place], place in self.indicated) if place in knots else
-                      Indicators(list(column.categories), found.get(place))
+                      _indicators(column.categories, table.found[place], found.get(place))
                       for place, column in enumerate(columns))
         return TableCode(parts), columns
+
+    def _frequent(self, table, rows, releases):
+        """Return the positions of categories that were found, and into how many buckets the
+        others go, by place.
+        """
+        places = [place for place, kind in enumerate(self.kinds) if kind == _WORDS]
+        if not places:
+            return {}, {}
+        sizes = [len(table.found[place]) for place in places]
+        found = dict(zip(places, frequent_categories(
+            rows, places, sizes, self.most, self._mu_words, self.delta, releases), strict=True))
+        noise = count_noise(len(places), self._mu_words)
+        # What is left of the rows, beside its noise.
+        stands_out = {place: len(rows) - counts.sum() > REMAINDER * noise * math.sqrt(
+            max(1, len(kept))) for place, (kept, counts) in found.items()}
+        buckets = {place: self.buckets for place in places if self.buckets
+                   and (stands_out[place] or not self.spares)}
+        return {place: kept for place, (kept, _) in found.items()}, buckets
+
+    def _occupied(self, rows, releases):
+        """Return the ranges and the buckets in which counts stand out of noise, by place."""
+        if not self._counted:
+            return {}
+        counts = noisy_counts(rows, self._counted, self._mu_counts, releases)
+        noise = count_noise(len(counts), self._mu_counts)
+        return {place: np.flatnonzero(each > min(each.max() - noise, OCCUPIED[
+            self.kinds[place]] * noise)) for place, each in counts.items()}
 
     def _knots(self, place, column, rows, releases):
         """Return the knots of a column of numbers."""
@@ -196,6 +258,16 @@ class CodePlan:
         return sum(_choices(kind, self.levels) for kind in self.kinds)
 
     @property
+    def _counted(self):
+        """dict : what is public of the columns whose ranges or buckets are counted, by place."""
+        return {place: range_points() if kind == _RANGES else BUCKETS
+                for place, kind in enumerate(self.kinds) if kind in (_RANGES, _BUCKETS)}
+
+    @property
+    def _mu_counts(self):
+        return math.sqrt(self.share_counts) * self.mu
+
+    @property
     def _mu_words(self):
         return math.sqrt(self.share_words) * self.mu
 
@@ -209,6 +281,8 @@ def _kind(column):
         if column.edges is None:
             return _NUMBERS
         return _BOUNDED if len(column.edges) == 2 else column.edges
+    if isinstance(column.categories, Buckets):
+        return _BUCKETS
     return len(column.categories) or _WORDS
 
 
@@ -231,7 +305,7 @@ def _mu_beside(budget, chance):
 
 
 def _is_numeric(kind):
-    return kind in (_NUMBERS, _BOUNDED) or isinstance(kind, tuple)
+    return kind in (_NUMBERS, _BOUNDED, _RANGES) or isinstance(kind, tuple)
 
 
 def _choices(kind, levels):
@@ -247,6 +321,20 @@ def _ends(points, reach):
     (root,), every = points[0], np.concatenate(points)
     low, high = every.min(), every.max()
     return low - reach * (root - low), high + reach * (high - root)
+
+
+def _edges(cells):
+    """Return the points at both ends of some of the ranges between public ones."""
+    points = range_points()
+    return points[np.unique(np.clip(np.concatenate([cells - 1, cells]), 0, len(points) - 1))]
+
+
+def _indicators(categories, occurring, kept):
+    """Return the indicators of categories, of which those at some positions were kept."""
+    if occurring is None or not isinstance(categories, Buckets):
+        return Indicators(list(categories), kept)
+    others = np.array([categories.place(cell) for cell in occurring], dtype=np.intp)
+    return Indicators(list(categories), kept, others, len(kept))
 
 
 def _column(place, rows, part):

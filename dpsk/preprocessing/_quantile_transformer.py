@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from dpsk._defaults.columns import knot_levels
 from dpsk._docs import documented
 from dpsk._parameters import choice
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
@@ -92,7 +93,10 @@ class DPQuantileTransformer(NumericTransformer):
         self._store(locals())
 
     def _statistics(self, budget, table):
-        n_knots = None if self.n_quantiles == "auto" else self.n_quantiles
+        n_knots = self.n_quantiles
+        if n_knots == "auto":
+            # Ranges in the place of knots, as a plan has them where rows are few, tell no shares.
+            n_knots = 2 ** knot_levels(budget, len(table.columns)) + 1
         return CodePlan.of(budget, table.columns, n_knots)
 
     def _keep_statistics(self, found):

@@ -102,7 +102,7 @@ def shown(counts, delta=DELTA, runs=_RUNS):
     event, found = category_event(MU, delta), np.zeros((runs, len(counts)), bool)
     for run in found:
         releases = Releases(EntropyStream(), Ledger(event))
-        (kept,) = frequent_categories(rows, [0], [len(counts)], 9, MU, delta, releases)
+        ((kept, _),) = frequent_categories(rows, [0], [len(counts)], 9, MU, delta, releases)
         run[kept] = True
     return found
 

@@ -33,9 +33,9 @@ def asked(codes, sizes, mu=1.0, delta=1e-6, most=10**6, rows=None, places=None):
     rows = source(codes) if rows is None else rows
     releases = Releases(EntropyStream(), Ledger(category_event(mu, delta)))
     with taped() as tape:
-        kept = frequent_categories(rows, places or range(len(sizes)), sizes, most, mu, delta,
-                                   releases)
-    return kept, tape
+        found = frequent_categories(rows, places or range(len(sizes)), sizes, most, mu, delta,
+                                    releases)
+    return [kept for kept, _ in found], tape
 
 
 def counts(codes, sizes):
@@ -135,8 +135,8 @@ def test_a_row_alone_shows_as_often_as_declared_and_frequent_categories_do():
     event = category_event(mu, delta)
     shown, usual = 0, 0
     for _ in range(runs):
-        (kept,) = frequent_categories(rows, [0], [2], 9, mu, delta,
-                                      Releases(EntropyStream(), Ledger(event)))
+        ((kept, _),) = frequent_categories(rows, [0], [2], 9, mu, delta,
+                                           Releases(EntropyStream(), Ledger(event)))
         shown += 1 in kept
         usual += 0 in kept
     chance = ndtr(-(category_threshold(1, mu, delta) - 1.0) / (math.sqrt(2) / mu))
@@ -182,11 +182,11 @@ def test_missing_cells_count_nowhere():
 
 def test_at_infinite_mu_all_that_occurs_leaves_and_nothing_is_drawn():
     releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    kept = frequent_categories(source([[0], [2], [2]]), [0], [3], 9, math.inf, 0.0, releases)
-    assert kept[0].tolist() == [0, 2]
+    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 9, math.inf, 0.0, releases)
+    assert [each.tolist() for each in found[0]] == [[0, 2], [1, 2]]
     releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    kept = frequent_categories(source([[0], [2], [2]]), [0], [3], 1, math.inf, 0.0, releases)
-    assert kept[0].tolist() == [2]
+    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 1, math.inf, 0.0, releases)
+    assert [each.tolist() for each in found[0]] == [[2], [2]]
 
 
 def test_what_is_not_declared_is_not_drawn():

@@ -68,8 +68,9 @@ def test_all_that_a_fit_shows_follows_from_its_releases(cls, interactions, max_c
     faces, tape, model = shown(X, y)
     assert faces["printed"]
     # Of so few rows categories are hashed, unless it is said how many are to be found.
-    assert curves(model)["town"][0].categories == (
-        TOWNS if max_categories else [f"bucket {place}" for place in range(32)])
+    categories = curves(model)["town"][0].categories
+    assert categories == TOWNS if max_categories else set(categories) <= {
+        f"bucket {place}" for place in range(32)}
     ends = np.roll(y, 3) if is_classifier(cls()) else np.full(len(y), 1e9)
     for name, other in variants(X):
         for labels in (y, ends):

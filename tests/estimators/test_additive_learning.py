@@ -65,7 +65,8 @@ def test_a_table_with_words_and_gaps_is_learnt_at_a_budget_of_two():
     low, middle, high = np.interp([-1.5, 0.0, 1.5], axis.knots, values)
     assert low > middle < high
     axis, values = curves(model)["town"]
-    assert axis.categories == TOWNS and values[0] > values[1]
+    # What is missing counts as what was not found, which is hashed.
+    assert axis.categories[:2] == TOWNS and values[0] > values[1]
 
 
 def test_without_noise_it_is_the_plain_fit_at_its_knots():
