@@ -20,6 +20,7 @@ from dpsk.generative import *  # noqa: F403
 from dpsk.linear_model import *  # noqa: F403
 from dpsk.neural_network import *  # noqa: F403
 from dpsk.pipeline import *  # noqa: F403
+from dpsk.planning import plan_privacy
 from dpsk.preprocessing import *  # noqa: F403
 from dpsk.ranking import *  # noqa: F403
 from dpsk.reinforcement_learning import *  # noqa: F403
@@ -28,5 +29,5 @@ from dpsk.robust import *  # noqa: F403
 
 __all__ = ["Certificate", "PrivacyBudget", "__version__", "noise_scale", *additive.__all__,
            *generative.__all__, *linear_model.__all__, *neural_network.__all__,
-           *pipeline.__all__, *preprocessing.__all__, *ranking.__all__,
+           *pipeline.__all__, "plan_privacy", *preprocessing.__all__, *ranking.__all__,
            *reinforcement_learning.__all__, "privacy_report", *robust.__all__]

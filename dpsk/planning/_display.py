@@ -1,0 +1,77 @@
+"""The picture of a plan: excess risk against epsilon."""
+
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+__all__ = ["PrivacyPlanDisplay"]
+
+
+class PrivacyPlanDisplay:
+    """Predicted excess risk at every epsilon of a plan.
+
+    Make one by `from_plan`.
+
+    Parameters
+    ----------
+    plan : PrivacyPlan
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+
+    Examples
+    --------
+    >>> from dpsk.planning import PrivacyPlanDisplay, plan_privacy
+    >>> display = PrivacyPlanDisplay.from_plan(plan_privacy(20_000, 10))  # doctest: +SKIP
+    """
+
+    def __init__(self, *, plan):
+        self.plan = plan
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curve, both axes logarithmic, and what was taken as good enough.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            None: new ones.
+        name : str or None, default=None
+            Of the line; None: the number of rows.
+        **kwargs : dict
+            Of the line.
+
+        Returns
+        -------
+        display : PrivacyPlanDisplay
+        """
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots()
+        plan = self.plan
+        (self.line_,) = ax.loglog(plan.epsilon, plan.excess_risk, **{
+            "marker": "o", "label": name or f"{plan.n_samples} rows", **kwargs})
+        ax.axhline(plan.largest_excess_risk, color="gray", linestyle=":")
+        ax.set(xlabel="epsilon", ylabel="predicted excess risk")
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_plan(cls, plan, *, ax=None, name=None, **kwargs):
+        """Draw a plan.
+
+        Parameters
+        ----------
+        plan : PrivacyPlan
+        ax, name, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : PrivacyPlanDisplay
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_plan")
+        return cls(plan=plan).plot(ax, name=name, **kwargs)

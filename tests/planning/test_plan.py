@@ -1,0 +1,80 @@
+"""Plans say from public numbers what a budget will buy, about as it turns out."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from dpsk import DPLogisticRegression, plan_privacy
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk.planning import PrivacyPlanDisplay
+
+
+def test_entries_follow_from_the_numbers():
+    plan = plan_privacy(1000, 4, epsilon=[2.0, 0.5])
+    assert plan.epsilon.tolist() == [0.5, 2.0]
+    assert plan.delta == 1e-6
+    assert plan.mu.tolist() == [gaussian_mu(each, 1e-6) for each in (0.5, 2.0)]
+    np.testing.assert_allclose(plan.noise, 2 / (1000 * plan.mu))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_more_budget_more_rows_and_fewer_columns_lose_less(loss, alpha):
+    plans = [plan_privacy(n, d, loss=loss, alpha=alpha) for n, d in (
+        (1_000, 50), (10_000, 50), (10_000, 5))]
+    risks = np.array([plan.excess_risk for plan in plans])
+    assert np.all(np.isfinite(risks)) and np.all(risks > 0)
+    assert np.all(np.diff(risks, axis=1) <= 0)
+    assert np.all(np.diff(risks, axis=0) <= 0)
+
+
+def test_the_suggestion_is_the_smallest_that_is_good_enough():
+    plan = plan_privacy(20_000, 10, largest_excess_risk=0.01)
+    place = plan.epsilon.tolist().index(plan.suggested_epsilon)
+    assert plan.excess_risk[place] <= 0.01 < plan.excess_risk[place - 1]
+    assert f"suggested: epsilon={plan.suggested_epsilon:g}" in str(plan)
+    hopeless = plan_privacy(50, 100)
+    assert hopeless.suggested_epsilon is None
+    assert "more rows or fewer features" in str(hopeless)
+
+
+@pytest.mark.parametrize(("given", "match"), [
+    ({"n_samples": 1}, "n_samples=1"), ({"n_features": 0}, "n_features=0"),
+    ({"epsilon": [1.0, 0.0]}, r"epsilon=0\.0"), ({"delta": 0.0}, r"delta=0\.0"),
+    ({"loss": "hubers"}, "loss='hubers'"), ({"alpha": -1.0}, r"alpha=-1\.0"),
+    ({"largest_excess_risk": 0.0}, "largest_excess_risk")])
+def test_numbers_out_of_range_are_refused_by_name(given, match):
+    with pytest.raises(ValueError, match=match):
+        plan_privacy(**{"n_samples": 100, "n_features": 3, **given})
+
+
+def test_risks_turn_out_about_as_predicted():
+    # Ten fits; noise alone moves their mean by a third, the limits are a factor of ten.
+    n, d, rng = 5000, 8, np.random.default_rng(0)
+    X, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    y = (rng.random(n) < 1 / (1 + np.exp(-2 * X @ w / np.linalg.norm(w)))).astype(int)
+    best = log_loss(y, LogisticRegression(C=1e6).fit(X, y).predict_proba(X))
+    (predicted,) = plan_privacy(n, d, epsilon=0.5).excess_risk
+    fits = [DPLogisticRegression(epsilon=0.5, classes=[0, 1], data_norm=4.0).fit(X, y)
+            for _ in range(10)]
+    found = np.mean([log_loss(y, each.predict_proba(X)) for each in fits]) - best
+    assert predicted / 20 < found < 5 * predicted
+
+
+def test_the_picture_holds_the_curve(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib", reason="pictures are an extra")
+    matplotlib.use("Agg")
+    plan = plan_privacy(20_000, 10)
+    drawn = PrivacyPlanDisplay.from_plan(plan, color="red")
+    np.testing.assert_array_equal(drawn.line_.get_ydata(), plan.excess_risk)
+    assert drawn.line_.get_color() == "red"
+    assert PrivacyPlanDisplay(plan=plan).plot(drawn.ax_, name="again").figure_ is drawn.figure_
+    assert math.isclose(drawn.ax_.lines[1].get_ydata()[0], plan.largest_excess_risk)
+    matplotlib.pyplot.close("all")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="requires matplotlib"):
+        PrivacyPlanDisplay.from_plan(plan)
