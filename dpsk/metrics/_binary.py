@@ -58,7 +58,7 @@ class BinaryEvaluation(ScoreTable):
 
     *Bins.* About ``0.65 (n mu)^0.4``, a multiple of 4. Rows of one bin are ties. What that
     hides shrinks as the square of a bin, so metrics are extrapolated from these bins and from
-    pairs of them, and a standard error holds the step between the two.
+    the two ways to pair them, and a standard error holds the steps between.
 
     See Also
     --------

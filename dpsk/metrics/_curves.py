@@ -5,10 +5,9 @@ taken as it is, without bias; for curves cumulative counts are made to increase.
 """
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
-__all__ = ["average_precision", "brier", "hidden_positives", "joined", "monotone",
-           "positives_above", "positives_of", "ratio", "roc_area"]
+__all__ = ["average_precision", "brier", "hidden_positives", "monotone", "positives_above",
+           "positives_of", "ratio", "roc_area", "steps"]
 
 
 def ratio(part, whole):
@@ -16,12 +15,21 @@ def ratio(part, whole):
     return np.clip(part / np.maximum(whole, 1.0), 0.0, 1.0)
 
 
-def joined(counts):
-    """Return the counts of neighboring bins in pairs; of an odd number the last is alone."""
-    return np.add.reduceat(counts, np.arange(0, counts.shape[-1], 2), axis=-1)
+def steps(metric, counts, edges):
+    """Return a third of how much less a metric of neighboring bins in pairs is, for both pairings.
+
+    The metric is a function of counts and edges whose error is as the square of a bin: so much
+    is missing.
+    """
+    size, whole = counts.shape[-1], metric(counts, edges)
+    found = []
+    for first in (np.arange(0, size, 2), np.append(0, np.arange(1, size, 2))):
+        pairs = np.add.reduceat(counts, first, axis=-1)
+        found.append((whole - metric(pairs, np.append(edges[first], edges[-1]))) / 3.0)
+    return found
 
 
-def roc_area(counts):
+def roc_area(counts, edges):
     """Return the area under the ROC curve; rows of one bin are ties."""
     negative, positive = counts[..., 0, :], counts[..., 1, :]
     below = np.cumsum(negative, axis=-1) - negative / 2.0
@@ -29,7 +37,7 @@ def roc_area(counts):
     return np.clip((positive * below).sum(axis=-1) / pairs, 0.0, 1.0)
 
 
-def average_precision(counts):
+def average_precision(counts, edges):
     """Return the mean precision at the positives, in the middle of a bin for all of it."""
     counts = np.maximum(counts, 0.0)
     falling = counts[..., ::-1]
@@ -39,8 +47,9 @@ def average_precision(counts):
     return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1))
 
 
-def brier(counts, places):
-    """Return the mean square between label and probability, all of a bin at its place."""
+def brier(counts, edges):
+    """Return the mean square between label and probability, all of a bin in its middle."""
+    places = (edges[:-1] + edges[1:]) / 2.0
     losses = np.stack([places**2, (1.0 - places)**2])
     return np.clip((counts * losses).sum(axis=(-1, -2))
                    / np.maximum(counts.sum(axis=(-1, -2)), 1.0), 0.0, 1.0)
@@ -86,11 +95,13 @@ def _cumulative(counts):
 
 
 def monotone(above):
-    """Return the nearest cumulative counts that increase from 0 to all of a label's rows."""
+    """Return cumulative counts that increase from 0 to all of a label's rows.
+
+    In the middle between the least increasing curve above these counts and the greatest below.
+    """
+    upper = np.maximum.accumulate(above, axis=-1)
+    lower = np.minimum.accumulate(above[..., ::-1], axis=-1)[..., ::-1]
     total = np.maximum(above[..., -1:], 1.0)
-    flat = above.reshape(-1, above.shape[-1])
-    tops = np.broadcast_to(total, above.shape).reshape(flat.shape)[:, 0]
-    made = np.stack([isotonic_regression(row, y_min=0.0, y_max=top)
-                     for row, top in zip(flat, tops, strict=True)]).reshape(above.shape)
+    made = np.clip((upper + lower) / 2.0, 0.0, total)
     made[..., :1], made[..., -1:] = 0.0, total
     return made

@@ -1,5 +1,6 @@
 """Private evaluation of predicted numbers: one noisy mean of what errors are made of."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,6 +29,9 @@ from dpsk.metrics._table import (
 __all__ = ["RegressionEvaluation", "checked_bounds"]
 
 _DRAWS = 800
+#: Bounds on the norm of what is averaged, without targets and with them: signs count a half, so
+#: that rows of both signs are no farther apart than others.
+_NORMS = 1.5, math.sqrt(3.5)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,8 +39,8 @@ class RegressionEvaluation:
     r"""How well predictions meet numbers, from one noisy mean.
 
     Make one by `from_estimator` or `from_predictions`. With e a residual over its bound, clipped
-    to [-1, 1], the mean of :math:`(e, 2|e| - 1, 2 e^2 - 1)` is released; with bounds on targets
-    also that of :math:`(t, 2 t^2 - 1)`, t the target clipped to them and mapped to [-1, 1].
+    to [-1, 1], the mean of :math:`(e/2, 2|e| - 1, 2 e^2 - 1)` is released; with bounds on targets
+    also that of :math:`(t/2, 2 t^2 - 1)`, t the target clipped to them and mapped to [-1, 1].
 
     Attributes
     ----------
@@ -52,7 +56,8 @@ class RegressionEvaluation:
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the moments are
-    (epsilon, delta)-indistinguishable: k numbers in [-1, 1] move by at most ``2 sqrt(k) / n``.
+    (epsilon, delta)-indistinguishable: their norms are at most 1.5, sqrt(3.5) with targets, so
+    that a replaced row moves the mean by at most twice that over n.
     The number of rows and all parameters are public.
 
     *Errors* are those of clipped residuals: they are below the usual ones where residuals
@@ -145,7 +150,7 @@ class RegressionEvaluation:
         budget = checked_budget(len(y), features.shape[1], epsilon, delta, random_state)
         warn_of_weak_budget(budget)
         rows = Rows(features, np.zeros(len(y)))
-        model = LinearModel(features.shape[1], None, False, float(np.sqrt(features.shape[1])))
+        model = LinearModel(features.shape[1], None, False, _NORMS[ends is not None])
 
         def run(noise_multiplier, releases):
             (mu,) = ONE_RELEASE.prices(noise_multiplier)
@@ -172,7 +177,7 @@ class RegressionEvaluation:
     def mean_residual(self):
         """Return the mean of target less prediction, an `Estimate`."""
         bound = self.residual_bound
-        return self._estimate(lambda moments: bound * moments[..., 0], (-bound, bound))
+        return self._estimate(lambda moments: 2.0 * bound * moments[..., 0], (-bound, bound))
 
     def mean_absolute_error(self):
         """Return the mean of absolute residuals, an `Estimate`."""
@@ -204,7 +209,7 @@ class RegressionEvaluation:
         _, half = middle_of(*self.target_bounds)
 
         def r2(moments):
-            spread = (moments[..., 4] + 1.0) / 2.0 - moments[..., 3]**2
+            spread = (moments[..., 4] + 1.0) / 2.0 - 4.0 * moments[..., 3]**2
             # A spread below the noise says nothing.
             spread = half**2 * np.maximum(spread, max(self.noise_scale, 1e-12))
             return 1.0 - self.residual_bound**2 * _square(moments) / spread
@@ -228,9 +233,9 @@ def _features(y, guesses, bound, ends):
         middle, half = middle_of(*ends)
         y, guesses = np.clip(y, *ends), np.clip(guesses, *ends)
         t = np.nan_to_num((y - middle) / half, nan=1.0)
-        columns = [t, 2.0 * t**2 - 1.0]
+        columns = [t / 2.0, 2.0 * t**2 - 1.0]
     e = np.clip(np.nan_to_num((y - guesses) / bound, nan=1.0), -1.0, 1.0)
-    return np.column_stack([e, 2.0 * np.abs(e) - 1.0, 2.0 * e**2 - 1.0, *columns])
+    return np.column_stack([e / 2.0, 2.0 * np.abs(e) - 1.0, 2.0 * e**2 - 1.0, *columns])
 
 
 def checked_bounds(residual_bound, target_bounds):

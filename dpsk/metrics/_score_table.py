@@ -120,11 +120,7 @@ class ScoreTable(TableEvaluation):
             If scores are not probabilities: if their range is not (0, 1).
         """
         self._check_probabilities("brier_score")
-        edges = self.bins.edges
-        places = {len(kept) - 1: (kept[:-1] + kept[1:]) / 2.0
-                  for kept in (edges, np.unique(np.append(edges[:-1:2], edges[-1])))}
-        return self._extrapolated(
-            lambda counts: _curves.brier(counts, places[counts.shape[-1]]))
+        return self._extrapolated(_curves.brier)
 
     def lift(self, fraction=0.1):
         """Return how many times more positives the best rows hold than all do, an `Estimate`.
@@ -149,7 +145,8 @@ class ScoreTable(TableEvaluation):
         Returns
         -------
         fpr, tpr : ndarray of shape (n_bins + 1,)
-            Increasing: cumulative noisy counts by isotonic regression.
+            Increasing: cumulative noisy counts, made so by the middle of the nearest increasing
+            curves above and below.
         thresholds : ndarray of shape (n_bins + 1,)
             Decreasing, the first infinite.
         """
@@ -277,13 +274,15 @@ class ScoreTable(TableEvaluation):
             hidden = np.abs(ends[1] - ends[0]) / 8.0
         return self._estimate(at(share), bounds, hidden)
 
-    def _extrapolated(self, metric, bounds=(0.0, 1.0)):
-        """Return a metric whose error in the width of bins is of second order."""
-        def step(counts):
-            return (metric(counts) - metric(_curves.joined(counts))) / 3.0
+    def _extrapolated(self, metric):
+        """Return a metric of counts and edges whose error is as the square of a bin."""
+        edges = self.bins.edges
 
-        return self._estimate(lambda counts: metric(counts) + step(counts), bounds,
-                              abs(step(self.counts)))
+        def extrapolated(counts):
+            return metric(counts, edges) + np.mean(_curves.steps(metric, counts, edges), axis=0)
+
+        return self._estimate(extrapolated,
+                              hidden=np.hypot(*_curves.steps(metric, self.counts, edges)))
 
     def _check_probabilities(self, what):
         if not self.bins.are_probabilities:

@@ -136,7 +136,8 @@ class TableEvaluation:
 
 def simulated(value, draws, bounds, hidden=0.0):
     """Return the Estimate of a value whose metric was drawn under the known noise."""
-    error = np.hypot(draws.std(axis=0), hidden)
+    # Around the value, not around their own mean: ratios of few rows are off to one side.
+    error = np.hypot(np.sqrt(np.mean((draws - value)**2, axis=0)), hidden)
     value = np.clip(value, *bounds)
     if np.ndim(value) == 0:
         value, error = float(value), float(error)
