@@ -205,7 +205,7 @@ def _splits(cv, n_samples, random_state):
     """
     if isinstance(cv, (KFold, RepeatedKFold, ShuffleSplit)):
         splits = cv.split(np.zeros(n_samples))
-    elif np.ndim(cv) == 0 and not hasattr(cv, "__iter__"):
+    elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
         if hasattr(cv, "split"):
             raise TypeError(f"cv of type {type(cv).__name__}: must split by index alone, as KFold "
                             "does; where labels or groups decide, one changed row moves others.")

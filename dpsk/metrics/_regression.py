@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,19 +15,18 @@ from dpsk._models import LinearModel
 from dpsk._oracle.statistics import noisy_mean
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate, Enforced
-from dpsk._privacy.noise.public import public_normals
 from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
 from dpsk.metrics._table import (
     DISJOINT,
     ONE_RELEASE,
     checked_budget,
+    normal_draws,
     simulated,
     table_method,
 )
 
 __all__ = ["RegressionEvaluation", "checked_bounds"]
 
-_DRAWS = 800
 #: Bounds on the norm of what is averaged, without targets and with them: signs count a half, so
 #: that rows of both signs are no farther apart than others.
 _NORMS = 1.5, math.sqrt(3.5)
@@ -217,7 +215,7 @@ class RegressionEvaluation:
         return self._estimate(r2, (-np.inf, 1.0))
 
     def _estimate(self, metric, bounds):
-        normals = _normals(self.moments.shape)
+        normals = normal_draws(self.moments.shape, "noise")
         return simulated(metric(self.moments), metric(self.moments + self.noise_scale * normals),
                          bounds)
 
@@ -248,9 +246,3 @@ def checked_bounds(residual_bound, target_bounds):
         return 0.5 * (ends[1] - ends[0]), ends
     return check_real("residual_bound", residual_bound, low=1e-100, high=1e100,
                       remedy="None, or a number in [1e-100, 1e100]"), ends
-
-
-@lru_cache(maxsize=4)
-def _normals(shape):
-    """Return the same public normals at every call, so that a metric has one error."""
-    return public_normals("evaluation noise", 0, (_DRAWS, *shape))

@@ -40,7 +40,7 @@ class ScoreBins:
         low, high = _checked_range(score_range)
         if isinstance(bins, str) and bins == "auto":
             bins = n_bins
-        if np.ndim(bins) == 0:
+        if isinstance(bins, str) or not hasattr(bins, "__iter__"):
             count = check_integer("bins", bins, low=2, high=_MOST_BINS, remedy=_REMEDY)
             places = np.sin(np.arange(1, count) * (math.pi / 2.0 / count))**2
             # So that the middle is where users look for it.

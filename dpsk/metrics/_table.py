@@ -17,8 +17,8 @@ from dpsk._privacy.plans import SharedBudget
 from dpsk._problem import Budget
 from dpsk.metrics._estimate import Estimate
 
-__all__ = ["DISJOINT", "ONE_RELEASE", "TableEvaluation", "checked_budget", "simulated",
-           "table_method", "table_release"]
+__all__ = ["DISJOINT", "ONE_RELEASE", "TableEvaluation", "checked_budget", "normal_draws",
+           "simulated", "table_method", "table_release"]
 
 #: What a certificate says of rows that it cannot see.
 DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
@@ -124,7 +124,7 @@ class TableEvaluation:
         tables = self.counts + self.noise_scale * _centered(self.counts.shape, "noise")
         if self.of_population:
             likely = np.maximum(self.counts, 0.0)
-            moved = np.sqrt(likely) * _normals(self.counts.shape, "rows")
+            moved = np.sqrt(likely) * normal_draws(self.counts.shape, "rows")
             total = moved.sum(axis=(1, 2), keepdims=True)
             tables = tables + moved - likely * (total / max(likely.sum(), 1.0))
         return tables
@@ -146,11 +146,11 @@ def simulated(value, draws, bounds, hidden=0.0):
 
 def _centered(shape, purpose):
     """Return draws of the noise that is left on a table whose sum is known."""
-    normals = _normals(shape, purpose)
+    normals = normal_draws(shape, purpose)
     return normals - normals.mean(axis=(1, 2), keepdims=True)
 
 
 @lru_cache(maxsize=4)
-def _normals(shape, purpose):
+def normal_draws(shape, purpose):
     """Return the same public normals at every call, so that a metric has one error."""
     return public_normals(f"evaluation {purpose}", 0, (_DRAWS, *shape))
