@@ -152,8 +152,8 @@ def test_only_oracles_and_the_fit_open_what_draws():
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
     # What a sampler draws after its fit is public, and so are random features and the draws of a
     # known noise that give its error.
-    assert users <= {"_fit.py", "generative/_base.py", "metrics/_table.py", "reinforcement_learning/_td.py",
-                     "reinforcement_learning/_distillation.py"}
+    assert users <= {"_fit.py", "generative/_base.py", "metrics/_table.py",
+                     "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 
 
 def _contract_files():

@@ -117,9 +117,9 @@ def test_stated_intervals_cover(scored):
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 8.0])
 def test_stated_intervals_cover_in_many_draws(scored, epsilon):
     """A coverage of .93 fails it with a chance below 1e-6 a metric; one of .85 is found out."""
-    least = binom.ppf(1e-6, 600, 0.93)
-    assert least > binom.ppf(0.99, 600, 0.85)
-    assert min(covered(scored, epsilon, 600).values()) >= least
+    least = binom.ppf(1e-6, 800, 0.93)
+    assert least > binom.ppf(0.99, 800, 0.85)
+    assert min(covered(scored, epsilon, 800).values()) >= least
 
 
 def test_errors_a_third_as_large_do_not_cover(scored):
