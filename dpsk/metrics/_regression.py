@@ -29,7 +29,7 @@ __all__ = ["RegressionEvaluation", "checked_bounds"]
 
 #: Bounds on the norm of what is averaged, without targets and with them: signs count a half, so
 #: that rows of both signs are no farther apart than others.
-_NORMS = 1.5, math.sqrt(3.5)
+_NORMS = math.sqrt(2.5), math.sqrt(3.75)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,12 +37,13 @@ class RegressionEvaluation:
     r"""How well predictions meet numbers, from one noisy mean.
 
     Make one by `from_estimator` or `from_predictions`. With e a residual over its bound, clipped
-    to [-1, 1], the mean of :math:`(e/2, 2|e| - 1, 2 e^2 - 1)` is released; with bounds on targets
-    also that of :math:`(t/2, 2 t^2 - 1)`, t the target clipped to them and mapped to [-1, 1].
+    to [-1, 1], the mean of :math:`(e/2, 2|e| - 1, 2 e^2 - 1, c - 1/2)` is released, c whether the
+    residual is beyond its bound; with bounds on targets also that of :math:`(t/2, 2 t^2 - 1)`,
+    t the target clipped to them and mapped to [-1, 1].
 
     Attributes
     ----------
-    moments : ndarray of float64, shape (3,) or (5,)
+    moments : ndarray of float64, shape (4,) or (6,)
         The noisy mean, read-only.
     noise_scale : float
         Standard deviation of the noise on an entry.
@@ -54,12 +55,13 @@ class RegressionEvaluation:
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the moments are
-    (epsilon, delta)-indistinguishable: their norms are at most 1.5, sqrt(3.5) with targets, so
-    that a replaced row moves the mean by at most twice that over n.
+    (epsilon, delta)-indistinguishable: their norms are at most sqrt(2.5), sqrt(3.75) with
+    targets, so that a replaced row moves the mean by at most twice that over n.
     The number of rows and all parameters are public.
 
     *Errors* are those of clipped residuals: they are below the usual ones where residuals
-    exceed the bound.
+    exceed the bound. Noise grows with the bound, its square for squares; `clipped_share` says how
+    many rows one cuts.
 
     See Also
     --------
@@ -124,8 +126,8 @@ class RegressionEvaluation:
         delta : float or None, default=None
             None: ``1 / n**2``.
         residual_bound : float or None, default=None
-            Public; larger residuals are clipped to it. None: half the distance of
-            `target_bounds`.
+            Public; larger residuals are clipped to it. None: the distance of
+            `target_bounds`, which no residual exceeds.
         target_bounds : (float, float) or None, default=None
             Public; targets, and predictions, are clipped to them. `r2` needs them.
         random_state : None, int or NoiseSeed, default=None
@@ -177,6 +179,11 @@ class RegressionEvaluation:
         bound = self.residual_bound
         return self._estimate(lambda moments: 2.0 * bound * moments[..., 0], (-bound, bound))
 
+    def clipped_share(self):
+        """Return the share of rows whose residual is beyond its bound, an `Estimate`."""
+        return self._estimate(lambda moments: np.clip(moments[..., 3] + 0.5, 0.0, 1.0),
+                              (0.0, 1.0))
+
     def mean_absolute_error(self):
         """Return the mean of absolute residuals, an `Estimate`."""
         bound = self.residual_bound
@@ -207,7 +214,7 @@ class RegressionEvaluation:
         _, half = middle_of(*self.target_bounds)
 
         def r2(moments):
-            spread = (moments[..., 4] + 1.0) / 2.0 - 4.0 * moments[..., 3]**2
+            spread = (moments[..., 5] + 1.0) / 2.0 - 4.0 * moments[..., 4]**2
             # A spread below the noise says nothing.
             spread = half**2 * np.maximum(spread, max(self.noise_scale, 1e-12))
             return 1.0 - self.residual_bound**2 * _square(moments) / spread
@@ -232,8 +239,9 @@ def _features(y, guesses, bound, ends):
         y, guesses = np.clip(y, *ends), np.clip(guesses, *ends)
         t = np.nan_to_num((y - middle) / half, nan=1.0)
         columns = [t / 2.0, 2.0 * t**2 - 1.0]
-    e = np.clip(np.nan_to_num((y - guesses) / bound, nan=1.0), -1.0, 1.0)
-    return np.column_stack([e / 2.0, 2.0 * np.abs(e) - 1.0, 2.0 * e**2 - 1.0, *columns])
+    e = np.nan_to_num((y - guesses) / bound, nan=2.0)
+    cut, e = np.abs(e) > 1.0, np.clip(e, -1.0, 1.0)
+    return np.column_stack([e / 2.0, 2.0 * np.abs(e) - 1.0, 2.0 * e**2 - 1.0, cut - 0.5, *columns])
 
 
 def checked_bounds(residual_bound, target_bounds):
@@ -243,6 +251,6 @@ def checked_bounds(residual_bound, target_bounds):
         if ends is None:
             raise ValueError("residual_bound=None: must be a finite number > 0, or target_bounds "
                              "must be given, as no noise hides what has no bound.")
-        return 0.5 * (ends[1] - ends[0]), ends
+        return ends[1] - ends[0], ends
     return check_real("residual_bound", residual_bound, low=1e-100, high=1e100,
                       remedy="None, or a number in [1e-100, 1e100]"), ends

@@ -197,7 +197,8 @@ def test_moments_have_the_errors_of_scikit_learn():
     truth = {"mean_absolute_error": metrics.mean_absolute_error(y, guesses),
              "mean_squared_error": metrics.mean_squared_error(y, guesses),
              "root_mean_squared_error": np.sqrt(metrics.mean_squared_error(y, guesses)),
-             "r2": metrics.r2_score(y, guesses), "mean_residual": np.mean(y - guesses)}
+             "r2": metrics.r2_score(y, guesses), "mean_residual": np.mean(y - guesses),
+             "clipped_share": 0.0}
     options = {"residual_bound": 1.0, "target_bounds": (-3.0, 3.0)}
     found = RegressionEvaluation.from_estimator(model, X, y, epsilon=np.inf, **options)
     # Sums are cut to a public unit.
