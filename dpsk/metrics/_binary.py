@@ -136,7 +136,8 @@ class BinaryEvaluation(ScoreTable):
         pos_label : label or None, default=None
             None: the greater of the two.
         score_range : (float, float) or None, default=(0.0, 1.0)
-            Public bounds on scores; None: scores of any size, told apart by their logistic map.
+            Public bounds on scores; None: scores of any size, told apart by their logistic map,
+            which suits those between -6 and 6.
         bins : "auto", int or sequence of float, default="auto"
             Their number, or the public edges between them. Metrics at a threshold are sharpest
             where that is an edge.

@@ -7,9 +7,9 @@ from inspect import signature
 import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_consistent_length
 
-from dpsk._data.errors import quietly
+from dpsk._data.errors import discreetly, quietly
 from dpsk._parameters import check_integer
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
@@ -100,7 +100,8 @@ def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_
     -----
     *Privacy.* A row that is held out once is in all trainings but one, K - 1 of K folds, and in
     one evaluation, which reads the scores of models that are taken as released. So the
-    certificate is that of the K - 1 trainings that cost most and the evaluation.
+    certificate is that of the K - 1 trainings that cost most and the evaluation; where trainings
+    are not Gaussian and no two events are alike, as folds differ in size, all K count.
 
     Examples
     --------
@@ -114,6 +115,7 @@ def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_
     >>> 1.5 < result.privacy_.epsilon < 2.5
     True
     """
+    discreetly("X", check_consistent_length, X, y)
     splits = _splits(cv, len(y), random_state)
     evaluated = _opened(estimator, y, epsilon, delta, random_state, options)
     members, estimators = np.zeros((len(splits), len(y)), bool), []

@@ -24,8 +24,9 @@ __all__ = ["DISJOINT", "ONE_RELEASE", "TableEvaluation", "checked_budget", "norm
 DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
             "add the certificates")
 ONE_RELEASE = SharedBudget((1.0,))
-#: So many draws of the known noise give a standard error to a fortieth.
-_DRAWS = 800
+#: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
+#: metrics are sums of many cells, there are fewer, down to the least.
+_DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
 
 
 def checked_budget(n_samples, n_columns, epsilon, delta, random_state):
@@ -153,4 +154,5 @@ def _centered(shape, purpose):
 @lru_cache(maxsize=4)
 def normal_draws(shape, purpose):
     """Return the same public normals at every call, so that a metric has one error."""
-    return public_normals(f"evaluation {purpose}", 0, (_DRAWS, *shape))
+    draws = min(_DRAWS, max(_LEAST_DRAWS, _MOST_NORMALS // math.prod(shape)))
+    return public_normals(f"evaluation {purpose}", 0, (draws, *shape))

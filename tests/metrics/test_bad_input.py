@@ -139,5 +139,6 @@ def test_every_check_of_an_evaluation_comes_before_the_trainings_of_a_cross_vali
              [(["a"], [1])], [([], [1])]]
     for more in (*options, *({"residual_bound": 1.0, "cv": cv} for cv in (1, 41, 2.5, *folds))):
         refused(dp_cross_validate, Untrained(), X, SCORES, **more)
+    refused(dp_cross_validate, Untrained(), X[1:], SCORES, residual_bound=1.0)
     refused(dp_cross_validate, Untrained(), X, SCORES, residual_bound=1.0, nonsense=3,
             error=TypeError)
