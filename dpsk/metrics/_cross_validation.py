@@ -103,6 +103,9 @@ def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_
     certificate is that of the K - 1 trainings that cost most and the evaluation; where trainings
     are not Gaussian and no two events are alike, as folds differ in size, all K count.
 
+    *Scores* of all folds are told apart together. Probabilities are of one scale; decisions of
+    models without probabilities need not be, so that curves of them mix scales.
+
     Examples
     --------
     >>> from sklearn.datasets import make_classification
