@@ -2,7 +2,8 @@
 
 The statistic is the log likelihood ratio of the release between two tables that differ in one
 row, over its standard deviation at the claimed noise: normal with means half of mu above and below
-0. The test asks on which side of 0 it is. Lower bounds fail to hold with a chance of 2e-7.
+0. The test asks on which side of 0 it is. Lower bounds fail to hold with a chance of 2e-7,
+and runs that show less than is asked for are no likelier.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk.auditing import mu_lower_bound
 from dpsk.metrics import BinaryEvaluation, RegressionEvaluation
 
-EPSILON, DELTA, N = 2.0, 1e-3, 40
+EPSILON, DELTA, N = 8.0, 1e-3, 40
 MU = gaussian_mu(EPSILON, DELTA)
 Y, SCORES = np.arange(N) % 2, np.linspace(0.0, 1.0, N)
 
@@ -54,7 +55,7 @@ def shown(release, one, other, runs):
 
 @every_pair
 def test_one_row_shows_no_more_than_the_claim(release, one, other):
-    assert shown(release, one, other, 300) <= MU
+    assert 0.3 * MU < shown(release, one, other, 300) <= MU
 
 
 @pytest.mark.audit
