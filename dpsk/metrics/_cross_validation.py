@@ -1,0 +1,242 @@
+"""Cross-validation by index folds: what the models and their evaluation cost together."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
+
+import numpy as np
+from sklearn.base import clone, is_regressor
+from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+from sklearn.utils import _safe_indexing, check_consistent_length
+
+from dpsk._data.errors import discreetly, quietly
+from dpsk._parameters import check_integer
+from dpsk._privacy import accountant, certificate_sum
+from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.noise.seeds import public_seed
+from dpsk.metrics._binary import BinaryEvaluation, check_binary
+from dpsk.metrics._inputs import (
+    predicted,
+    read_labels,
+    read_numbers,
+    score_range_of,
+    scores_of,
+)
+from dpsk.metrics._multiclass import MulticlassEvaluation
+from dpsk.metrics._regression import RegressionEvaluation, checked_bounds
+from dpsk.metrics._table import DISJOINT, checked_budget
+
+__all__ = ["CrossValidation", "dp_cross_validate"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    """What cross-validation released, and what all of it costs a row.
+
+    Attributes
+    ----------
+    evaluation : BinaryEvaluation, MulticlassEvaluation or RegressionEvaluation
+        Of all rows that were held out, each by the model that was not fitted to it. Its own
+        `privacy_` is that of the evaluation alone.
+    estimators : tuple
+        The fitted models, one a split.
+    n_trainings : int
+        In how many trainings a row is at most.
+    privacy_ : Certificate
+        Of all models and the evaluation.
+
+    Examples
+    --------
+    See `dp_cross_validate`.
+
+    >>> from dpsk.metrics import CrossValidation
+    """
+
+    evaluation: object
+    estimators: tuple
+    n_trainings: int
+    privacy_: Certificate
+
+    def __repr__(self):
+        return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
+                f"total epsilon={self.privacy_.epsilon:.4g})")
+
+
+@quietly
+def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_state=None,
+                      **options):
+    """Fit a private model to all folds but one, evaluate it on that one, and add all of it up.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Private, not fitted; each split fits a clone under its full `epsilon`.
+    X : array-like of shape (n, n_features)
+    y : array-like of shape (n,)
+    cv : int, KFold, ShuffleSplit or iterable of (train, test), default=5
+        Which rows are held out, by their indices only, each once at most. An int: so many folds of
+        shuffled indices. Stratified folds are refused: one changed label moves many rows.
+    epsilon, delta : float
+        Of the evaluation; see `BinaryEvaluation.from_predictions`.
+    random_state : None, int or NoiseSeed, default=None
+        Shuffles indices, which is public; a NoiseSeed also repeats the noise of the evaluation.
+    **options : dict
+        Of `from_predictions` of the evaluation: `pos_label` and `bins` for two classes,
+        `residual_bound` and `target_bounds` for numbers.
+
+    Returns
+    -------
+    result : CrossValidation
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or rows are held out twice, or trained on twice; nothing is
+        drawn then.
+    TypeError
+        If splits look at the rows, or models have no certificate.
+
+    Notes
+    -----
+    *Privacy.* A row that is held out once is in all trainings but one, K - 1 of K folds, and in
+    one evaluation, which reads the scores of models that are taken as released. So the
+    certificate is that of the K - 1 trainings that cost most and the evaluation; where trainings
+    are not Gaussian and no two events are alike, as folds differ in size, all K count.
+
+    *Scores* of all folds are told apart together. Probabilities are of one scale; decisions of
+    models without probabilities need not be, so that curves of them mix scales.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from dpsk import DPLogisticRegression
+    >>> from dpsk.metrics import dp_cross_validate
+    >>> X, y = make_classification(3000, random_state=0)
+    >>> result = dp_cross_validate(DPLogisticRegression(data_norm=5.0), X, y, cv=3)
+    >>> result.n_trainings, 0.7 < float(result.evaluation.roc_auc()) <= 1.0
+    (2, True)
+    >>> 1.5 < result.privacy_.epsilon < 2.5
+    True
+    """
+    discreetly("X", check_consistent_length, X, y)
+    splits = _splits(cv, len(y), random_state)
+    evaluated = _opened(estimator, y, epsilon, delta, random_state, options)
+    members, estimators = np.zeros((len(splits), len(y)), bool), []
+    for place, (train, test) in enumerate(splits):
+        model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+        if not isinstance(getattr(model, "privacy_", None), Certificate):
+            raise TypeError(f"{type(model).__name__} has no certificate in privacy_, so nothing "
+                            "is known of its price; give a private estimator.")
+        members[place, train] = True
+        evaluated.score(model, _safe_indexing(X, test), test)
+        estimators.append(model)
+    evaluation = evaluated.evaluation()
+    paid = _worst([model.privacy_ for model in estimators], members)
+    certificate = certificate_sum.total([*paid, evaluation.privacy_])
+    n_trainings = int(members.sum(axis=0).max())
+    facts = ("which rows are in which fold: by index, without a look at rows",
+             f"that a row is in {n_trainings} trainings at most, and in one evaluation")
+    # Here rows that train do evaluate others, and pay for both.
+    public = [fact for fact in certificate.public if fact != DISJOINT]
+    certificate = replace(certificate, public=(*public, *facts)).verify()
+    return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
+
+
+def _worst(certificates, members):
+    """Return the certificates of the trainings that the row which pays most is in.
+
+    Parameters
+    ----------
+    certificates : list of Certificate
+    members : ndarray of bool, shape (n_splits, n)
+    """
+    prices = [accountant.merge(each.event) for each in certificates]
+    if all(price.is_private and price.is_gaussian for price in prices):
+        weights = np.array([price.mu**2 for price in prices])
+    elif all(each.event == certificates[0].event for each in certificates):
+        weights = np.ones(len(certificates))
+    else:
+        # There is no order of prices of several kinds: all count.
+        return certificates
+    row = int(np.argmax(weights @ members))
+    return [each for each, inside in zip(certificates, members[:, row], strict=True) if inside]
+
+
+class _Held:
+    """Predictions for rows that were held out, on their way to one evaluation."""
+
+    def __init__(self, labels, evaluate, predict):
+        self._labels, self._evaluate, self._predict = labels, evaluate, predict
+        self._found, self._indices = [], []
+
+    def score(self, model, X, indices):
+        """Keep what a model says of rows."""
+        if self._labels is not None and tuple(model.classes_.tolist()) != self._labels:
+            raise ValueError("labels: a training part lacks one of the classes; declare classes= "
+                             "of the estimator, or use fewer folds.")
+        self._found.append(self._predict(model, X))
+        self._indices.append(indices)
+
+    def evaluation(self):
+        """Return the evaluation of all of them."""
+        return self._evaluate(np.concatenate(self._indices), np.concatenate(self._found))
+
+
+def _opened(estimator, y, epsilon, delta, random_state, options):
+    """Return what holds predictions of an estimator, all parameters checked."""
+    checked_budget(len(y), 1, epsilon, delta, random_state)
+    given = {"epsilon": epsilon, "delta": delta, "random_state": random_state, **options}
+    if is_regressor(estimator):
+        signature(RegressionEvaluation.from_predictions).bind(y, y, **given)
+        checked_bounds(options.get("residual_bound"), options.get("target_bounds"))
+        targets, labels, kind = read_numbers("y", y), None, RegressionEvaluation
+    else:
+        labels, codes = read_labels("dp_cross_validate", y, getattr(estimator, "classes", None))
+        targets, given["labels"] = np.asarray(labels)[codes], labels
+        kind = BinaryEvaluation if len(labels) == 2 else MulticlassEvaluation
+        if kind is BinaryEvaluation:
+            given["score_range"] = score_range_of(estimator)
+        signature(kind.from_predictions).bind(y, y, **given)
+        if kind is BinaryEvaluation:
+            check_binary(labels, options.get("pos_label"), options.get("bins", "auto"),
+                         given["score_range"])
+    predict = {RegressionEvaluation: partial(predicted, classifies=False),
+               MulticlassEvaluation: partial(predicted, classifies=True),
+               BinaryEvaluation: scores_of}[kind]
+    return _Held(labels, lambda rows, found: kind.from_predictions(targets[rows], found, **given),
+                 predict)
+
+
+def _splits(cv, n_samples, random_state):
+    """Return (train, test) indices that no row had a say in; a ValueError unless each row is once.
+    """
+    if isinstance(cv, (KFold, RepeatedKFold, ShuffleSplit)):
+        splits = cv.split(np.zeros(n_samples))
+    elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
+        if hasattr(cv, "split"):
+            raise TypeError(f"cv of type {type(cv).__name__}: must split by index alone, as KFold "
+                            "does; where labels or groups decide, one changed row moves others.")
+        n_splits = check_integer("cv", cv, low=2, high=n_samples,
+                                 remedy=f"an int in [2, {n_samples}], or KFold")
+        seed = public_seed(random_state)
+        seed = None if seed is None else seed.seed % 2**32
+        splits = KFold(n_splits, shuffle=True, random_state=seed).split(np.zeros(n_samples))
+    else:
+        splits = cv
+    found = [tuple(np.asarray(part) for part in split) for split in splits]
+    held = np.zeros(n_samples, int)
+    for train, test in found:
+        counts = np.zeros((2, n_samples), int)
+        for place, part in enumerate((train, test)):
+            whole = part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0
+            if not whole or part.min() < 0 or part.max() >= n_samples:
+                raise ValueError(f"cv: must give indices of rows in [0, {n_samples}), some for "
+                                 "training and some to hold out.")
+            np.add.at(counts[place], part, 1)
+        if counts.sum(axis=0).max() > 1:
+            raise ValueError("cv: a split has a row twice; it must be for training or held out.")
+        held += counts[1]
+    if not found or held.max() > 1:
+        raise ValueError("cv: a row is held out more than once, or none is; use KFold, or "
+                         "ShuffleSplit with n_splits=1.")
+    return found

@@ -1,0 +1,259 @@
+"""Pictures of private evaluations, with what their noise leaves open as a band."""
+
+import numpy as np
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+from dpsk.metrics._binary import BinaryEvaluation
+
+__all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
+
+
+class _BandDisplay:
+    """A curve of a `BinaryEvaluation` with a band, on axes of its own or on given ones."""
+
+    _labels = ("x", "y")
+
+    def __init__(self, *, x, y, low, high, name=None):
+        self.x = x
+        self.y = y
+        self.low = low
+        self.high = high
+        self.name = name
+
+    def plot(self, ax=None, *, name=None, **kwargs):
+        """Draw the curve and its band.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            None: new ones.
+        name : str or None, default=None
+            In the place of the one that was given before.
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
+
+        Returns
+        -------
+        display : object
+        """
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots()
+        name = self.name if name is None else name
+        (self.line_,) = ax.plot(self.x, self.y, label=name)
+        self.line_.set(**kwargs)
+        self.band_ = self._draw_band(ax)
+        self._draw_reference(ax)
+        xlabel, ylabel = self._labels
+        ax.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        if name is not None:
+            ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_band(self, ax):
+        return ax.fill_between(self.x, self.low, self.high, alpha=0.25, linewidth=0,
+                               color=self.line_.get_color())
+
+    def _draw_reference(self, ax):
+        ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
+
+    @classmethod
+    def from_evaluation(cls, evaluation, *, level=0.95, ax=None, name=None, **kwargs):
+        """Draw an evaluation that was released before, which costs nothing.
+
+        Parameters
+        ----------
+        evaluation : BinaryEvaluation
+        level : float in (0, 1), default=0.95
+            Of the band, at one point.
+        ax, name, **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display : object
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_evaluation")
+        x, y, low, high = cls._of(evaluation, level)
+        if name is None:
+            name = cls._named(evaluation)
+        display = cls(x=x, y=y, low=low, high=high, name=name)
+        display.evaluation_ = evaluation
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(cls, y_true, y_score, *, epsilon=1.0, delta=None, level=0.95, ax=None,
+                         name=None, evaluation_kw=None, **kwargs):
+        """Release a histogram of scores, and draw it.
+
+        Parameters
+        ----------
+        y_true, y_score : array-like of shape (n,)
+        epsilon : float, default=1.0
+        delta : float or None, default=None
+        level, ax, name, **kwargs
+            As for `from_evaluation`.
+        evaluation_kw : dict or None, default=None
+            More for `BinaryEvaluation.from_predictions`.
+
+        Returns
+        -------
+        display : object
+            With what was released in `evaluation_`.
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_predictions")
+        evaluation = BinaryEvaluation.from_predictions(
+            y_true, y_score, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
+        return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, level=0.95, ax=None,
+                       name=None, evaluation_kw=None, **kwargs):
+        """Release a histogram of the scores of a fitted classifier, and draw it.
+
+        Parameters
+        ----------
+        estimator : classifier
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        epsilon : float, default=1.0
+        delta : float or None, default=None
+        level, ax, name, **kwargs
+            As for `from_evaluation`.
+        evaluation_kw : dict or None, default=None
+            More for `BinaryEvaluation.from_estimator`.
+
+        Returns
+        -------
+        display : object
+            With what was released in `evaluation_`.
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_estimator")
+        evaluation = BinaryEvaluation.from_estimator(
+            estimator, X, y, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
+        return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
+
+
+class DPRocCurveDisplay(_BandDisplay):
+    """The ROC curve of a private evaluation, with a band.
+
+    Make one by `from_evaluation`, `from_predictions` or `from_estimator`.
+
+    Parameters
+    ----------
+    x, y, low, high : ndarray of shape (n_points,)
+        False positive rates, and true ones with the ends of the band.
+    name : str or None, default=None
+        Of the line, in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+    band_ : matplotlib artist
+    evaluation_ : BinaryEvaluation
+
+    Examples
+    --------
+    >>> from dpsk.metrics import DPRocCurveDisplay
+    >>> display = DPRocCurveDisplay.from_predictions([0, 1], [0.2, 0.9])  # doctest: +SKIP
+    """
+
+    _labels = ("false positive rate", "true positive rate")
+
+    @staticmethod
+    def _of(evaluation, level):
+        return evaluation.roc_band(level)
+
+    @staticmethod
+    def _named(evaluation):
+        area, error = evaluation.roc_auc()
+        return f"AUC {area:.3f} +- {error:.3f}"
+
+
+class DPPrecisionRecallDisplay(_BandDisplay):
+    """Precision by recall of a private evaluation, with a band.
+
+    Make one by `from_evaluation`, `from_predictions` or `from_estimator`.
+
+    Parameters
+    ----------
+    x, y, low, high : ndarray of shape (n_points,)
+        Recall, and precision with the ends of the band.
+    name : str or None, default=None
+        Of the line, in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+    band_ : matplotlib artist
+    evaluation_ : BinaryEvaluation
+
+    Examples
+    --------
+    >>> from dpsk.metrics import DPPrecisionRecallDisplay
+    >>> display = DPPrecisionRecallDisplay.from_predictions([0, 1], [0, 1])  # doctest: +SKIP
+    """
+
+    _labels = ("recall", "precision")
+
+    @staticmethod
+    def _of(evaluation, level):
+        return evaluation.precision_recall_band(level)
+
+    @staticmethod
+    def _named(evaluation):
+        value, error = evaluation.average_precision()
+        return f"AP {value:.3f} +- {error:.3f}"
+
+    def _draw_reference(self, ax):
+        """Draw nothing: what a coin would reach depends on the rows."""
+
+
+class DPCalibrationDisplay(_BandDisplay):
+    """How often rows are positive, by their probability, with error bars.
+
+    Make one by `from_evaluation`, `from_predictions` or `from_estimator`.
+
+    Parameters
+    ----------
+    x, y, low, high : ndarray of shape (n_bins,)
+        Mean probabilities, and shares of positive rows with the ends of the bars.
+    name : str or None, default=None
+        Of the line, in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+    band_ : matplotlib artist
+    evaluation_ : BinaryEvaluation
+
+    Examples
+    --------
+    >>> from dpsk.metrics import DPCalibrationDisplay
+    >>> display = DPCalibrationDisplay.from_predictions([0, 1], [0.2, 0.9])  # doctest: +SKIP
+    """
+
+    _labels = ("mean predicted probability", "share of positives")
+
+    @staticmethod
+    def _of(evaluation, level):
+        shares, probabilities = evaluation.calibration_curve()
+        return probabilities, shares.value, *shares.interval(level)
+
+    @staticmethod
+    def _named(evaluation):
+        value, error = evaluation.brier_score()
+        return f"Brier {value:.3f} +- {error:.3f}"
+
+    def _draw_band(self, ax):
+        return ax.errorbar(self.x, self.y, yerr=np.stack([self.y - self.low, self.high - self.y]),
+                           fmt="o", color=self.line_.get_color(), capsize=3)

@@ -1,0 +1,199 @@
+"""Single metrics under scikit-learn's names, each a release of its own."""
+
+from dataclasses import replace
+
+from dpsk.metrics._binary import BinaryEvaluation
+from dpsk.metrics._multiclass import MulticlassEvaluation
+from dpsk.metrics._regression import RegressionEvaluation
+
+__all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_loss",
+           "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
+
+
+def dp_roc_auc_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
+    """Return the area under the ROC curve of two classes, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n,)
+    epsilon : float, default=1.0
+    delta : float or None, default=None
+    **options : dict
+        As for `BinaryEvaluation.from_predictions`, which has other metrics at the same price.
+
+    Returns
+    -------
+    area : Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_roc_auc_score
+    >>> from dpsk.testing import NoiseSeed
+    >>> score = np.linspace(0, 1, 4000)
+    >>> area = dp_roc_auc_score(score**2 > 0.3, score, random_state=NoiseSeed(0))
+    >>> float(area) > 0.9, area.privacy_.epsilon
+    (True, 1.0)
+    """
+    return _alone(BinaryEvaluation.from_predictions(
+        y_true, y_score, epsilon=epsilon, delta=delta, **options), "roc_auc")
+
+
+def dp_average_precision_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
+    """Return the average precision of two classes, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_score, epsilon, delta, **options
+        As for `dp_roc_auc_score`.
+
+    Returns
+    -------
+    precision : Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_average_precision_score
+    >>> score = np.linspace(0, 1, 4000)
+    >>> 0.5 < float(dp_average_precision_score(score**2 > 0.3, score, epsilon=8.0)) <= 1.0
+    True
+    """
+    return _alone(BinaryEvaluation.from_predictions(
+        y_true, y_score, epsilon=epsilon, delta=delta, **options), "average_precision")
+
+
+def dp_brier_score_loss(y_true, y_proba, *, epsilon=1.0, delta=None, **options):
+    """Return the mean square between label and probability, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_proba : array-like of shape (n,)
+    epsilon, delta, **options
+        As for `dp_roc_auc_score`.
+
+    Returns
+    -------
+    loss : Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_brier_score_loss
+    >>> p = np.linspace(0, 1, 4000)
+    >>> float(dp_brier_score_loss(p > 0.5, p, epsilon=8.0)) < 0.2
+    True
+    """
+    return _alone(BinaryEvaluation.from_predictions(
+        y_true, y_proba, epsilon=epsilon, delta=delta, **options), "brier_score")
+
+
+def dp_accuracy_score(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
+    """Return the share of rows that are predicted right, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+    epsilon : float, default=1.0
+    delta : float or None, default=None
+    **options : dict
+        As for `MulticlassEvaluation.from_predictions`.
+
+    Returns
+    -------
+    accuracy : Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_accuracy_score
+    >>> y = np.arange(4000) % 4
+    >>> float(dp_accuracy_score(y, y, epsilon=8.0)) > 0.9
+    True
+    """
+    return _alone(MulticlassEvaluation.from_predictions(
+        y_true, y_pred, epsilon=epsilon, delta=delta, **options), "accuracy")
+
+
+def dp_mean_squared_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
+    """Return the mean of clipped squared residuals, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+    epsilon : float, default=1.0
+    delta : float or None, default=None
+    **options : dict
+        As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
+
+    Returns
+    -------
+    error : Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_mean_squared_error
+    >>> y = np.linspace(0, 1, 4000)
+    >>> float(dp_mean_squared_error(y, y, epsilon=8.0, residual_bound=1.0)) < 0.1
+    True
+    """
+    return _alone(RegressionEvaluation.from_predictions(
+        y_true, y_pred, epsilon=epsilon, delta=delta, **options), "mean_squared_error")
+
+
+def dp_mean_absolute_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
+    """Return the mean of clipped absolute residuals, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_pred, epsilon, delta, **options
+        As for `dp_mean_squared_error`.
+
+    Returns
+    -------
+    error : Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_mean_absolute_error
+    >>> y = np.linspace(0, 1, 4000)
+    >>> float(dp_mean_absolute_error(y, y, epsilon=8.0, residual_bound=1.0)) < 0.1
+    True
+    """
+    return _alone(RegressionEvaluation.from_predictions(
+        y_true, y_pred, epsilon=epsilon, delta=delta, **options), "mean_absolute_error")
+
+
+def dp_r2_score(y_true, y_pred, *, target_bounds, epsilon=1.0, delta=None, **options):
+    """Return the share of the targets' variance that is explained, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+    target_bounds : (float, float)
+        Public.
+    epsilon, delta, **options
+        As for `dp_mean_squared_error`.
+
+    Returns
+    -------
+    r2 : Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_r2_score
+    >>> y = np.linspace(0, 1, 4000)
+    >>> float(dp_r2_score(y, y, target_bounds=(0, 1), epsilon=8.0)) > 0.9
+    True
+    """
+    return _alone(RegressionEvaluation.from_predictions(
+        y_true, y_pred, epsilon=epsilon, delta=delta, target_bounds=target_bounds, **options),
+        "r2")
+
+
+def _alone(evaluation, metric):
+    """Return a metric with the certificate of the release that it is all of."""
+    return replace(getattr(evaluation, metric)(), privacy_=evaluation.privacy_)

@@ -1,0 +1,60 @@
+"""Labels, scores and targets as callers hand them over, with errors that quote none of them."""
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.validation import column_or_1d
+
+from dpsk._data.errors import discreetly
+from dpsk._data.labels import encode_labels
+
+__all__ = ["check_lengths", "predicted", "read_labels", "read_numbers", "score_range_of",
+           "scores_of"]
+
+
+def read_labels(name, y_true, labels):
+    """Return the sorted classes as a tuple and the index of every label among them."""
+    y = discreetly("y_true", column_or_1d, y_true)
+    classes, codes = encode_labels(y, labels, name, what="y_true", parameter="labels")
+    return tuple(classes.tolist()), codes
+
+
+def read_numbers(what, values, *, columns=None):
+    """Return numbers as float64, shape (n,), or (n, columns) where they may be so."""
+    array = discreetly(what, np.asarray, values, np.float64)
+    if not (array.ndim == 1 or (columns and array.ndim == 2 and array.shape[1] == columns)):
+        wanted = f"(n,) or (n, {columns})" if columns else "(n,)"
+        raise ValueError(f"{what} of shape {array.shape}: must be of shape {wanted}.")
+    return array
+
+
+def check_lengths(y_true, name, values):
+    """Raise a ValueError unless there are as many values as labels."""
+    if len(y_true) != len(values):
+        raise ValueError(f"y_true has {len(y_true)} rows and {name} has {len(values)}; there must "
+                         "be one of each.")
+
+
+def score_range_of(estimator):
+    """Return the range of the scores of a classifier: of probabilities, or None of decisions."""
+    _check_kind(estimator, is_classifier, "a classifier")
+    return (0.0, 1.0) if hasattr(estimator, "predict_proba") else None
+
+
+def scores_of(estimator, X):
+    """Return the scores of rows by a fitted classifier."""
+    return discreetly("X", getattr(estimator, "predict_proba" if score_range_of(estimator)
+                                   else "decision_function"), X)
+
+
+def predicted(estimator, X, *, classifies):
+    """Return the predictions of a fitted classifier, or regressor, for rows."""
+    if classifies:
+        _check_kind(estimator, is_classifier, "a classifier")
+    else:
+        _check_kind(estimator, is_regressor, "a regressor")
+    return discreetly("X", estimator.predict, X)
+
+
+def _check_kind(estimator, check, words):
+    if not check(estimator):
+        raise TypeError(f"estimator of type {type(estimator).__name__}: must be {words}.")

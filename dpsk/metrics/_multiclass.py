@@ -1,0 +1,155 @@
+"""Private evaluation of predicted labels: one noisy table of true by predicted ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from dpsk._data.errors import discreetly, quietly
+from dpsk._data.labels import encode_labels, labels_fact
+from dpsk.metrics import _curves
+from dpsk.metrics._inputs import check_lengths, predicted, read_labels
+from dpsk.metrics._table import TableEvaluation, checked_budget, table_method, table_release
+
+__all__ = ["MulticlassEvaluation"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MulticlassEvaluation(TableEvaluation):
+    """How well predictions meet labels of any number of classes, from one noisy table.
+
+    Make one by `from_estimator` or `from_predictions`. For the ROC curve of one class against the
+    rest evaluate ``y == label`` and the score of that label as a `BinaryEvaluation`; each such
+    evaluation is one more release of the same rows.
+
+    Attributes
+    ----------
+    counts : ndarray of float64, shape (n_classes, n_classes)
+        Noisy, read-only: rows are labels, columns predictions.
+    noise_scale : float
+        Standard deviation of the noise on a count.
+    n_samples : int
+    labels : tuple
+    privacy_ : Certificate
+    of_population : bool
+        Whether standard errors hold that of a sample of rows; see `for_population`.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the counts are
+    (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1 to another.
+    The number of rows, the labels and all parameters are public.
+
+    See Also
+    --------
+    BinaryEvaluation : Scores of two classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import MulticlassEvaluation
+    >>> from dpsk.testing import NoiseSeed
+    >>> y = np.arange(3000) % 3
+    >>> guess = np.where(np.arange(3000) % 5 == 0, 0, y)
+    >>> evaluation = MulticlassEvaluation.from_predictions(y, guess, epsilon=1.0,
+    ...                                                    random_state=NoiseSeed(0))
+    >>> accuracy, error = evaluation.accuracy()
+    >>> abs(accuracy - 0.867) < 0.03, error < 0.01
+    (True, True)
+    """
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, random_state=None):
+        """Predict rows with a fitted classifier, and release the table.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, to other rows; its `classes_` are the labels.
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        epsilon, delta, random_state
+            As for `from_predictions`.
+
+        Returns
+        -------
+        evaluation : MulticlassEvaluation
+        """
+        check_is_fitted(estimator)
+        return cls.from_predictions(y, predicted(estimator, X, classifies=True), epsilon=epsilon,
+                                    delta=delta, labels=estimator.classes_,
+                                    random_state=random_state)
+
+    @classmethod
+    @quietly
+    def from_predictions(cls, y_true, y_pred, *, epsilon=1.0, delta=None, labels=None,
+                         random_state=None):
+        """Release the table of labels by predictions.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+        epsilon : float, default=1.0
+            Of the release; inf: no noise, not private.
+        delta : float or None, default=None
+            None: ``1 / n**2``.
+        labels : array-like or None, default=None
+            The label set, public; None: taken from `y_true`, which makes it so.
+        random_state : None, int or NoiseSeed, default=None
+            Only a NoiseSeed has an effect: noise that repeats.
+
+        Returns
+        -------
+        evaluation : MulticlassEvaluation
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, a prediction is none of the labels, or lengths differ;
+            nothing is drawn then.
+        """
+        classes, codes = read_labels("MulticlassEvaluation", y_true, labels)
+        guesses = discreetly("y_pred", column_or_1d, y_pred)
+        check_lengths(codes, "y_pred", guesses)
+        _, places = encode_labels(guesses, np.asarray(classes), "MulticlassEvaluation",
+                                  what="y_pred", parameter="labels")
+        budget = checked_budget(len(codes), 1, epsilon, delta, random_state)
+        table, scale, certificate = table_release(
+            table_method(cls, classes), "noisy table of predictions", budget, places, codes,
+            (len(classes), len(classes)), random_state=random_state,
+            public=[labels_fact(classes, labels, source="y_true")])
+        return cls(table, scale, len(codes), classes, certificate, False)
+
+    def confusion_matrix(self):
+        """Return the noisy counts, not negative, an `Estimate` of shape (n_classes, n_classes)."""
+        return self._estimate(lambda counts: counts, (0.0, float(self.n_samples)))
+
+    def accuracy(self):
+        """Return the share of rows that are predicted right, an `Estimate`."""
+        return self._estimate(lambda counts: np.clip(
+            _right(counts).sum(axis=-1) / self.n_samples, 0.0, 1.0))
+
+    def recall(self):
+        """Return the share of every label's rows that are predicted so, an `Estimate`."""
+        return self._estimate(_recall)
+
+    def precision(self):
+        """Return the share of every prediction's rows that are right, an `Estimate`."""
+        return self._estimate(lambda counts: _curves.ratio(_right(counts), counts.sum(axis=-2)))
+
+    def balanced_accuracy(self):
+        """Return the mean recall of all labels, an `Estimate`."""
+        return self._estimate(lambda counts: _recall(counts).mean(axis=-1))
+
+    def f1(self):
+        """Return the harmonic mean of precision and recall of every label, an `Estimate`."""
+        return self._estimate(lambda counts: _curves.ratio(
+            2.0 * _right(counts), counts.sum(axis=-1) + counts.sum(axis=-2)))
+
+
+def _right(counts):
+    return np.diagonal(counts, axis1=-2, axis2=-1)
+
+
+def _recall(counts):
+    return _curves.ratio(_right(counts), counts.sum(axis=-1))

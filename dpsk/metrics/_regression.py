@@ -1,0 +1,256 @@
+"""Private evaluation of predicted numbers: one noisy mean of what errors are made of."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
+from dpsk._data.targets import check_target_bounds, middle_of
+from dpsk._estimator import warn_of_weak_budget
+from dpsk._fit import release_private
+from dpsk._models import LinearModel
+from dpsk._oracle.statistics import noisy_mean
+from dpsk._parameters import check_real
+from dpsk._privacy.certificate import Certificate, Enforced
+from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
+from dpsk.metrics._table import (
+    DISJOINT,
+    ONE_RELEASE,
+    checked_budget,
+    normal_draws,
+    simulated,
+    table_method,
+)
+
+__all__ = ["RegressionEvaluation", "checked_bounds"]
+
+#: Bounds on the norm of what is averaged, without targets and with them: signs count a half, so
+#: that rows of both signs are no farther apart than others.
+_NORMS = math.sqrt(2.5), math.sqrt(3.75)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressionEvaluation:
+    r"""How well predictions meet numbers, from one noisy mean.
+
+    Make one by `from_estimator` or `from_predictions`. With e a residual over its bound, clipped
+    to [-1, 1], the mean of :math:`(e/2, 2|e| - 1, 2 e^2 - 1, c - 1/2)` is released, c whether the
+    residual is beyond its bound; with bounds on targets also that of :math:`(t/2, 2 t^2 - 1)`,
+    t the target clipped to them and mapped to [-1, 1].
+
+    Attributes
+    ----------
+    moments : ndarray of float64, shape (4,) or (6,)
+        The noisy mean, read-only.
+    noise_scale : float
+        Standard deviation of the noise on an entry.
+    residual_bound : float
+    target_bounds : (float, float) or None
+    n_samples : int
+    privacy_ : Certificate
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the moments are
+    (epsilon, delta)-indistinguishable: their norms are at most sqrt(2.5), sqrt(3.75) with
+    targets, so that a replaced row moves the mean by at most twice that over n.
+    The number of rows and all parameters are public.
+
+    *Errors* are those of clipped residuals: they are below the usual ones where residuals
+    exceed the bound. Noise grows with the bound, its square for squares; `clipped_share` says how
+    many rows one cuts.
+
+    See Also
+    --------
+    BinaryEvaluation : Scores of two classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import RegressionEvaluation
+    >>> from dpsk.testing import NoiseSeed
+    >>> y = np.linspace(-1, 1, 5000)
+    >>> evaluation = RegressionEvaluation.from_predictions(
+    ...     y, 0.9 * y, epsilon=1.0, residual_bound=0.2, target_bounds=(-1, 1),
+    ...     random_state=NoiseSeed(0))
+    >>> r2, error = evaluation.r2()
+    >>> abs(r2 - 0.99) < 0.01, error < 0.01
+    (True, True)
+    """
+
+    moments: np.ndarray
+    noise_scale: float
+    residual_bound: float
+    target_bounds: tuple | None
+    n_samples: int
+    privacy_: Certificate
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, residual_bound=None,
+                       target_bounds=None, random_state=None):
+        """Predict rows with a fitted regressor, and release the moments.
+
+        Parameters
+        ----------
+        estimator : regressor
+            Fitted, to other rows.
+        X : array-like of shape (n, n_features)
+        y : array-like of shape (n,)
+        epsilon, delta, residual_bound, target_bounds, random_state
+            As for `from_predictions`.
+
+        Returns
+        -------
+        evaluation : RegressionEvaluation
+        """
+        check_is_fitted(estimator)
+        return cls.from_predictions(y, predicted(estimator, X, classifies=False), epsilon=epsilon,
+                                    delta=delta, residual_bound=residual_bound,
+                                    target_bounds=target_bounds, random_state=random_state)
+
+    @classmethod
+    @quietly
+    def from_predictions(cls, y_true, y_pred, *, epsilon=1.0, delta=None, residual_bound=None,
+                         target_bounds=None, random_state=None):
+        """Release the moments of residuals, and of targets where these have bounds.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+            A residual that is not a number counts as the bound.
+        epsilon : float, default=1.0
+            Of the release; inf: no noise, not private.
+        delta : float or None, default=None
+            None: ``1 / n**2``.
+        residual_bound : float or None, default=None
+            Public; larger residuals are clipped to it. None: the distance of
+            `target_bounds`, which no residual exceeds.
+        target_bounds : (float, float) or None, default=None
+            Public; targets, and predictions, are clipped to them. `r2` needs them.
+        random_state : None, int or NoiseSeed, default=None
+            Only a NoiseSeed has an effect: noise that repeats.
+
+        Returns
+        -------
+        evaluation : RegressionEvaluation
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, no bound is given, or lengths differ; nothing is drawn
+            then.
+        """
+        bound, ends = checked_bounds(residual_bound, target_bounds)
+        y, guesses = read_numbers("y_true", y_true), read_numbers("y_pred", y_pred)
+        check_lengths(y, "y_pred", guesses)
+        features = _features(y, guesses, bound, ends)
+        budget = checked_budget(len(y), features.shape[1], epsilon, delta, random_state)
+        warn_of_weak_budget(budget)
+        rows = Rows(features, np.zeros(len(y)))
+        model = LinearModel(features.shape[1], None, False, _NORMS[ends is not None])
+
+        def run(noise_multiplier, releases):
+            (mu,) = ONE_RELEASE.prices(noise_multiplier)
+            return noisy_mean(model, rows, mu, releases), []
+
+        enforced = [Enforced("residual_bound", bound,
+                             "derived" if residual_bound is None else "declared",
+                             "absolute residual of one row; larger ones are clipped")]
+        if ends is not None:
+            enforced.append(Enforced("target_bounds", list(ends), "declared",
+                                     "targets and predictions are clipped to them"))
+        (moments, scale), certificate = release_private(
+            table_method(cls, bound, ends), "noisy mean of residuals", budget, ONE_RELEASE, rows,
+            run, random_state=random_state, verbose=0, enforced=enforced,
+            public=["number of rows", "all parameters", DISJOINT], released=["moments"])
+        moments.flags.writeable = False
+        return cls(moments, scale, bound, ends, len(y), certificate)
+
+    def __repr__(self):
+        return (f"RegressionEvaluation(n_samples={self.n_samples}, "
+                f"residual_bound={self.residual_bound:g}, noise_scale={self.noise_scale:.4g}, "
+                f"epsilon={self.privacy_.epsilon:g})")
+
+    def mean_residual(self):
+        """Return the mean of target less prediction, an `Estimate`."""
+        bound = self.residual_bound
+        return self._estimate(lambda moments: 2.0 * bound * moments[..., 0], (-bound, bound))
+
+    def clipped_share(self):
+        """Return the share of rows whose residual is beyond its bound, an `Estimate`."""
+        return self._estimate(lambda moments: np.clip(moments[..., 3] + 0.5, 0.0, 1.0),
+                              (0.0, 1.0))
+
+    def mean_absolute_error(self):
+        """Return the mean of absolute residuals, an `Estimate`."""
+        bound = self.residual_bound
+        return self._estimate(lambda moments: bound * (moments[..., 1] + 1.0) / 2.0, (0.0, bound))
+
+    def mean_squared_error(self):
+        """Return the mean of squared residuals, an `Estimate`."""
+        most = self.residual_bound**2
+        return self._estimate(lambda moments: most * _square(moments), (0.0, most))
+
+    def root_mean_squared_error(self):
+        """Return the root of the mean of squared residuals, an `Estimate`."""
+        bound = self.residual_bound
+        return self._estimate(
+            lambda moments: bound * np.sqrt(np.maximum(_square(moments), 0.0)), (0.0, bound))
+
+    def r2(self):
+        """Return the share of the targets' variance that is explained, an `Estimate`.
+
+        Raises
+        ------
+        ValueError
+            If targets have no bounds.
+        """
+        if self.target_bounds is None:
+            raise ValueError("target_bounds=None: r2 compares with the spread of targets, which "
+                             "is released where they have bounds; declare target_bounds.")
+        _, half = middle_of(*self.target_bounds)
+
+        def r2(moments):
+            spread = (moments[..., 5] + 1.0) / 2.0 - 4.0 * moments[..., 4]**2
+            # A spread below the noise says nothing.
+            spread = half**2 * np.maximum(spread, max(self.noise_scale, 1e-12))
+            return 1.0 - self.residual_bound**2 * _square(moments) / spread
+
+        return self._estimate(r2, (-np.inf, 1.0))
+
+    def _estimate(self, metric, bounds):
+        normals = normal_draws(self.moments.shape, "noise")
+        return simulated(metric(self.moments), metric(self.moments + self.noise_scale * normals),
+                         bounds)
+
+
+def _square(moments):
+    return (moments[..., 2] + 1.0) / 2.0
+
+
+def _features(y, guesses, bound, ends):
+    """Return what is averaged, numbers in [-1, 1]."""
+    columns = []
+    if ends is not None:
+        middle, half = middle_of(*ends)
+        y, guesses = np.clip(y, *ends), np.clip(guesses, *ends)
+        t = np.nan_to_num((y - middle) / half, nan=1.0)
+        columns = [t / 2.0, 2.0 * t**2 - 1.0]
+    e = np.nan_to_num((y - guesses) / bound, nan=2.0)
+    cut, e = np.abs(e) > 1.0, np.clip(e, -1.0, 1.0)
+    return np.column_stack([e / 2.0, 2.0 * np.abs(e) - 1.0, 2.0 * e**2 - 1.0, cut - 0.5, *columns])
+
+
+def checked_bounds(residual_bound, target_bounds):
+    """Return both bounds as floats, the first by the second where it is not given."""
+    ends = None if target_bounds is None else check_target_bounds(target_bounds, "(0, 100)")
+    if residual_bound is None:
+        if ends is None:
+            raise ValueError("residual_bound=None: must be a finite number > 0, or target_bounds "
+                             "must be given, as no noise hides what has no bound.")
+        return ends[1] - ends[0], ends
+    return check_real("residual_bound", residual_bound, low=1e-100, high=1e100,
+                      remedy="None, or a number in [1e-100, 1e100]"), ends

@@ -1,0 +1,298 @@
+"""Metrics of a noisy histogram of scores by label, all of them post-processing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsk._parameters import check_integer, check_real
+from dpsk.metrics import _curves
+from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._scores import ScoreBins
+from dpsk.metrics._table import TableEvaluation
+
+__all__ = ["ScoreTable"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreTable(TableEvaluation):
+    """A noisy histogram of scores, the negative label first, and its metrics.
+
+    Attributes
+    ----------
+    bins : ScoreBins
+        Public.
+    """
+
+    bins: ScoreBins
+
+    def prevalence(self):
+        """Return the share of rows that are positive, an `Estimate`."""
+        return self._estimate(lambda counts: np.clip(
+            counts[..., 1, :].sum(axis=-1) / self.n_samples, 0.0, 1.0))
+
+    def confusion_matrix(self, threshold=None):
+        """Return noisy counts of rows by label and prediction, an `Estimate`.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            Rows of at least that score are predicted positive. None: the middle of the range of
+            scores, 0 where they have none. Between edges counts are interpolated, and an eighth
+            of what the bin may move is in the error.
+
+        Returns
+        -------
+        matrix : Estimate
+            Arrays of shape (2, 2): rows are labels, columns predictions, the positive one last.
+        """
+        return self._at(threshold, lambda cells: cells, (0.0, float(self.n_samples)))
+
+    def accuracy(self, threshold=None):
+        """Return the share of rows that are predicted right, an `Estimate`.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            As for `confusion_matrix`.
+        """
+        return self._at(threshold, lambda cells: np.clip(
+            (cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples, 0.0, 1.0))
+
+    def balanced_accuracy(self, threshold=None):
+        """Return the mean of the shares of either label that are predicted right, an `Estimate`.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            As for `confusion_matrix`.
+        """
+        return self._at(threshold, lambda cells: 0.5 * (
+            _curves.ratio(cells[..., 0, 0], cells[..., 0, :].sum(axis=-1))
+            + _curves.ratio(cells[..., 1, 1], cells[..., 1, :].sum(axis=-1))))
+
+    def recall(self, threshold=None):
+        """Return the share of positive rows that are predicted so, an `Estimate`.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            As for `confusion_matrix`.
+        """
+        return self._at(threshold, lambda cells: _curves.ratio(
+            cells[..., 1, 1], cells[..., 1, :].sum(axis=-1)))
+
+    def precision(self, threshold=None):
+        """Return the share of rows predicted positive that are so, an `Estimate`.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            As for `confusion_matrix`.
+        """
+        return self._at(threshold, lambda cells: _curves.ratio(
+            cells[..., 1, 1], cells[..., :, 1].sum(axis=-1)))
+
+    def f1(self, threshold=None):
+        """Return the harmonic mean of precision and recall, an `Estimate`.
+
+        Parameters
+        ----------
+        threshold : float or None, default=None
+            As for `confusion_matrix`.
+        """
+        return self._at(threshold, lambda cells: _curves.ratio(
+            2.0 * cells[..., 1, 1], cells[..., :, 1].sum(axis=-1) + cells[..., 1, :].sum(axis=-1)))
+
+    def roc_auc(self):
+        """Return the area under the ROC curve, an `Estimate`."""
+        return self._extrapolated(_curves.roc_area)
+
+    def average_precision(self):
+        """Return the average precision, an `Estimate`."""
+        return self._extrapolated(_curves.average_precision)
+
+    def brier_score(self):
+        """Return the mean square between label and probability, an `Estimate`.
+
+        Raises
+        ------
+        ValueError
+            If scores are not probabilities: if their range is not (0, 1).
+        """
+        self._check_probabilities("brier_score")
+        return self._extrapolated(_curves.brier)
+
+    def lift(self, fraction=0.1):
+        """Return how many times more positives the best rows hold than all do, an `Estimate`.
+
+        Parameters
+        ----------
+        fraction : float in (0, 1], default=0.1
+            Of all rows, those of the highest scores.
+        """
+        fraction = check_real("fraction", fraction, low=0, high=1, open_low=True,
+                              remedy="a number in (0, 1]")
+
+        def lift(counts):
+            return _curves.positives_of(counts, fraction) / fraction
+
+        return self._estimate(lift, (0.0, 1.0 / fraction),
+                              _curves.hidden_positives(self.counts, fraction) / fraction)
+
+    def roc_curve(self):
+        """Return the ROC curve at the edges of bins.
+
+        Returns
+        -------
+        fpr, tpr : ndarray of shape (n_bins + 1,)
+            Increasing: cumulative noisy counts, made so by the middle of the nearest increasing
+            curves above and below.
+        thresholds : ndarray of shape (n_bins + 1,)
+            Decreasing, the first infinite.
+        """
+        negative, positive = self._rates(self.counts)
+        return negative, positive, self._thresholds()
+
+    def precision_recall_curve(self):
+        """Return precision and recall at the edges of bins.
+
+        Returns
+        -------
+        precision, recall : ndarray of shape (n_bins + 1,)
+            Recall falls from 1 to 0, where precision is 1.
+        thresholds : ndarray of shape (n_bins,)
+            Increasing.
+        """
+        above = _curves.monotone(_curves.positives_above(self.counts))
+        precision, recall = _precision_recall(above)
+        return precision[::-1], recall[::-1], self.bins.edges[:-1]
+
+    def calibration_curve(self, n_bins=5):
+        """Return how often rows are positive whose probability is about the same.
+
+        Parameters
+        ----------
+        n_bins : int, default=5
+            Groups of about as many neighboring bins each, at most the number of bins.
+
+        Returns
+        -------
+        prob_true : Estimate
+            Arrays of shape (n_bins,).
+        prob_pred : ndarray of shape (n_bins,)
+            The mean of the middles of bins, weighted by noisy counts.
+
+        Raises
+        ------
+        ValueError
+            If scores are not probabilities, or `n_bins` is out of range.
+        """
+        self._check_probabilities("calibration_curve")
+        most = len(self.bins)
+        n_bins = check_integer("n_bins", n_bins, low=1, high=most, remedy=f"an int in [1, {most}]")
+        starts = np.linspace(0, most, n_bins, endpoint=False).astype(int)
+
+        def shares(counts):
+            groups = np.add.reduceat(counts, starts, axis=-1)
+            return _curves.ratio(groups[..., 1, :], groups.sum(axis=-2))
+
+        edges = self.bins.edges
+        # Noise must not move a mean out of its group, nor leave it without weight.
+        weights = np.maximum(self.counts.sum(axis=0), 1.0)
+        middles = weights * (edges[:-1] + edges[1:]) / 2.0
+        return (self._estimate(shares),
+                np.add.reduceat(middles, starts) / np.add.reduceat(weights, starts))
+
+    def roc_band(self, level=0.95, n_points=101):
+        """Return the ROC curve with a band around it.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+            How often the band covers the curve at one point.
+        n_points : int, default=101
+
+        Returns
+        -------
+        fpr, tpr, low, high : ndarray of shape (n_points,)
+        """
+        grid = np.linspace(0.0, 1.0, n_points)
+        return (grid, *self._band(level, lambda counts: np.interp(grid, *self._rates(counts))))
+
+    def precision_recall_band(self, level=0.95, n_points=101):
+        """Return precision by recall with a band around it.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+            How often the band covers the curve at one point.
+        n_points : int, default=101
+
+        Returns
+        -------
+        recall, precision, low, high : ndarray of shape (n_points,)
+        """
+        grid = np.linspace(0.0, 1.0, n_points)
+
+        def curve(counts):
+            above = _curves.monotone(_curves.positives_above(counts))
+            precision, recall = _precision_recall(above)
+            return np.interp(grid, recall, precision)
+
+        return (grid, *self._band(level, curve))
+
+    def _band(self, level, curve):
+        value = curve(self.counts)
+        error = np.std([curve(counts) for counts in self._draws()], axis=0)
+        low, high = Estimate(value, error, (0.0, 1.0)).interval(level)
+        return value, low, high
+
+    def _rates(self, counts):
+        above = _curves.monotone(_curves.positives_above(counts))
+        return above / above[:, -1:]
+
+    def _thresholds(self):
+        """Return the edges from which up rows are predicted positive, falling; the first is none.
+        """
+        edges = self.bins.edges
+        return np.append(np.inf, edges[-2::-1])
+
+    def _at(self, threshold, metric, bounds=(0.0, 1.0)):
+        """Return a metric of the cells (..., label, prediction) at a threshold."""
+        threshold = self.bins.middle if threshold is None else check_real(
+            "threshold", threshold, remedy="None, or a finite number")
+        share = self.bins.above(threshold)
+
+        def at(share):
+            return lambda counts: metric(np.stack(
+                [counts @ (1.0 - share), counts @ share], axis=-1))
+
+        cut = (share > 0.0) & (share < 1.0)
+        hidden = 0.0
+        if cut.any():
+            ends = [at(np.where(cut, end, share))(self.counts) for end in (0.0, 1.0)]
+            hidden = np.abs(ends[1] - ends[0]) / 8.0
+        return self._estimate(at(share), bounds, hidden)
+
+    def _extrapolated(self, metric):
+        """Return a metric of counts and edges whose error is as the square of a bin."""
+        edges = self.bins.edges
+
+        def extrapolated(counts):
+            return metric(counts, edges) + np.mean(_curves.steps(metric, counts, edges), axis=0)
+
+        return self._estimate(extrapolated,
+                              hidden=np.hypot(*_curves.steps(metric, self.counts, edges)))
+
+    def _check_probabilities(self, what):
+        if not self.bins.are_probabilities:
+            raise ValueError(f"score_range=({self.bins.low:g}, {self.bins.high:g}): {what} is one "
+                             "of probabilities; evaluate those of predict_proba, whose "
+                             "score_range is (0, 1).")
+
+
+def _precision_recall(above):
+    """Return precision and recall of cumulative counts, recall rising from 0."""
+    precision = above[1] / np.maximum(above.sum(axis=0), 1e-300)
+    precision[above.sum(axis=0) <= 0.0] = 1.0
+    return precision, above[1] / above[1, -1]

@@ -1,0 +1,158 @@
+"""One noisy table of counts of evaluation rows, and what its noise makes of any metric."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpsk._data.source import Rows
+from dpsk._estimator import warn_of_weak_budget
+from dpsk._fit import Method, release_private
+from dpsk._oracle.tables import noisy_tables, table_noise
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS
+from dpsk._privacy.certificate import Certificate, Enforced
+from dpsk._privacy.noise.public import public_normals
+from dpsk._privacy.plans import SharedBudget
+from dpsk._problem import Budget
+from dpsk.metrics._estimate import Estimate
+
+__all__ = ["DISJOINT", "ONE_RELEASE", "TableEvaluation", "checked_budget", "normal_draws",
+           "simulated", "table_method", "table_release"]
+
+#: What a certificate says of rows that it cannot see.
+DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
+            "add the certificates")
+ONE_RELEASE = SharedBudget((1.0,))
+#: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
+#: metrics are sums of many cells, there are fewer, down to the least.
+_DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
+
+
+def checked_budget(n_samples, n_columns, epsilon, delta, random_state):
+    """Return the Budget of parameters that are checked, the default delta filled in."""
+    PARAMETER_CONSTRAINTS["epsilon"]("epsilon", epsilon)
+    GAUSSIAN_DELTA("delta", delta)
+    PARAMETER_CONSTRAINTS["random_state"]("random_state", random_state)
+    if n_samples < 1:
+        raise ValueError("y_true: must hold at least one row.")
+    return Budget(n_samples, n_columns, float(epsilon),
+                  1.0 / max(n_samples, 2)**2 if delta is None else float(delta))
+
+
+def table_method(cls, *settings):
+    """Return what names an evaluation and its public parameters in keys and certificates."""
+    return Method(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", repr(settings), None)
+
+
+def table_release(method, name, budget, columns, codes, sizes, *, random_state, public):
+    """Return noisy counts (label, cell), the deviation of their noise, and the certificate.
+
+    Parameters
+    ----------
+    method : Method
+    name : str
+    budget : Budget
+    columns, codes : ndarray of int, shape (n,)
+        The cell of every row, and its label.
+    sizes : (int, int)
+        The number of labels, and of cells.
+    random_state : None, int or NoiseSeed
+    public : list of str
+    """
+    warn_of_weak_budget(budget)
+    rows, (n_labels, n_cells) = Rows(columns[:, None], codes), sizes
+
+    def run(noise_multiplier, releases):
+        (mu,) = ONE_RELEASE.prices(noise_multiplier)
+        (table,) = noisy_tables(rows, (n_cells,), n_labels, [(0,)], mu, releases)
+        return (table, table_noise(1, mu)), []
+
+    (table, scale), certificate = release_private(
+        method, name, budget, ONE_RELEASE, rows, run, random_state=random_state, verbose=0,
+        enforced=[Enforced("cells", math.sqrt(2.0), "derived",
+                           "l2 norm by which a replaced row moves the table: one from a cell and "
+                           "one to another")],
+        public=["number of rows", *public, "all parameters", DISJOINT], released=["counts"])
+    # The number of rows is public: what the noise adds to it is taken off every cell.
+    table = table + (budget.n_samples - table.sum()) / table.size
+    table.flags.writeable = False
+    return table, scale, certificate
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableEvaluation:
+    """A noisy table of counts of which metrics are made.
+
+    Attributes
+    ----------
+    counts : ndarray of float64, shape (n_labels, n_cells)
+        Noisy, read-only; they sum to the number of rows.
+    noise_scale : float
+        Standard deviation of the noise on a count, before that sum was known.
+    n_samples : int
+    labels : tuple
+        Of the first axis.
+    privacy_ : Certificate
+    of_population : bool
+        Whether errors are those of a metric of the population that rows were drawn from.
+    """
+
+    counts: np.ndarray
+    noise_scale: float
+    n_samples: int
+    labels: tuple
+    privacy_: Certificate
+    of_population: bool
+
+    def __repr__(self):
+        return (f"{type(self).__name__}(labels={self.labels!r}, n_samples={self.n_samples}, "
+                f"cells={self.counts.shape[1]}, noise_scale={self.noise_scale:.4g}, "
+                f"epsilon={self.privacy_.epsilon:g})")
+
+    def for_population(self):
+        """Return this evaluation, its errors those of the population that rows were drawn from.
+
+        Returns
+        -------
+        evaluation : object
+            The same counts; standard errors then hold that of a sample of rows as well.
+        """
+        return replace(self, of_population=True)
+
+    def _draws(self):
+        """Return tables as noisy as this one is, around it, shape (draws, *counts.shape)."""
+        tables = self.counts + self.noise_scale * _centered(self.counts.shape, "noise")
+        if self.of_population:
+            likely = np.maximum(self.counts, 0.0)
+            moved = np.sqrt(likely) * normal_draws(self.counts.shape, "rows")
+            total = moved.sum(axis=(1, 2), keepdims=True)
+            tables = tables + moved - likely * (total / max(likely.sum(), 1.0))
+        return tables
+
+    def _estimate(self, metric, bounds=(0.0, 1.0), hidden=0.0):
+        """Return a metric of tables, its error from draws; `hidden` is that of bins, in one."""
+        return simulated(metric(self.counts), metric(self._draws()), bounds, hidden)
+
+
+def simulated(value, draws, bounds, hidden=0.0):
+    """Return the Estimate of a value whose metric was drawn under the known noise."""
+    # Around the value, not around their own mean: ratios of few rows are off to one side.
+    error = np.hypot(np.sqrt(np.mean((draws - value)**2, axis=0)), hidden)
+    value = np.clip(value, *bounds)
+    if np.ndim(value) == 0:
+        value, error = float(value), float(error)
+    return Estimate(value, error, bounds)
+
+
+def _centered(shape, purpose):
+    """Return draws of the noise that is left on a table whose sum is known."""
+    normals = normal_draws(shape, purpose)
+    return normals - normals.mean(axis=(1, 2), keepdims=True)
+
+
+@lru_cache(maxsize=4)
+def normal_draws(shape, purpose):
+    """Return the same public normals at every call, so that a metric has one error."""
+    draws = min(_DRAWS, max(_LEAST_DRAWS, _MOST_NORMALS // math.prod(shape)))
+    return public_normals(f"evaluation {purpose}", 0, (draws, *shape))

@@ -1,0 +1,70 @@
+"""Evaluations, audited as they leave: what shows of one row in a histogram, and in moments.
+
+The statistic is the log likelihood ratio of the release between two tables that differ in one
+row, over its standard deviation at the claimed noise: normal with means half of mu above and below
+0. The test asks on which side of 0 it is. Lower bounds fail to hold with a chance of 2e-7,
+and runs that show less than is asked for are no likelier.
+"""
+
+import numpy as np
+import pytest
+from audit_settings import LEVEL
+
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk.auditing import mu_lower_bound
+from dpsk.metrics import BinaryEvaluation, RegressionEvaluation
+
+EPSILON, DELTA, N = 8.0, 1e-3, 40
+MU = gaussian_mu(EPSILON, DELTA)
+Y, SCORES = np.arange(N) % 2, np.linspace(0.0, 1.0, N)
+
+
+def histogram(y, scores, epsilon=EPSILON):
+    return BinaryEvaluation.from_predictions(y, scores, epsilon=epsilon, delta=DELTA,
+                                             bins=8).counts
+
+
+def moments(y, guesses, epsilon=EPSILON):
+    return N * RegressionEvaluation.from_predictions(
+        y, guesses, epsilon=epsilon, delta=DELTA, residual_bound=1.0).moments
+
+
+#: A release, and the last row of two tables, as far apart as can be.
+PAIRS = {"histogram": (histogram, (0, 0.0), (1, 1.0)),
+         "moments": (moments, (0.0, 0.0), (1.1, 0.0))}
+every_pair = pytest.mark.parametrize("release, one, other", PAIRS.values(), ids=PAIRS)
+
+
+def tables(*rows):
+    for label, score in rows:
+        y, scores = Y.astype(float), SCORES.copy()
+        y[-1], scores[-1] = label, score
+        yield y, scores
+
+
+def shown(release, one, other, runs):
+    """Return a lower bound on mu."""
+    first, second = (release(*table, epsilon=np.inf) for table in tables(one, other))
+    hits = []
+    for table in tables(one, other):
+        found = [np.sum((release(*table) - (first + second) / 2) * (first - second)) > 0
+                 for _ in range(runs)]
+        hits += [int(np.sum(found)), runs]
+    return mu_lower_bound(*hits, level=LEVEL)
+
+
+@every_pair
+def test_one_row_shows_no_more_than_the_claim(release, one, other):
+    assert 0.3 * MU < shown(release, one, other, 300) <= MU
+
+
+@pytest.mark.audit
+@every_pair
+def test_most_of_the_claim_shows_in_many_runs(release, one, other):
+    assert 0.75 * MU < shown(release, one, other, 6000) <= MU
+
+
+@every_pair
+def test_a_third_of_the_noise_exceeds_the_claim(release, one, other, noise_times):
+    noise_times(1 / 3)
+    assert shown(release, one, other, 300) > MU

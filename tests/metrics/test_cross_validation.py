@@ -1,0 +1,139 @@
+"""Cross-validation by index: who pays for what, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification, make_regression
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+
+from dpsk import DPLinearRegression, DPLogisticRegression
+from dpsk.accounting import Gaussian, SampledGaussian, compose, delta, epsilon
+from dpsk.metrics import (
+    BinaryEvaluation,
+    MulticlassEvaluation,
+    RegressionEvaluation,
+    dp_cross_validate,
+)
+from dpsk.metrics._cross_validation import _worst
+
+X, Y = make_classification(600, random_state=0)
+MODEL = DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=5.0, solver="gd", max_iter=5,
+                             precondition=False, temperature=False)
+
+
+def test_a_row_pays_for_all_folds_but_its_own_and_for_one_score():
+    result = dp_cross_validate(MODEL, X, Y, cv=5, epsilon=0.5, delta=1e-6)
+    assert result.n_trainings == 4 and len(result.estimators) == 5
+    # Calibrated to one epsilon, prices of folds differ by what the search leaves.
+    dearest = max(result.estimators, key=lambda model: model.privacy_.delta_at(1.0)).privacy_
+    most = compose([dearest] * 4, result.evaluation.privacy_)
+    total = result.privacy_
+    assert total.delta == pytest.approx(4e-5 + 1e-6)
+    assert total.epsilon == pytest.approx(epsilon(most, total.delta), rel=1e-6)
+    assert total.epsilon < epsilon(compose(most, dearest), total.delta)
+    assert "4 trainings" in str(total) and "not checked" not in str(total)
+    assert isinstance(result.evaluation, BinaryEvaluation)
+    assert result.evaluation.n_samples == len(X)
+
+
+@pytest.mark.parametrize("cv, trainings, held", [
+    (KFold(3), 2, 600), (ShuffleSplit(1, test_size=0.3, random_state=0), 1, 180),
+    ([(np.arange(300), np.arange(300, 600))], 1, 300),
+    ([(np.arange(300), [400]), (np.arange(200, 500), [500])], 2, 2)])
+def test_any_split_by_index_is_priced_by_the_row_that_pays_most(cv, trainings, held):
+    result = dp_cross_validate(MODEL, X, Y, cv=cv)
+    assert result.n_trainings == trainings
+    assert result.evaluation.n_samples == held
+
+
+@pytest.mark.parametrize("cv", [StratifiedKFold(3), GroupKFold(3), LeaveOneOut()])
+def test_splits_that_look_at_rows_are_refused(cv):
+    with pytest.raises(TypeError, match="split by index alone"):
+        dp_cross_validate(MODEL, X, Y, cv=cv)
+
+
+@pytest.mark.parametrize("cv", [RepeatedKFold(), ShuffleSplit(5, test_size=0.5, random_state=0)])
+def test_a_row_is_scored_once(cv):
+    with pytest.raises(ValueError, match="more than once"):
+        dp_cross_validate(MODEL, X, Y, cv=cv)
+
+
+def test_folds_do_not_follow_from_rows():
+    """The same int gives the same folds to another table of as many rows."""
+    seen = []
+
+    class Spy(DPLogisticRegression):
+        def fit(self, X, y):
+            seen.append(X["row"].tolist())
+            return super().fit(X[["feature"]], y)
+
+        def predict_proba(self, X):
+            return super().predict_proba(X[["feature"]])
+
+    for scale in (1.0, -3.0):
+        table = pd.DataFrame({"row": np.arange(600), "feature": scale * X[:, 0]})
+        dp_cross_validate(Spy(), table, Y if scale > 0 else 1 - Y, cv=3, random_state=7)
+    assert seen[:3] == seen[3:]
+    assert sorted(seen[0]) != list(range(400))
+
+
+def test_held_out_rows_are_scored_by_models_that_did_not_see_them():
+    class Memory(DPLogisticRegression):
+        def fit(self, X, y):
+            self.rows_ = set(X[:, 0].tolist())
+            return super().fit(X, y)
+
+        def predict_proba(self, X):
+            assert not self.rows_ & set(X[:, 0].tolist())
+            return super().predict_proba(X)
+
+    result = dp_cross_validate(Memory(data_norm=5.0), X, Y, cv=4, epsilon=np.inf)
+    assert float(result.evaluation.roc_auc()) > 0.8
+    assert not result.privacy_.is_private
+
+
+def test_several_classes_and_numbers_are_evaluated_in_their_way():
+    classes = dp_cross_validate(MODEL, X, np.arange(600) % 3, cv=3)
+    assert isinstance(classes.evaluation, MulticlassEvaluation)
+    features, numbers = make_regression(600, 4, random_state=0)
+    model = DPLinearRegression(target_bounds=(-300, 300), data_norm=3.0)
+    result = dp_cross_validate(model, features, numbers, cv=3, target_bounds=(-300, 300))
+    assert isinstance(result.evaluation, RegressionEvaluation)
+    assert float(result.evaluation.r2()) <= 1.0
+    assert "CrossValidation(" in repr(result)
+
+
+def test_a_fold_that_lacks_a_label_is_told_apart_from_a_score():
+    rare = np.zeros(600, int)
+    rare[:200] = 1
+    with pytest.raises(ValueError, match=r"one class"):
+        dp_cross_validate(MODEL, X, rare, cv=[(np.arange(200, 600), np.arange(200))])
+    declared = DPLogisticRegression(classes=[0, 1], data_norm=5.0)
+    found = dp_cross_validate(declared, X, rare, cv=[(np.arange(200, 600), np.arange(200))])
+    assert found.evaluation.labels == (0, 1)
+
+
+class _Priced:
+    def __init__(self, event):
+        self.event = event
+
+
+def test_where_prices_have_no_order_all_trainings_count():
+    members = ~np.eye(3, dtype=bool)
+    gaussians = [_Priced(Gaussian(mu)) for mu in (0.1, 0.3, 0.2)]
+    assert _worst(gaussians, members) == gaussians[1:]
+    same = [_Priced(SampledGaussian(0.1, 2.0)) for _ in range(3)]
+    assert len(_worst(same, members)) == 2
+    mixed = [*same[:2], _Priced(SampledGaussian(0.2, 2.0))]
+    assert _worst(mixed, members) == mixed
+    # A row that is in the two dearest pays for them.
+    uneven = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 1]], bool)
+    assert delta(compose(*(each.event for each in _worst(gaussians, uneven))), 0.1) == \
+        delta(compose(Gaussian(0.3), Gaussian(0.2)), 0.1)

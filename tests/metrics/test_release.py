@@ -1,0 +1,147 @@
+"""What an evaluation releases: how far a row moves it, the law of its noise, and nothing else."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.noise import samplers
+from dpsk.accounting import Gaussian, compose, delta
+from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation, RegressionEvaluation
+from dpsk.testing import NoiseSeed
+
+N = 40
+HOSTILE = [-np.inf, -1e300, -0.0, 0.0, 1e-300, 0.25, 0.5, 1.0, 1e300, np.inf, np.nan]
+
+
+@pytest.fixture
+def noise_times(monkeypatch):
+    """Return a function that multiplies the noise by a factor for the rest of the test."""
+    law = samplers.standard_normal
+
+    def set_factor(factor):
+        monkeypatch.setattr(samplers, "standard_normal",
+                            lambda stream, shape: factor * law(stream, shape))
+
+    return set_factor
+
+
+def scores():
+    return np.arange(N) % 2, np.linspace(0.0, 1.0, N)
+
+
+def with_last(y, values, label, value):
+    y, values = y.astype(float), values.copy()
+    y[-1], values[-1] = label, value
+    return y, values
+
+
+@pytest.mark.parametrize("score_range", [(0, 1), None])
+def test_a_row_moves_the_histogram_by_the_root_of_two_at_most(noise_times, score_range):
+    noise_times(0.0)
+    tables = [BinaryEvaluation.from_predictions(
+        *with_last(*scores(), label, value), labels=[0, 1], score_range=score_range).counts
+        for label, value in itertools.product([0, 1], HOSTILE)]
+    moved = [np.linalg.norm(one - other) for one, other in itertools.combinations(tables, 2)]
+    assert max(moved) == pytest.approx(np.sqrt(2.0), rel=1e-12)
+    assert all(table.sum() == pytest.approx(N) for table in tables)
+
+
+def test_a_row_moves_the_table_of_labels_by_the_root_of_two_at_most(noise_times):
+    noise_times(0.0)
+    y, guesses = np.arange(N) % 3, np.arange(N) % 3
+    tables = [MulticlassEvaluation.from_predictions(*with_last(y, guesses, *last)).counts
+              for last in itertools.product(range(3), repeat=2)]
+    moved = [np.linalg.norm(one - other) for one, other in itertools.combinations(tables, 2)]
+    assert max(moved) == pytest.approx(np.sqrt(2.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("bounds, most", [
+    (None, 2.0 * np.sqrt(2.5)), ((-1.0, 1.0), 2.0 * np.sqrt(3.75))])
+def test_a_row_moves_the_moments_by_what_is_priced_at_most(noise_times, bounds, most):
+    noise_times(0.0)
+    y, guesses = np.linspace(-1, 1, N), np.zeros(N)
+    found = [RegressionEvaluation.from_predictions(
+        *with_last(y, guesses, *last), residual_bound=1.0, target_bounds=bounds)
+        for last in itertools.product([-1.0, 1.0 + 1e-9, *HOSTILE], repeat=2)]
+    sums = [N * each.moments for each in found]
+    moved = max(np.linalg.norm(one - other) for one, other in itertools.combinations(sums, 2))
+    assert 0.94 * most < moved <= most
+    mu = gaussian_mu(1.0, 1.0 / N**2)
+    assert found[0].noise_scale * N == pytest.approx(most / mu, rel=1e-6)
+
+
+EVALUATIONS = {
+    "histogram": lambda **more: BinaryEvaluation.from_predictions(*scores(), bins=8, **more),
+    "table": lambda **more: MulticlassEvaluation.from_predictions(
+        np.arange(N) % 3, np.arange(N) % 3, **more),
+    "moments": lambda **more: RegressionEvaluation.from_predictions(
+        *scores(), residual_bound=1.0, **more)}
+every_evaluation = pytest.mark.parametrize("make", EVALUATIONS.values(), ids=EVALUATIONS)
+
+
+@every_evaluation
+def test_the_certificate_is_that_of_one_gaussian_release_at_the_budget(make):
+    certificate = make(epsilon=0.7, delta=1e-4).privacy_
+    mu = gaussian_mu(0.7, 1e-4)
+    assert delta(certificate, 0.7) <= 1e-4
+    assert delta(compose(certificate), 0.7) == pytest.approx(delta(Gaussian(mu), 0.7), rel=1e-6)
+    assert "not checked" in str(certificate)
+    assert type(certificate).from_json(certificate.to_json()) == certificate
+
+
+def noise_square(make, runs):
+    """Return the sum of squares of fresh noise over its stated scale, and its degrees of freedom.
+    """
+    exact = made_of(make(epsilon=np.inf))
+    found = [make(epsilon=1.0) for _ in range(runs)]
+    squares = sum(np.sum((made_of(each) - exact)**2) / each.noise_scale**2 for each in found)
+    # The sum of counts is known.
+    free = exact.size - (exact.ndim == 2)
+    return squares, runs * free
+
+
+def made_of(evaluation):
+    return evaluation.moments if hasattr(evaluation, "moments") else evaluation.counts
+
+
+@every_evaluation
+def test_noise_has_the_stated_scale(make):
+    """False alarm 2e-7."""
+    squares, free = noise_square(make, 60)
+    assert chi2.ppf(1e-7, free) < squares < chi2.ppf(1 - 1e-7, free)
+
+
+@every_evaluation
+def test_a_third_of_the_noise_is_found_out(make, noise_times):
+    noise_times(1 / 3)
+    squares, free = noise_square(make, 60)
+    assert squares < chi2.ppf(1e-7, free)
+
+
+@every_evaluation
+def test_noise_is_fresh_unless_a_noise_seed_repeats_it(make):
+    assert np.any(made_of(make()) != made_of(make()))
+    assert np.any(made_of(make(random_state=3)) != made_of(make(random_state=3)))
+    seeded = [make(random_state=NoiseSeed(3)) for _ in range(2)]
+    np.testing.assert_array_equal(made_of(seeded[0]), made_of(seeded[1]))
+    assert seeded[0].privacy_.reproducible
+
+
+@every_evaluation
+def test_nothing_is_kept_but_what_was_released(make):
+    evaluation = make()
+    exact = made_of(make(epsilon=np.inf))
+    arrays = [value for value in vars(evaluation).values() if isinstance(value, np.ndarray)]
+    assert len(arrays) == 1 and not arrays[0].flags.writeable
+    assert not np.any(arrays[0] == exact)
+    stored = pickle.dumps(evaluation)
+    for hidden in (exact, *scores()):
+        assert np.ascontiguousarray(hidden).tobytes() not in stored
+    assert repr(evaluation).count("\n") == 0 and len(repr(evaluation)) < 200
+    np.testing.assert_array_equal(made_of(pickle.loads(stored)), made_of(evaluation))
+    with pytest.raises(AttributeError):
+        evaluation.n_samples = 3

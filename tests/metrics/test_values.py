@@ -1,0 +1,237 @@
+"""Metrics of noisy counts are those of scikit-learn up to noise and bins, and say how far."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn import metrics
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+
+import dpsk.metrics as dpm
+from dpsk.metrics import BinaryEvaluation, Estimate, MulticlassEvaluation, RegressionEvaluation
+
+
+@pytest.fixture(scope="module")
+def scored():
+    """Return labels, and probabilities that are not quite calibrated."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.7, 2.0, size=8000)
+    return (rng.uniform(size=len(p)) < p**1.2).astype(int), p
+
+
+def exact(scored, **more):
+    return BinaryEvaluation.from_predictions(*scored, epsilon=np.inf, **more)
+
+
+def all_metrics(evaluation):
+    return {"roc_auc": evaluation.roc_auc(), "average_precision": evaluation.average_precision(),
+            "brier": evaluation.brier_score(), "accuracy": evaluation.accuracy(),
+            "balanced": evaluation.balanced_accuracy(), "lift": evaluation.lift(),
+            "f1": evaluation.f1()}
+
+
+def true_metrics(y, p):
+    best = np.argsort(-p)[:len(p) // 10]
+    return {"roc_auc": metrics.roc_auc_score(y, p),
+            "average_precision": metrics.average_precision_score(y, p),
+            "brier": metrics.brier_score_loss(y, p), "accuracy": np.mean((p >= 0.5) == y),
+            "balanced": metrics.balanced_accuracy_score(y, p >= 0.5),
+            "lift": y[best].mean() / y.mean(), "f1": metrics.f1_score(y, p >= 0.5)}
+
+
+def test_at_an_edge_metrics_without_noise_are_exact(scored):
+    y, p = scored
+    for bins, threshold in (("auto", None), ([0.2, 0.7], 0.2)):
+        evaluation, at = exact(scored, bins=bins), threshold or 0.5
+        matrix = evaluation.confusion_matrix(threshold)
+        np.testing.assert_allclose(matrix.value, metrics.confusion_matrix(y, p >= at))
+        for name, score in {"recall": metrics.recall_score, "precision": metrics.precision_score,
+                            "f1": metrics.f1_score, "accuracy": metrics.accuracy_score,
+                            "balanced_accuracy": metrics.balanced_accuracy_score}.items():
+            value, error = getattr(evaluation, name)(threshold)
+            assert value == pytest.approx(score(y, p >= at), abs=1e-12) and error < 1e-9
+    assert float(evaluation.prevalence()) == pytest.approx(y.mean())
+
+
+def test_without_noise_other_metrics_are_exact_up_to_bins(scored):
+    expected = true_metrics(*scored)
+    for name, found in all_metrics(exact(scored, bins=512)).items():
+        assert float(found) == pytest.approx(expected[name], rel=5e-3), name
+    coarse = all_metrics(exact(scored, bins=16))
+    assert float(coarse["roc_auc"]) == pytest.approx(expected["roc_auc"], abs=2e-3)
+
+
+def test_curves_without_noise_are_those_of_scikit_learn_at_the_edges(scored):
+    y, p = scored
+    evaluation = exact(scored)
+    fpr, tpr, thresholds = evaluation.roc_curve()
+    for each in range(1, len(thresholds)):
+        above = p >= thresholds[each]
+        assert tpr[each] == pytest.approx(above[y == 1].mean())
+        assert fpr[each] == pytest.approx(above[y == 0].mean())
+    assert (fpr[0], tpr[0], thresholds[0]) == (0.0, 0.0, np.inf)
+    precision, recall, cuts = evaluation.precision_recall_curve()
+    assert len(cuts) == len(recall) - 1 and (precision[-1], recall[-1]) == (1.0, 0.0)
+    for each, cut in enumerate(cuts):
+        assert recall[each] == pytest.approx(np.mean(p[y == 1] >= cut))
+        if np.any(p >= cut):
+            assert precision[each] == pytest.approx(y[p >= cut].mean())
+    shares, means = evaluation.calibration_curve(8)
+    edges = evaluation.bins.edges
+    places = np.linspace(0, len(evaluation.bins), 8, endpoint=False).astype(int)
+    groups = np.digitize(p, edges[places][1:])
+    for group in range(8):
+        assert shares.value[group] == pytest.approx(y[groups == group].mean())
+        assert means[group] == pytest.approx(p[groups == group].mean(), abs=0.02)
+
+
+def test_noisy_curves_increase_and_bands_hold_them(scored):
+    for epsilon in (0.02, 1.0):
+        evaluation = BinaryEvaluation.from_predictions(*scored, epsilon=epsilon)
+        fpr, tpr, _ = evaluation.roc_curve()
+        assert np.all(np.diff(fpr) >= 0) and np.all(np.diff(tpr) >= 0)
+        assert (fpr[-1], tpr[-1]) == (1.0, 1.0)
+        for _, value, low, high in (evaluation.roc_band(), evaluation.precision_recall_band()):
+            assert np.all((low <= value) & (value <= high) & (low >= 0) & (high <= 1))
+
+
+def covered(scored, epsilon, draws):
+    """Return how often stated intervals of 95 % cover each metric."""
+    truth = true_metrics(*scored)
+    hits = dict.fromkeys(truth, 0)
+    for _ in range(draws):
+        found = all_metrics(BinaryEvaluation.from_predictions(*scored, epsilon=epsilon))
+        for name, estimate in found.items():
+            low, high = estimate.interval()
+            hits[name] += low <= truth[name] <= high
+    return hits
+
+
+def test_stated_intervals_cover(scored):
+    """A coverage of .93 fails it with a chance below 1e-6 a metric."""
+    assert min(covered(scored, 1.0, 60).values()) >= binom.ppf(1e-6, 60, 0.93)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("epsilon", [0.25, 1.0, 8.0])
+def test_stated_intervals_cover_in_many_draws(scored, epsilon):
+    """A coverage of .93 fails it with a chance below 1e-6 a metric; one of .85 is found out."""
+    least = binom.ppf(1e-6, 800, 0.93)
+    assert least > binom.ppf(0.99, 800, 0.85)
+    assert min(covered(scored, epsilon, 800).values()) >= least
+
+
+def test_errors_a_third_as_large_do_not_cover(scored):
+    truth = true_metrics(*scored)["accuracy"]
+    hits = 0
+    for _ in range(100):
+        value, error = BinaryEvaluation.from_predictions(*scored).accuracy()
+        hits += abs(value - truth) < 1.96 * error / 3
+    assert hits < binom.ppf(1e-6, 100, 0.93)
+
+
+def test_errors_for_the_population_hold_those_of_a_sample(scored):
+    evaluation = exact(scored)
+    value, error = evaluation.for_population().accuracy()
+    assert value == evaluation.accuracy().value
+    assert error == pytest.approx(np.sqrt(value * (1 - value) / len(scored[0])), rel=0.1)
+    wider = BinaryEvaluation.from_predictions(*scored)
+    assert wider.for_population().roc_auc().standard_error > wider.roc_auc().standard_error
+
+
+def test_a_public_rule_takes_more_bins_where_there_is_more_to_see(scored):
+    y, p = scored
+    counts = [len(BinaryEvaluation.from_predictions(y, p, epsilon=epsilon).bins)
+              for epsilon in (0.01, 1.0, 8.0, np.inf)]
+    assert counts == sorted(counts) and (counts[0], counts[-1]) == (8, 64)
+    assert all(count % 4 == 0 for count in counts)
+    # Only public facts say how many.
+    assert len(BinaryEvaluation.from_predictions(y[::-1], p**3).bins) == counts[1]
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC()])
+def test_a_fitted_classifier_is_scored_by_probabilities_or_decisions(model):
+    X, y = make_classification(3000, random_state=0)
+    y = np.array(["no", "yes"])[y]
+    model.fit(X[:1000], y[:1000])
+    evaluation = BinaryEvaluation.from_estimator(model, X[1000:], y[1000:], epsilon=np.inf)
+    assert evaluation.labels == ("no", "yes")
+    assert float(evaluation.accuracy()) == pytest.approx(model.score(X[1000:], y[1000:]))
+    area = metrics.roc_auc_score(y[1000:] == "yes", model.decision_function(X[1000:]))
+    assert float(evaluation.roc_auc()) == pytest.approx(area, abs=2e-3)
+    other = BinaryEvaluation.from_estimator(model, X[1000:], y[1000:], epsilon=np.inf,
+                                            pos_label="no")
+    assert other.labels == ("yes", "no")
+    if hasattr(model, "predict_proba"):
+        assert float(other.roc_auc()) == pytest.approx(area, abs=2e-3)
+    else:
+        with pytest.raises(ValueError, match="score_range"):
+            evaluation.brier_score()
+
+
+def test_a_table_of_labels_has_the_metrics_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=2000)
+    guesses = np.where(rng.uniform(size=2000) < 0.7, y, rng.integers(4, size=2000))
+    found = MulticlassEvaluation.from_predictions(y, guesses, epsilon=np.inf)
+    np.testing.assert_allclose(found.confusion_matrix().value,
+                               metrics.confusion_matrix(y, guesses))
+    assert float(found.accuracy()) == pytest.approx(np.mean(y == guesses))
+    assert float(found.balanced_accuracy()) == pytest.approx(
+        metrics.balanced_accuracy_score(y, guesses))
+    for name, score in {"recall": metrics.recall_score, "precision": metrics.precision_score,
+                        "f1": metrics.f1_score}.items():
+        np.testing.assert_allclose(getattr(found, name)().value, score(y, guesses, average=None))
+    noisy = MulticlassEvaluation.from_predictions(y, guesses, epsilon=2.0).accuracy()
+    assert abs(noisy.value - np.mean(y == guesses)) < 6 * noisy.standard_error
+
+
+def test_moments_have_the_errors_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(3000, 3))
+    y = X @ [1.0, -0.5, 0.2] + 0.1 * rng.standard_normal(3000)
+    model = LinearRegression().fit(X[:500], y[:500])
+    X, y = X[500:], y[500:]
+    guesses = model.predict(X)
+    truth = {"mean_absolute_error": metrics.mean_absolute_error(y, guesses),
+             "mean_squared_error": metrics.mean_squared_error(y, guesses),
+             "root_mean_squared_error": np.sqrt(metrics.mean_squared_error(y, guesses)),
+             "r2": metrics.r2_score(y, guesses), "mean_residual": np.mean(y - guesses),
+             "clipped_share": 0.0}
+    options = {"residual_bound": 1.0, "target_bounds": (-3.0, 3.0)}
+    found = RegressionEvaluation.from_estimator(model, X, y, epsilon=np.inf, **options)
+    # Sums are cut to a public unit.
+    for name, value in truth.items():
+        assert float(getattr(found, name)()) == pytest.approx(value, abs=1e-6), name
+    hits = dict.fromkeys(truth, 0)
+    for _ in range(60):
+        noisy = RegressionEvaluation.from_predictions(y, guesses, epsilon=2.0, **options)
+        for name, value in truth.items():
+            low, high = getattr(noisy, name)().interval()
+            hits[name] += low <= value <= high
+    assert min(hits.values()) >= binom.ppf(1e-6, 60, 0.93)
+
+
+def test_single_metrics_carry_the_certificate_of_their_release(scored):
+    y, p = scored
+    found = {name: getattr(dpm, f"dp_{name}")(y, p, epsilon=4.0)
+             for name in ("roc_auc_score", "average_precision_score", "brier_score_loss")}
+    found["accuracy_score"] = dpm.dp_accuracy_score(y, (p > 0.5).astype(int), epsilon=4.0)
+    bounds = {"epsilon": 4.0, "target_bounds": (0.0, 1.0), "residual_bound": 1.0}
+    found |= {name: getattr(dpm, f"dp_{name}")(y, p, **bounds)
+              for name in ("mean_squared_error", "mean_absolute_error", "r2_score")}
+    for name, estimate in found.items():
+        assert estimate.privacy_.epsilon == 4.0
+        score = getattr(metrics, name)
+        truth = score(y, p > 0.5) if name == "accuracy_score" else score(y, p)
+        assert abs(float(estimate) - truth) < 6 * estimate.standard_error, name
+
+
+def test_an_interval_ends_where_the_metric_does():
+    estimate = Estimate(np.array([0.5, 0.99]), np.array([0.1, 0.1]), (0.0, 1.0))
+    low, high = estimate.interval(0.9)
+    np.testing.assert_allclose(low, estimate.value - 0.16448536, atol=1e-6)
+    assert high[1] == 1.0
+    with pytest.raises(ValueError, match=r"level=1"):
+        estimate.interval(1)
