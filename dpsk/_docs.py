@@ -305,6 +305,10 @@ neighbor_hits, neighbor_runs : int
 level : float
     Error probability of *each* of the two limits, in (0, 0.5): the bound holds with
     probability at least ``1 - 2 * level``.
+ax : matplotlib Axes or None
+    None: new ones.
+name : str or None
+    Of the line, in the legend; None: the one that was given before.
 """
 
 

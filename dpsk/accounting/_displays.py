@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from dpsk._docs import documented
+from dpsk._drawing import LineDisplay
 from dpsk.accounting._curves import delta, type_two_error
 
 __all__ = ["PrivacyCurveDisplay", "TradeOffCurveDisplay"]
@@ -12,24 +14,8 @@ _POINTS = 60
 _SMALLEST_DELTA = 1e-12
 
 
-class _CurveDisplay:
-    """A line on axes of its own, or on given ones."""
-
-    def _drawn(self, ax, name, draw, x, y, **labels):
-        check_matplotlib_support(f"{type(self).__name__}.plot")
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
-        (self.line_,) = getattr(ax, draw)(x, y, label=name)
-        ax.set(**labels)
-        if name is not None:
-            ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-class PrivacyCurveDisplay(_CurveDisplay):
+@documented
+class PrivacyCurveDisplay(LineDisplay):
     """The delta of a fit at every epsilon.
 
     Make one by `from_events`.
@@ -66,10 +52,7 @@ class PrivacyCurveDisplay(_CurveDisplay):
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            None: new ones.
-        name : str or None, default=None
-            In the place of the one that was given before.
+        %(ax)s %(name)s
         **kwargs : dict
             Of the line, for `Line2D.set`.
 
@@ -106,7 +89,8 @@ class PrivacyCurveDisplay(_CurveDisplay):
         return cls(epsilon=epsilon, delta=delta(events, epsilon), name=name).plot(ax, **kwargs)
 
 
-class TradeOffCurveDisplay(_CurveDisplay):
+@documented
+class TradeOffCurveDisplay(LineDisplay):
     """The least type II error, at every type I error, of any test whether a row was there.
 
     Make one by `from_events`. The straight line from (0, 1) to (1, 0) is that of a coin.
@@ -147,10 +131,7 @@ class TradeOffCurveDisplay(_CurveDisplay):
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            None: new ones.
-        name : str or None, default=None
-            In the place of the one that was given before.
+        %(ax)s %(name)s
         **kwargs : dict
             Of the line, for `Line2D.set`.
 

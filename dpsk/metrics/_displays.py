@@ -3,12 +3,15 @@
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from dpsk._docs import documented
+from dpsk._drawing import LineDisplay
 from dpsk.metrics._binary import BinaryEvaluation
 
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
 
 
-class _BandDisplay:
+@documented
+class _BandDisplay(LineDisplay):
     """A curve of a `BinaryEvaluation` with a band, on axes of its own or on given ones."""
 
     _labels = ("x", "y")
@@ -25,10 +28,7 @@ class _BandDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            None: new ones.
-        name : str or None, default=None
-            In the place of the one that was given before.
+        %(ax)s %(name)s
         **kwargs : dict
             Of the line, for `Line2D.set`.
 
@@ -36,21 +36,12 @@ class _BandDisplay:
         -------
         display : object
         """
-        check_matplotlib_support(f"{type(self).__name__}.plot")
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
-        name = self.name if name is None else name
-        (self.line_,) = ax.plot(self.x, self.y, label=name)
-        self.line_.set(**kwargs)
-        self.band_ = self._draw_band(ax)
-        self._draw_reference(ax)
         xlabel, ylabel = self._labels
-        ax.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        if name is not None:
-            ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
+        self._drawn(ax, self.name if name is None else name, "plot", self.x, self.y,
+                    xlabel=xlabel, ylabel=ylabel, xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        self.line_.set(**kwargs)
+        self.band_ = self._draw_band(self.ax_)
+        self._draw_reference(self.ax_)
         return self
 
     def _draw_band(self, ax):

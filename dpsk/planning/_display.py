@@ -2,10 +2,14 @@
 
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from dpsk._docs import documented
+from dpsk._drawing import LineDisplay
+
 __all__ = ["PrivacyPlanDisplay"]
 
 
-class PrivacyPlanDisplay:
+@documented
+class PrivacyPlanDisplay(LineDisplay):
     """Predicted excess risk at every epsilon of a plan.
 
     Make one by `from_plan`.
@@ -34,8 +38,7 @@ class PrivacyPlanDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            None: new ones.
+        %(ax)s
         name : str or None, default=None
             Of the line; None: the number of rows.
         **kwargs : dict
@@ -45,18 +48,11 @@ class PrivacyPlanDisplay:
         -------
         display : PrivacyPlanDisplay
         """
-        check_matplotlib_support(f"{type(self).__name__}.plot")
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
         plan = self.plan
-        (self.line_,) = ax.loglog(plan.epsilon, plan.excess_risk, **{
-            "marker": "o", "label": name or f"{plan.n_samples} rows", **kwargs})
-        ax.axhline(plan.largest_excess_risk, color="gray", linestyle=":")
-        ax.set(xlabel="epsilon", ylabel="predicted excess risk")
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
+        self._drawn(ax, name or f"{plan.n_samples} rows", "loglog", plan.epsilon,
+                    plan.excess_risk, xlabel="epsilon", ylabel="predicted excess risk")
+        self.line_.set(**{"marker": "o", **kwargs})
+        self.ax_.axhline(plan.largest_excess_risk, color="gray", linestyle=":")
         return self
 
     @classmethod
