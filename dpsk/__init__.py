@@ -4,6 +4,7 @@ from dpsk import (
     additive,
     generative,
     linear_model,
+    model_selection,
     neural_network,
     pipeline,
     preprocessing,
@@ -17,6 +18,7 @@ from dpsk._version import __version__
 from dpsk.additive import *  # noqa: F403  # each family says what it offers
 from dpsk.generative import *  # noqa: F403
 from dpsk.linear_model import *  # noqa: F403
+from dpsk.model_selection import *  # noqa: F403
 from dpsk.neural_network import *  # noqa: F403
 from dpsk.pipeline import *  # noqa: F403
 from dpsk.preprocessing import *  # noqa: F403
@@ -25,6 +27,7 @@ from dpsk.reinforcement_learning import *  # noqa: F403
 from dpsk.robust import *  # noqa: F403
 
 __all__ = ["Certificate", "__version__", "noise_scale", *additive.__all__,
-           *generative.__all__, *linear_model.__all__, *neural_network.__all__,
+           *generative.__all__, *linear_model.__all__, *model_selection.__all__,
+           *neural_network.__all__,
            *pipeline.__all__, *preprocessing.__all__, *ranking.__all__,
            *reinforcement_learning.__all__, *robust.__all__]
