@@ -37,8 +37,8 @@ ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
 SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, Sampler)}
 #: What predicts from raw tables; tests of its own cover it, as it has no solver to choose.
 ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, AdditiveModel)}
-#: What makes features of tables, and what holds steps; tests of their own cover them.
-AROUND_FITS = {"DPTableVectorizer", "DPPipeline"}
+#: What makes features of tables, and what holds others; tests of their own cover them.
+AROUND_FITS = {"DPTableVectorizer", "DPPipeline", "DPGridSearchCV", "DPRandomizedSearchCV"}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
 ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
               if name not in {*SAMPLERS, *ADDITIVE, *AROUND_FITS}

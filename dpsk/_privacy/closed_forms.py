@@ -56,8 +56,8 @@ from scipy.optimize import brentq
 from scipy.special import erf, erfcx, erfinv, expit, log_ndtr, ndtr, ndtri
 
 __all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "dominated_delta",
-           "gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_log_delta", "gaussian_mu",
-           "pure_delta", "pure_epsilon"]
+           "gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_log_delta",
+           "gaussian_mu", "pure_delta", "pure_epsilon"]
 
 #: Covers the rounding of the special functions.
 ROUNDING = 1 + 1e-11

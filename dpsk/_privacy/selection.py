@@ -31,7 +31,7 @@ from scipy.special import ndtr
 
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_deltas
-from dpsk._privacy.elementary import Disclosure, Gaussian, NotPrivate
+from dpsk._privacy.elementary import Disclosure, NotPrivate
 from dpsk._privacy.events import BestOf, Composed, Repeated
 from dpsk._privacy.pld.curves import CurveLaw, convex_points, reach
 
@@ -42,8 +42,8 @@ __all__ = ["GaussianRun", "ProfileRun", "apart", "delta", "failure_rate", "loss_
 _ROUNDING = 1 + 1e-8
 _LONGEST = 600.0
 _REACH = 9.0
-_FINENESS = 150
-_MOST_CELLS, _MOST_CORNERS = 30_000, 3000
+_FINENESS, _CORNER_FINENESS = 150, 50
+_MOST_CELLS, _MOST_CORNERS = 30_000, 2000
 _LEAST_DELTA = 1e-20
 _ONE_RUN = -1e-12
 #: Points of the profile of a run: where one takes long, and where there is a closed form.
@@ -108,7 +108,7 @@ def selection_delta(run, mean_runs, shape, epsilon):
     corners = _corners_of(run, float(mean_runs), float(shape))
     with np.errstate(all="ignore"):
         (total,) = _sums(run, *corners, np.array([epsilon]))
-        if total > _LARGE_DELTA:
+        if total > _LARGE_DELTA and epsilon < _LONGEST:
             total = _least_chord(epsilon, epsilon + min(run.scale, 5.0) * _CHORDS,
                                  partial(_sums, run, *corners))
     return min(1.0, float(total)) if math.isfinite(total) else 1.0
@@ -122,7 +122,7 @@ def _sums(run, shifts, weights, losses):
 def _least_chord(epsilon, losses, curve):
     """Return the least at `epsilon` of chords from points of a curve to their mirror images."""
     losses = losses[losses < _LONGEST]
-    a, x, y = math.exp(min(epsilon, _LONGEST)), np.exp(losses), curve(losses)
+    a, x, y = math.exp(epsilon), np.exp(losses), curve(losses)
     left = np.exp(-losses)
     mirrored = 1 - left * (1 - y)
     chords = mirrored + (a - left) / (x - left) * (y - mirrored)
@@ -167,7 +167,7 @@ def _corners(rises, falls, scale):
         slopes.append(rise), starts.append(fall), at.append(crossing)
     slopes, starts, at = map(np.array, (slopes, starts, at))
     first, last = at[1], max(at[-1], at[1] * (1 + 1e-9))
-    count = min(_MOST_CORNERS, 2 + math.ceil(math.log(last / first) * _FINENESS / scale))
+    count = min(_MOST_CORNERS, 2 + math.ceil(math.log(last / first) * _CORNER_FINENESS / scale))
     # Chords between nodes lie above, and the first corner stays where it is.
     nodes = first * np.exp(np.linspace(0.0, math.log(last / first), count))
     line = np.searchsorted(at, nodes, "right") - 1
@@ -202,7 +202,23 @@ def delta(event, epsilon):
 
 def loss_law(event):
     """Return a law whose curve runs through points of the bound."""
-    return CurveLaw(event)
+    return CurveLaw(_Curve(event))
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """The bound of an event at arrays of epsilons, chords left aside."""
+
+    event: BestOf
+
+    def __call__(self, losses):
+        event = self.event
+        run = _run(event.event)
+        corners = _corners_of(run, float(event.mean_runs), float(event.shape))
+        with np.errstate(all="ignore"):
+            sums = np.concatenate([_sums(run, *corners, part) for part in np.array_split(
+                losses, 1 + len(losses) // 64)])
+        return np.where(losses < event.pure_epsilon, sums, 0.0)
 
 
 def pure_epsilon(event):

@@ -8,7 +8,7 @@ from dpsk.model_selection._search import BaseSearch, checked_mean
 __all__ = ["DPRandomizedSearchCV"]
 
 #: Settings that stand for all: whether runs are Gaussian is told by them.
-_PROBES = 64
+_PROBES = 16
 
 
 @documented

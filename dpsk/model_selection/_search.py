@@ -1,9 +1,8 @@
 """The private search: independent runs, of which the best is shown and nothing else."""
 
 import hashlib
-import math
+import re
 from abc import ABC, abstractmethod
-from functools import partial
 from inspect import signature
 from typing import ClassVar
 
@@ -110,12 +109,16 @@ class BaseSearch(BaseEstimator, ABC):
         self : object
         """
         X, y, n_samples = self._opened(X, y)
-        plan = self.plan(n_samples)
-        scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
+        self._check_params()
         y, classes = self._checked_targets(y, n_samples)
+        scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
+        plan = self.plan(n_samples)
         warn_of_weak_budget(Budget(n_samples, 1, plan.epsilon, plan.delta))
+        # Distributions say where in memory they are, which is no setting.
+        settings = repr(sorted(self.get_params().items(), key=str))
+        settings = re.sub(r" at 0x[0-9a-fA-F]+", "", settings)
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                        repr(sorted(self.get_params().items(), key=lambda item: item[0])), None)
+                        settings, None)
         releases, stream = opened_stream(
             method, (plan, f"search, {plan}"), _key_rows(self.random_state, X, y), plan.event,
             random_state=self.random_state, verbose=self.verbose)
@@ -170,6 +173,9 @@ class BaseSearch(BaseEstimator, ABC):
             **{key: clone(value, safe=False) for key, value in params.items()})
         if hasattr(model, "_check_params"):
             model._check_params()
+        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        if getattr(last, "solver", "auto") != "auto" and hasattr(last, "_build_solver"):
+            last._build_solver(last.solver)
         return model
 
     def _configured(self, params, classes, releases, plan):
@@ -322,7 +328,9 @@ def _key_rows(random_state, X, y):
     """Return what keys noise that repeats: a row that digests all rows, if any does."""
     digest = np.zeros(32)
     if isinstance(random_state, NoiseSeed):
-        text = joblib.hash((X, y)).encode()
+        # Whatever holds the same numbers keys the same noise.
+        plain = X if hasattr(X, "tocsr") else np.ascontiguousarray(X)
+        text = joblib.hash((plain, np.ascontiguousarray(y))).encode()
         digest = np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8).astype(np.float64)
     return Rows(digest[None], np.zeros(1))
 

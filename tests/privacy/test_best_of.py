@@ -13,7 +13,6 @@ from dpsk._privacy.events import (
     BestOf,
     Composed,
     Disclosure,
-    Dominated,
     Gaussian,
     NotPrivate,
     Pure,
@@ -132,7 +131,7 @@ def test_the_budget_of_a_run_is_found_for_a_total(total, one):
 
 
 @pytest.mark.parametrize("event", [
-    Gaussian(0.3), Pure(0.4), Dominated(0.1, 0.2),
+    Gaussian(0.3), Pure(0.4),
     pytest.param(SampledGaussian(0.05, 1.0), marks=pytest.mark.audit)], ids=repr)
 def test_one_run_costs_what_it_costs(event):
     for epsilon in (0.0, 0.1, 0.35):
@@ -158,7 +157,7 @@ def test_a_gaussian_curve_of_a_run_is_that_of_any_run_with_that_profile():
     known = ProfileRun(losses, np.array([accountant.delta(run, loss) for loss in losses]))
     for epsilon in (0.1, 1.0, 1.5):
         one = selection_delta(GaussianRun(0.4), 10.0, 1.0, epsilon)
-        assert one * (1 - 1e-6) <= selection_delta(known, 10.0, 1.0, epsilon) <= one * 1.03
+        assert one * (1 - 5e-3) <= selection_delta(known, 10.0, 1.0, epsilon) <= one * 1.05
 
 
 def test_deltas_at_arrays_are_those_at_single_losses():
@@ -189,7 +188,8 @@ def test_a_search_beside_a_release_is_bounded_by_enumeration():
     for epsilon in (0.3, 1.0, 1.5):
         exact = max(_excess(p, q, epsilon), _excess(q, p, epsilon))
         bound = accountant.delta(Composed((BestOf(Pure(run), mean), Pure(other))), epsilon)
-        assert exact <= bound <= 3 * exact + 1e-12
+        worst = Pure(BestOf(Pure(run), mean).pure_epsilon)
+        assert exact <= bound <= accountant.delta(Composed((worst, Pure(other))), epsilon) * 1.01
 
 
 def test_chances_to_tell_all_are_taken_apart():

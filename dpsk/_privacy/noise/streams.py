@@ -18,8 +18,8 @@ try:
 except ImportError:
     ssl = None
 
-__all__ = ["EntropyStream", "KeyedStream", "exponentials", "geometric", "open_stream", "poisson_batches",
-           "random_index", "random_permutation", "signed_uniforms"]
+__all__ = ["EntropyStream", "KeyedStream", "exponentials", "geometric", "open_stream",
+           "poisson_batches", "random_index", "random_permutation", "signed_uniforms"]
 
 _BLOCK = 1 << 16
 _KEY_BYTES = 48

@@ -79,22 +79,22 @@ def _above(first, middle, last):
 
 @dataclass(frozen=True)
 class CurveLaw:
-    """The law of a loss whose curve runs through points of an event's closed form."""
+    """The law of a loss whose curve runs through points of a function of arrays of epsilons."""
 
-    event: object
+    curve: object
 
     def largest_loss(self, tail):
         """Loss above which there is none but one without end, of mass `tail` at most."""
-        return float(_atoms(self.event, tail)[0][-1])
+        return float(_atoms(self.curve, tail)[0][-1])
 
     def nodes(self, tail):
         """Masses and losses but that without end."""
-        losses, masses, _ = _atoms(self.event, tail)
+        losses, masses, _ = _atoms(self.curve, tail)
         return masses, losses
 
     def grid(self, step, tail):
         """Discretize on multiples of `step`; see `NormalMixture.grid`."""
-        losses, atoms, infinite = _atoms(self.event, tail)
+        losses, atoms, infinite = _atoms(self.curve, tail)
         cells = np.floor(losses / step).astype(int)
         size = int(max(abs(cells[0]), abs(cells[-1]))) + 1
         share = np.expm1(cells * step - losses) / math.expm1(-step)
@@ -106,13 +106,10 @@ class CurveLaw:
 
 
 @lru_cache(maxsize=64)
-def _atoms(event, tail):
+def _atoms(bound, tail):
     """Return the losses, their masses under P, and the mass of a loss without end."""
-    def delta(epsilon):
-        return event.closed_form(1, epsilon)[0]
-
-    losses = np.linspace(0.0, reach(delta, tail), _POINTS)
-    a, curve = convex_points(losses, np.array([delta(loss) for loss in losses]))
+    losses = np.linspace(0.0, reach(lambda loss: bound(np.array([loss]))[0], tail), _POINTS)
+    a, curve = convex_points(losses, bound(losses))
     slopes = np.append(np.diff(curve) / np.diff(a), 0.0)
     masses = np.maximum(a[1:] * np.diff(slopes), 0.0) * _ROUNDING
     return np.log(a[1:]), masses, min(1.0, float(curve[-1]) * _ROUNDING)
