@@ -151,8 +151,8 @@ def test_only_oracles_and_the_fit_open_what_draws():
                                  "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
     # What a sampler draws after its fit is public, and so are random features and splits.
-    assert users <= {"_fit.py", "generative/_base.py", "model_selection/_split.py", "reinforcement_learning/_td.py",
-                     "reinforcement_learning/_distillation.py"}
+    assert users <= {"_fit.py", "generative/_base.py", "model_selection/_split.py",
+                     "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 
 
 def _contract_files():
