@@ -88,7 +88,7 @@ class DPRandomizedSearchCV(BaseSearch):
     >>> search = DPRandomizedSearchCV(DPLogisticRegression(solver="gd", data_norm=30.0),
     ...                               {"alpha": loguniform(1e-5, 1.0)}, epsilon=2.0, n_iter=5)
     >>> search = search.fit(X, y)
-    >>> 1e-5 <= search.best_params_["alpha"] <= 1.0
+    >>> bool(1e-5 <= search.best_params_["alpha"] <= 1.0)
     True
     """
 
