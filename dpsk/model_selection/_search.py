@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, quietly, without_warnings
-from dpsk._data.labels import encode_labels
+from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.targets import numeric_targets
@@ -128,14 +128,16 @@ class BaseSearch(BaseEstimator, ABC):
         parts = split_rows(n_samples, plan.n_holdout, self.random_state)
         parts = [(_safe_indexing(X, part), y[part]) for part in parts]
         best = None
-        for asks, (params, model) in runs:
+        while runs:
+            # What has lost is dropped at once.
+            asks, (params, model) = runs.pop()
             score = without_warnings(_run, model, plan, scorer, asks, parts)
             # Ties are broken at random, as equal scores of unequal chance are a choice too.
             place = score, asks.index(_TIES)
             if best is None or place > best[0]:
                 best = place, params, model
         (score, _), params, model = best
-        certificate = self._certificate(plan, scorer, stream, model)
+        certificate = self._certificate(plan, scorer, stream, model.privacy_, classes)
         # Its own tells what a run costs, and not that this one was chosen.
         model.privacy_ = certificate
         self.best_estimator_, self.best_params_ = model, params
@@ -173,7 +175,7 @@ class BaseSearch(BaseEstimator, ABC):
             **{key: clone(value, safe=False) for key, value in params.items()})
         if hasattr(model, "_check_params"):
             model._check_params()
-        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        last = _last_step(model)
         if getattr(last, "solver", "auto") != "auto" and hasattr(last, "_build_solver"):
             last._build_solver(last.solver)
         return model
@@ -187,7 +189,7 @@ class BaseSearch(BaseEstimator, ABC):
                 model.set_params(**{key: 0})
         if isinstance(self.random_state, NoiseSeed):
             model.set_params(random_state=NoiseSeed(releases.index(_SEEDS)))
-        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        last = _last_step(model)
         # Labels are public as in any fit: all of them, as the training part may lack some.
         if classes is not None and getattr(last, "classes", classes) is None:
             last.set_params(classes=classes.tolist())
@@ -210,16 +212,19 @@ class BaseSearch(BaseEstimator, ABC):
     def _checked_targets(self, y, n_samples):
         """Return targets as an array, and the classes of a classifier, or None."""
         name = type(self).__name__
-        last = self.estimator
-        last = last.steps[-1][1] if hasattr(last, "steps") else last
+        last = _last_step(self.estimator)
         y = check_targets(name, y, n_samples, getattr(last, "_target_checks", {}))
         if not is_classifier(self.estimator):
             return numeric_targets(y), None
         return y, encode_labels(y, last.classes, name)[0]
 
-    def _certificate(self, plan, scorer, stream, model):
+    def _certificate(self, plan, scorer, stream, own, classes):
         """Return the certificate of the search; what a run enforced is that of the best."""
-        own = model.privacy_
+        public = own.public
+        if classes is not None and _last_step(self.estimator).classes is None:
+            # Runs were told what was taken from all rows.
+            public = [fact.replace(labels_fact(classes, classes), labels_fact(classes, None))
+                      for fact in public]
         return Certificate(
             epsilon=plan.epsilon, delta=plan.delta, event=plan.event,
             noise_multiplier=own.noise_multiplier, estimator=type(self).__name__,
@@ -228,7 +233,7 @@ class BaseSearch(BaseEstimator, ABC):
                                f"loss of one row in scoring={scorer.name!r}; larger ones, and "
                                "those that are no number, are set to it"), *own.enforced),
             public=("number of rows", "all parameters", "split of rows, by their index",
-                    *own.public),
+                    *public),
             released=("best_estimator_", "best_params_", "best_score_"),
             noise_source=stream.description, reproducible=stream.reproducible,
             arithmetic="float" if own.arithmetic == "float" else "snapped",
@@ -317,6 +322,11 @@ def _run(model, plan, scorer, asks, parts):
 
     part = Part(score_multiplier(plan), 0.5, terms=plan.n_holdout, size=1)
     return float(asks(charged(plan), read, part, divisor=plan.n_holdout)[0])
+
+
+def _last_step(estimator):
+    """Return what predicts: the estimator, or the last step of a pipeline."""
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def score_mean(score):
