@@ -43,7 +43,7 @@ _ROUNDING = 1 + 1e-8
 _LONGEST = 600.0
 _REACH = 9.0
 _FINENESS, _CORNER_FINENESS = 150, 50
-_MOST_CELLS, _MOST_CORNERS = 30_000, 2000
+_MOST_CELLS, _MOST_CORNERS = 60_000, 2000
 _LEAST_DELTA = 1e-20
 _ONE_RUN = -1e-12
 #: Points of the profile of a run: where one takes long, and where there is a closed form.
