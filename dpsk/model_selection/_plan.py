@@ -102,7 +102,7 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
         raise RuntimeError("The declared runs exceed the budget; nothing was drawn.")
     if gaussian:
         mu = 1.0 / scale
-        run_epsilon, run_delta = _budget(mu * _MARGIN, run_delta, chance)
+        run_epsilon, run_delta = _budget(mu * _MARGIN, run_delta)
     else:
         run_epsilon = 1.0 / scale
         # Whatever is (epsilon, delta)-private costs less than randomized response at both.
@@ -111,11 +111,11 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
                       n_holdout, 1.0 / (n_holdout * mu))
 
 
-def _budget(mu, delta, chance):
-    """Return the (epsilon, delta) of a run that is mu-GDP but for a chance."""
-    if chance:
-        left = accountant.left_beside(delta, chance)
-        return accountant.epsilon(Gaussian(mu), left), delta
+def _budget(mu, delta):
+    """Return the (epsilon, delta) at which every run is mu-GDP, but for its chance.
+
+    A run may leave its chance unused, and spend all of delta on Gaussian noise.
+    """
     delta = min(delta, 0.5)
     epsilon = accountant.epsilon(Gaussian(mu), delta)
     # Where delta alone would allow that much it says little of the mu.

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
     Certificate,
+    DPAdditiveClassifier,
     DPGridSearchCV,
     DPLinearSVC,
     DPLogisticRegression,
@@ -172,6 +173,15 @@ def test_runs_of_a_pipeline_may_show_a_category():
     assert found.privacy_.delta_at(4.0) <= found.privacy_.delta
     assert found.predict(X).shape == (400,) and found.classes_.tolist() == [False, True]
     assert list(found.feature_names_in_) == ["age", "town"]
+
+
+def test_runs_that_leave_their_chance_unused_are_within_their_price():
+    """Columns of numbers alone have no category to show, and more is left for noise."""
+    X, y = rows(600)
+    search = DPGridSearchCV(DPAdditiveClassifier(), {"n_knots": [3]}, epsilon=2.0).fit(X, y)
+    own = clone(search.best_estimator_).fit(X, y).privacy_
+    assert accountant.merge(own.event).chance == 0.0
+    assert search.plan_.covers(own.event) and search.privacy_.delta_at(2.0) <= 600**-2.0
 
 
 def test_runs_of_another_kind_are_charged_as_randomized_response():
