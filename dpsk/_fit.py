@@ -244,11 +244,11 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
 
 def _opened(method, name, event, stream, verbose, of_groups=False):
     """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
-    admit(method.name, event, carried=method.budgets, of_groups=of_groups)
+    paid = admit(method.name, event, carried=method.budgets, of_groups=of_groups)
     if verbose:
         print(f"{method.name}: {name}")
     progress = opened_progress(method.name, sum(tally(event).values()), verbose)
-    return Releases(stream, Ledger(event), progress)
+    return Releases(stream, Ledger(event), progress, paid)
 
 
 def _calibrated(plan, budget):

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator, is_classifier
 
 import dpsk
-from dpsk import preprocessing
+from dpsk import model_selection, preprocessing
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import LOSSES, HuberizedHinge
@@ -38,8 +38,8 @@ ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
 SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, Sampler)}
 #: What predicts from raw tables; tests of its own cover it, as it has no solver to choose.
 ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, AdditiveModel)}
-#: What makes features of tables, and what holds steps; tests of their own cover them.
-AROUND_FITS = {"DPPipeline", *preprocessing.__all__}
+#: What makes features of tables, and what holds others; tests of their own cover them.
+AROUND_FITS = {"DPPipeline", *preprocessing.__all__, *model_selection.__all__}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
 ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
               if name not in {*SAMPLERS, *ADDITIVE, *AROUND_FITS}

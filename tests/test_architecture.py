@@ -150,9 +150,10 @@ def test_only_oracles_and_the_fit_open_what_draws():
              if name.startswith(("dpsk._privacy.noise.samplers", "dpsk._privacy.noise.streams",
                                  "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
-    # What a sampler draws after its fit is public, and so are random features and the draws of a
-    # known noise that give its error.
+    # What a sampler draws after its fit is public, and so are random features, splits, and the
+    # draws of a known noise that give its error.
     assert users <= {"_fit.py", "generative/_base.py", "metrics/_table.py",
+                     "model_selection/_split.py",
                      "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 
 

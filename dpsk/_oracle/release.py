@@ -17,8 +17,10 @@ from functools import cached_property
 
 import numpy as np
 
+from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.grids import float_unit
+from dpsk._privacy.selection import failure_rate
 from dpsk._progress import Progress
 
 __all__ = ["Part", "Releases", "rounding_margin"]
@@ -130,11 +132,12 @@ class Inside:
 class Releases:
     """The ledger and the secret stream of one fit, and the only way to use either.
 
-    `progress` counts answers once they have been charged.
+    `progress` counts answers once they have been charged; `paid` are the paths of the budgets
+    that have admitted all of them.
     """
 
-    def __init__(self, stream, ledger, progress=None):
-        self._stream, self._ledger = stream, ledger
+    def __init__(self, stream, ledger, progress=None, paid=frozenset()):
+        self._stream, self._ledger, self.paid = stream, ledger, paid
         self._progress = Progress() if progress is None else progress
 
     def __call__(self, event, read, *parts, divisor=1.0, batches=None, ledger=None, only=None,
@@ -200,6 +203,21 @@ class Releases:
         """Return a ledger for each of `count` disjoint groups of rows."""
         self._progress.repeat(count)
         return self._ledger.groups(count)
+
+    def runs(self, event):
+        """Charge the best of a secret number of runs; yield what each of them asks, in turn.
+
+        The number is drawn first, from a geometric law, and nothing but the best may leave.
+        """
+        if event.shape != 1:
+            raise RuntimeError("The number of runs is drawn from a geometric law only.")
+        self._ledger.charge(event)
+        for _ in range(streams.geometric(self._stream, failure_rate(event.mean_runs, 1.0))):
+            yield Releases(self._stream, Ledger(event.event))
+
+    def index(self, stop):
+        """Return a secret integer, uniform on ``0 .. stop - 1``."""
+        return streams.random_index(self._stream, stop)
 
     def batches(self, plan, n_samples, count):
         """Yield the secret rows of `count` answers; None for all rows."""

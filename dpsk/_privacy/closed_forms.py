@@ -53,11 +53,11 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erf, erfcx, erfinv, expit, log_ndtr, ndtri
+from scipy.special import erf, erfcx, erfinv, expit, log_ndtr, ndtr, ndtri
 
 __all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "dominated_delta",
-           "gaussian_delta", "gaussian_epsilon", "gaussian_log_delta", "gaussian_mu",
-           "pure_delta", "pure_epsilon"]
+           "gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_log_delta",
+           "gaussian_mu", "pure_delta", "pure_epsilon"]
 
 #: Covers the rounding of the special functions.
 ROUNDING = 1 + 1e-11
@@ -102,6 +102,25 @@ def gaussian_log_delta(mu, epsilon):
 def gaussian_delta(mu, epsilon):
     """Smallest delta at `epsilon` of a release that is mu-GDP, in [0, 1]."""
     return min(1.0, math.exp(gaussian_log_delta(mu, epsilon)))
+
+
+def gaussian_deltas(mu, losses):
+    """Smallest deltas of a mu-GDP release, mu > 0, at an array of losses of either sign.
+
+    Relative errors are below 1e-11; below zero the curve is that of the other direction.
+    """
+    epsilon = np.abs(losses)
+    ratio = epsilon / mu
+    a, b = mu / 2 - ratio, -mu / 2 - ratio
+    if mu < _SMALL_MU:
+        x = -a[:, None] + mu * _NODES
+        tail = mu * ((1 - x * _SQRT_HALF_PI * erfcx(x / _SQRT2)) @ _WEIGHTS)
+        above = np.exp(-a * a / 2 - _LOG_SQRT_2PI) * tail
+    else:
+        far = np.exp(-a * a / 2) * (erfcx(-a / _SQRT2) - erfcx(-b / _SQRT2)) / 2
+        near = ndtr(a) - np.exp(epsilon + log_ndtr(b))
+        above = np.where(a <= 0, far, near)
+    return np.where(losses >= 0, above, -np.expm1(-epsilon) + np.exp(-epsilon) * above)
 
 
 def gaussian_epsilon(mu, delta):

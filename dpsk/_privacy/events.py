@@ -2,289 +2,31 @@
 
 An event says how much one release can tell about one row, under the replace-one
 relation and with ``n`` public. Events are never redefined: a better bound for a
-release is a new event. An elementary one owns all that its kind is known by: what it simplifies
-to, its loss, its closed forms; `Elementary` says what the accountant asks. Only the accountant
-turns several into (epsilon, delta).
+release is a new event. Those of one release are elementary; those here hold other events. Only
+the accountant turns several into (epsilon, delta).
 """
 
 import math
-import sys
 from collections import Counter
 from dataclasses import dataclass, fields
 
-from dpsk._privacy.closed_forms import ROUNDING, dominated_delta, gaussian_delta, pure_delta
-from dpsk._privacy.pld.distributions import NormalMixture, RayleighBound, TwoPoint
+from dpsk._privacy.elementary import (
+    Disclosure,
+    Dominated,
+    Elementary,
+    Event,
+    Gaussian,
+    NotPrivate,
+    Pure,
+    SampledGaussian,
+    finite,
+    gaussian,
+    require,
+)
 
-__all__ = ["ELEMENTARY", "Composed", "Disclosure", "Dominated", "Elementary", "Event",
+__all__ = ["ELEMENTARY", "BestOf", "Composed", "Disclosure", "Dominated", "Elementary", "Event",
            "Gaussian", "NotPrivate", "Pure", "Repeated", "SampledGaussian", "event_from_dict",
            "gaussian", "tally"]
-
-
-class Event:
-    """A release, or several; subclasses are frozen dataclasses of public numbers."""
-
-    def to_dict(self):
-        """Return a dictionary of plain JSON types, undone by `event_from_dict`."""
-        values = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
-        return {"kind": type(self).__name__, **values}
-
-
-class Elementary(Event):
-    """One release of one kind; a new kind is one subclass in this module.
-
-    What is defined here holds for any release with a loss law.
-    """
-
-    #: Whether noise hides anything: False of `NotPrivate` alone.
-    protects = True
-    #: Loss that is never exceeded.
-    pure_epsilon = math.inf
-    #: Chance that the release reads a given row at all.
-    inclusion_probability = 1.0
-
-    def simplified(self):
-        """Return the plainest event of the same loss; None if nothing is released."""
-        return self
-
-    @classmethod
-    def merged(cls, counts):
-        """Return simplified (event, count) pairs of this kind that stand for `counts`."""
-        return tuple(counts)
-
-    def closed_form(self, count, epsilon):
-        """Return an upper bound on the delta of `count` of these, and its name, or None."""
-        return None
-
-    def loss_law(self):
-        """Return the law of the privacy loss of a simplified event; see `pld.distributions`."""
-        raise NotImplementedError(f"{type(self).__name__}.loss_law")
-
-    @property
-    def loss_variance(self):
-        """float : about the variance of the loss; the first guess of a search, no more."""
-        raise NotImplementedError(f"{type(self).__name__}.loss_variance")
-
-
-@dataclass(frozen=True)
-class Gaussian(Elementary):
-    """A release that is mu-GDP: no easier to tell apart than N(0, 1) from N(mu, 1)."""
-
-    mu: float
-
-    def __post_init__(self):
-        _require(_finite(self.mu) and self.mu >= 0, "mu", self.mu, "a finite number >= 0")
-
-    @property
-    def pure_epsilon(self):
-        """float : infinite, unless nothing is released."""
-        return math.inf if self.mu > 0 else 0.0
-
-    @classmethod
-    def merged(cls, counts):
-        """One for all: squares of mu add."""
-        mu = math.hypot(*(event.mu * math.sqrt(count) for event, count in counts))
-        return ((cls(min(mu, sys.float_info.max)), 1),) if mu > 0 else ()
-
-    def closed_form(self, count, epsilon):
-        """The exact delta, rounded up."""
-        bound = gaussian_delta(self.mu * math.sqrt(count), epsilon) * ROUNDING
-        return min(1.0, bound), "closed form"
-
-    def loss_law(self):
-        """N(0, 1) against N(mu, 1), in the units of `NormalMixture`."""
-        return NormalMixture(1.0, 2 / self.mu)
-
-    @property
-    def loss_variance(self):
-        """float : the variance."""
-        return self.mu**2
-
-
-@dataclass(frozen=True)
-class SampledGaussian(Elementary):
-    """The noisy sum of a Poisson sample.
-
-    Every row enters independently with probability `sampling_rate`; the clipped sum
-    gets noise of standard deviation `noise_multiplier` times the clip norm.
-    Dominated by ``(1-q) N(0, z^2) + q N(1, z^2)`` against its mirror image.
-    """
-
-    sampling_rate: float
-    noise_multiplier: float
-
-    def __post_init__(self):
-        _require(_finite(self.sampling_rate) and 0 <= self.sampling_rate <= 1,
-                 "sampling_rate", self.sampling_rate, "a number in [0, 1]")
-        _require(_finite(self.noise_multiplier) and self.noise_multiplier > 0,
-                 "noise_multiplier", self.noise_multiplier, "a finite number > 0")
-
-    @property
-    def inclusion_probability(self):
-        """float : the sampling rate."""
-        return self.sampling_rate
-
-    @property
-    def pure_epsilon(self):
-        """float : infinite, unless nothing is ever sampled."""
-        return math.inf if self.sampling_rate > 0 else 0.0
-
-    def simplified(self):
-        """Return a Gaussian if every row is sampled, None if none is."""
-        if self.sampling_rate == 1:
-            return Gaussian(2 / self.noise_multiplier)
-        return self if self.sampling_rate > 0 else None
-
-    def loss_law(self):
-        """The pair of the class."""
-        return NormalMixture(self.sampling_rate, self.noise_multiplier)
-
-    @property
-    def loss_variance(self):
-        """float : that of the likelihood ratio."""
-        return ((2 * self.sampling_rate) ** 2
-                * math.sinh(min(600.0, self.noise_multiplier**-2)))
-
-
-@dataclass(frozen=True)
-class Pure(Elementary):
-    """A release whose privacy loss never exceeds `epsilon`.
-
-    Covers a Laplace vector (l1 sensitivity over scale) and the density
-    proportional to ``exp(-epsilon ||z|| / sensitivity)``.
-    """
-
-    epsilon: float
-
-    def __post_init__(self):
-        _require(_finite(self.epsilon) and self.epsilon >= 0,
-                 "epsilon", self.epsilon, "a finite number >= 0")
-
-    @property
-    def pure_epsilon(self):
-        """float : epsilon."""
-        return self.epsilon
-
-    def simplified(self):
-        """Return None if the loss is 0."""
-        return self if self.epsilon > 0 else None
-
-    def closed_form(self, count, epsilon):
-        """Optimal composition."""
-        return pure_delta(self.epsilon, count, epsilon), "optimal composition"
-
-    def loss_law(self):
-        """Randomized response, the worst of its loss."""
-        return TwoPoint(self.epsilon)
-
-    @property
-    def loss_variance(self):
-        """float : the mean square of the loss."""
-        return self.epsilon**2
-
-
-@dataclass(frozen=True)
-class Dominated(Elementary):
-    """A release whose privacy loss is at most ``offset + slope Rho``, in both directions.
-
-    `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
-    data set that the loss is taken of. Bounds the minimizer of an objective with a random
-    linear term, which is not a Gaussian mechanism.
-    """
-
-    offset: float
-    slope: float
-
-    def __post_init__(self):
-        for name in ("offset", "slope"):
-            value = getattr(self, name)
-            _require(_finite(value) and value >= 0, name, value, "a finite number >= 0")
-
-    @property
-    def pure_epsilon(self):
-        """float : the offset if nothing is added to it, else infinite."""
-        return math.inf if self.slope > 0 else self.offset
-
-    def simplified(self):
-        """Return a Pure release if nothing is added to the offset."""
-        return self if self.slope > 0 else Pure(self.offset).simplified()
-
-    def closed_form(self, count, epsilon):
-        """The exact mean for one release; none for several."""
-        if count > 1:
-            return None
-        return dominated_delta(self.offset, self.slope, epsilon), "closed form"
-
-    def loss_law(self):
-        """The bound on the loss, taken for the loss."""
-        return RayleighBound(self.offset, self.slope)
-
-    @property
-    def loss_variance(self):
-        """float : without the offset, twice the variance."""
-        return self.slope**2
-
-
-@dataclass(frozen=True)
-class Disclosure(Elementary):
-    """A release that with probability at most `delta` may tell all of a row, and else nothing.
-
-    Beside other releases it adds to their delta: of what they and it release together
-    ``delta + (1 - delta) d`` is the delta, with d that of the others.
-    """
-
-    delta: float
-
-    def __post_init__(self):
-        _require(_finite(self.delta) and 0 <= self.delta <= 1, "delta", self.delta,
-                 "a number in [0, 1]")
-
-    @property
-    def pure_epsilon(self):
-        """float : infinite, unless it never happens."""
-        return math.inf if self.delta > 0 else 0.0
-
-    def simplified(self):
-        """Return None if it never happens."""
-        return self if self.delta > 0 else None
-
-    @classmethod
-    def merged(cls, counts):
-        """One for all: that one of them happens."""
-        counts = list(counts)
-        if len(counts) == 1 and counts[0][1] == 1:
-            return tuple(counts)
-        never = sum(count * (math.log1p(-event.delta) if event.delta < 1 else -math.inf)
-                    for event, count in counts)
-        return ((cls(min(1.0, -math.expm1(never) * ROUNDING)), 1),) if counts else ()
-
-    def closed_form(self, count, epsilon):
-        """Whatever the epsilon."""
-        ((event, _),) = self.merged([(self, count)])
-        return event.delta, "closed form"
-
-    @property
-    def loss_variance(self):
-        """float : none, where it does not happen."""
-        return 0.0
-
-
-@dataclass(frozen=True)
-class NotPrivate(Elementary):
-    """A release without noise, which may tell all of a row.
-
-    No budget holds it: its delta is 1 at every finite epsilon.
-    """
-
-    protects = False
-
-    def closed_form(self, count, epsilon):
-        """Whatever the epsilon."""
-        return 1.0, "no noise"
-
-
-def gaussian(mu):
-    """Return the event of Gaussian noise that costs `mu`; infinite where there is none."""
-    return Gaussian(mu) if mu < math.inf else NotPrivate()
 
 
 @dataclass(frozen=True)
@@ -296,8 +38,8 @@ class Repeated(Event):
 
     def __post_init__(self):
         whole = isinstance(self.count, int) and not isinstance(self.count, bool)
-        _require(whole and self.count >= 0, "count", self.count, "an int >= 0")
-        _require(isinstance(self.event, Event), "event", self.event, "an Event")
+        require(whole and self.count >= 0, "count", self.count, "an int >= 0")
+        require(isinstance(self.event, Event), "event", self.event, "an Event")
 
 
 @dataclass(frozen=True)
@@ -308,7 +50,67 @@ class Composed(Event):
 
     def __post_init__(self):
         ok = isinstance(self.events, tuple) and all(isinstance(e, Event) for e in self.events)
-        _require(ok, "events", self.events, "a tuple of Event")
+        require(ok, "events", self.events, "a tuple of Event")
+
+
+@dataclass(frozen=True)
+class BestOf(Elementary):
+    """The best of a random number of runs of an event, of which nothing else is shown.
+
+    The runs are independent and alike; how many there are is secret and at least 1, with mean
+    `mean_runs` and a negative binomial law cut off at 0: of `shape` 1 a geometric one. Each
+    run gives all it releases and a score, which the event covers too.
+    """
+
+    event: Event
+    mean_runs: float
+    shape: float = 1.0
+
+    def __post_init__(self):
+        require(isinstance(self.event, Event), "event", self.event, "an Event")
+        require(finite(self.mean_runs) and 1 <= self.mean_runs <= 1e6, "mean_runs",
+                self.mean_runs, "a number in [1, 1e6]")
+        require(finite(self.shape) and 0 < self.shape <= 100, "shape", self.shape,
+                "a number in (0, 100]")
+
+    @property
+    def protects(self):
+        """bool : whether the runs have noise."""
+        return all(event.protects for event in tally(self.event))
+
+    @property
+    def pure_epsilon(self):
+        """float : infinite, unless that of a run is finite."""
+        return _selection().pure_epsilon(self)
+
+    def simplified(self):
+        """Return the event with its run in normal form; None if nothing is released."""
+        return _selection().simplified(self)
+
+    @classmethod
+    def merged(cls, counts):
+        """Chances to tell all stand beside the best of what else runs release."""
+        return _selection().apart(counts)
+
+    def closed_form(self, count, epsilon):
+        """The bound for one; none for several."""
+        return (_selection().delta(self, epsilon), "selection") if count == 1 else None
+
+    def loss_law(self):
+        """The law whose curve runs through points of the bound."""
+        return _selection().loss_law(self)
+
+    @property
+    def loss_variance(self):
+        """float : that of a run, and more the more runs there are."""
+        run = sum(count * event.loss_variance for event, count in tally(self.event).items())
+        return run * (1.0 + 0.25 * math.log(self.mean_runs)) ** 2
+
+
+def _selection():
+    # What a run costs the accountant says, which prices this event too.
+    from dpsk._privacy import selection
+    return selection
 
 
 #: The kinds of elementary events with a price, in the order in which the accountant takes them.
@@ -345,35 +147,17 @@ def event_from_dict(data):
     ValueError
         If it has another kind, other fields, or values out of range.
     """
-    _require(isinstance(data, dict), "event", data, "a dictionary")
+    require(isinstance(data, dict), "event", data, "a dictionary")
     kwargs = dict(data)
     kind = kwargs.pop("kind", None)
-    _require(isinstance(kind, str) and kind in _EVENTS, "kind of event", kind,
+    require(isinstance(kind, str) and kind in _EVENTS, "kind of event", kind,
              f"one of {', '.join(_EVENTS)}")
     names = [f.name for f in fields(_EVENTS[kind])]
-    _require(set(kwargs) == set(names), f"fields of {kind}", sorted(map(str, kwargs)),
+    require(set(kwargs) == set(names), f"fields of {kind}", sorted(map(str, kwargs)),
              ", ".join(names))
     if "event" in kwargs:
         kwargs["event"] = event_from_dict(kwargs["event"])
     if "events" in kwargs:
-        _require(isinstance(kwargs["events"], list), "events", kwargs["events"], "a list")
+        require(isinstance(kwargs["events"], list), "events", kwargs["events"], "a list")
         kwargs["events"] = tuple(event_from_dict(e) for e in kwargs["events"])
     return _EVENTS[kind](**kwargs)
-
-
-def _plain(value):
-    if isinstance(value, Event):
-        return value.to_dict()
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value
-
-
-def _finite(value):
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and math.isfinite(value)
-
-
-def _require(ok, name, value, rule):
-    if not ok:
-        raise ValueError(f"{name}={value!r}: must be {rule}.")

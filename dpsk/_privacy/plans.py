@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu
 from dpsk._privacy.events import (
+    BestOf,
     Composed,
+    Disclosure,
     Dominated,
     Gaussian,
     NotPrivate,
@@ -21,9 +23,9 @@ from dpsk._privacy.events import (
 )
 from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 
-__all__ = ["COMPARISON", "AnchoredSums", "Framed", "JointSums", "LastIterate", "NoisyKind",
-           "NoisyKinds", "NoisySums", "OneRelease", "PerturbedObjective", "Selections",
-           "SharedBudget", "ThresholdRounds", "WithoutNoise", "choice_price"]
+__all__ = ["COMPARISON", "AnchoredSums", "BestRuns", "Framed", "JointSums", "LastIterate",
+           "NoisyKind", "NoisyKinds", "NoisySums", "OneRelease", "PerturbedObjective",
+           "Selections", "SharedBudget", "ThresholdRounds", "WithoutNoise", "choice_price"]
 
 
 #: The noise of a comparison with a hold-out over that of an answer.
@@ -284,6 +286,32 @@ class NoisyKinds:
         return Composed(tuple(
             Repeated(kind.batches.release(kind.ratio * noise_multiplier), kind.count)
             for kind in self.kinds if kind.count))
+
+
+@dataclass(frozen=True)
+class BestRuns:
+    """The declaration of the best of a geometric number of runs.
+
+    Parameters
+    ----------
+    mean_runs : float
+    pure : bool
+        Whether a run costs a loss that is the inverse of the noise multiplier, else that mu.
+    chance : float
+        That a run tells all of a row beside that.
+    """
+
+    mean_runs: float
+    pure: bool
+    chance: float
+
+    def run(self, noise_multiplier):
+        """Return what one run costs."""
+        event = OneRelease(self.pure)(noise_multiplier)
+        return Composed((event, Disclosure(self.chance))) if self.chance else event
+
+    def __call__(self, noise_multiplier):
+        return BestOf(self.run(noise_multiplier), self.mean_runs)
 
 
 @dataclass(frozen=True)

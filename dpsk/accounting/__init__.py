@@ -3,6 +3,7 @@
 from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import (
+    BestOf,
     Composed,
     Disclosure,
     Dominated,
@@ -24,7 +25,8 @@ from dpsk.accounting._curves import (
 from dpsk.accounting._displays import PrivacyCurveDisplay, TradeOffCurveDisplay
 from dpsk.accounting._schema import certificate_schema
 
-__all__ = ["Certificate", "Composed", "Disclosure", "Dominated", "Gaussian", "NotPrivate",
-           "PrivacyCurveDisplay", "Pure", "Repeated", "SampledGaussian", "TradeOffCurveDisplay",
-           "certificate_schema", "compose", "delta", "epsilon", "from_dp_accounting",
-           "noise_multiplier", "noise_scale", "to_dp_accounting", "total", "type_two_error"]
+__all__ = ["BestOf", "Certificate", "Composed", "Disclosure", "Dominated", "Gaussian",
+           "NotPrivate", "PrivacyCurveDisplay", "Pure", "Repeated", "SampledGaussian",
+           "TradeOffCurveDisplay", "certificate_schema", "compose", "delta", "epsilon",
+           "from_dp_accounting", "noise_multiplier", "noise_scale", "to_dp_accounting", "total",
+           "type_two_error"]

@@ -3,6 +3,7 @@
 import math
 
 from dpsk._privacy.events import (
+    BestOf,
     Composed,
     Gaussian,
     NotPrivate,
@@ -17,6 +18,8 @@ __all__ = ["from_dp_accounting", "to_dp_accounting"]
 #: Replacing a row moves a sum by up to twice what bounds a term; dp-accounting has that in the
 #: relation, and this package in the event.
 _REPLACED = 2.0
+#: Of the law of the number of runs; beyond it is nearly that of Poisson, cut off at 0.
+_MOST_SHAPE = 100.0
 
 
 def to_dp_accounting(events):
@@ -80,6 +83,8 @@ def _to(event, dp):
         return dp.ComposedDpEvent([_to(each, dp) for each in event.events])
     if isinstance(event, Repeated):
         return dp.SelfComposedDpEvent(_to(event.event, dp), event.count)
+    if isinstance(event, BestOf):
+        return dp.RepeatAndSelectDpEvent(_to(event.event, dp), event.mean_runs, event.shape)
     if isinstance(event, NotPrivate):
         return dp.NonPrivateDpEvent()
     if isinstance(event, Gaussian):
@@ -99,6 +104,8 @@ def _from(event, dp):
         return Composed(tuple(_from(each, dp) for each in event.events))
     if isinstance(event, dp.SelfComposedDpEvent):
         return Repeated(_from(event.event, dp), int(event.count))
+    if isinstance(event, dp.RepeatAndSelectDpEvent) and 0 < event.shape <= _MOST_SHAPE:
+        return BestOf(_from(event.event, dp), float(event.mean), float(event.shape))
     if isinstance(event, dp.NonPrivateDpEvent):
         return NotPrivate()
     if isinstance(event, dp.NoOpDpEvent):

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import ARITHMETIC, GROUP_RELATION, RELATION, Enforced
-from dpsk._privacy.events import ELEMENTARY, Composed, NotPrivate, Repeated
+from dpsk._privacy.events import ELEMENTARY, BestOf, Composed, NotPrivate, Repeated
 
 __all__ = ["certificate_schema"]
 
@@ -65,6 +65,7 @@ def _events():
             Composed: {"events": {"type": "array", "items": event}}}
     for kind in (*ELEMENTARY, NotPrivate):
         held[kind] = {each.name: {"type": "number", "minimum": 0} for each in fields(kind)}
+    held[BestOf]["event"] = event
     return [_object({"kind": {"const": kind.__name__}, **of}) for kind, of in held.items()]
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from dpsk._privacy import accountant
 from dpsk.accounting import (
+    BestOf,
     Composed,
     Disclosure,
     Dominated,
@@ -18,6 +19,7 @@ from dpsk.accounting import (
 )
 
 dp = pytest.importorskip("dp_accounting", reason="dp-accounting is the second opinion")
+dp_event = pytest.importorskip("dp_accounting.dp_event")
 accountants = pytest.importorskip("dp_accounting.pld.pld_privacy_accountant")
 
 EVENTS = [
@@ -36,12 +38,25 @@ def test_both_accountants_agree(event):
         assert abs(one - other) <= max(0.005 * one, 1e-9)
 
 
-@pytest.mark.parametrize("event", [*EVENTS, NotPrivate(), Composed(()), Gaussian(0.0)], ids=repr)
+@pytest.mark.parametrize("event", [
+    *EVENTS, BestOf(Gaussian(0.3), 10.0), BestOf(Pure(0.3), 3.0, 0.5), NotPrivate(), Composed(()),
+    Gaussian(0.0)], ids=repr)
 def test_events_come_back_as_they_were(event):
     back = from_dp_accounting(to_dp_accounting(event))
     for epsilon in (0.1, 1.0, 3.0):
         np.testing.assert_allclose(accountant.delta(back, epsilon),
                                    accountant.delta(event, epsilon), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [0.5, 1.0, 2.0])
+def test_the_best_of_runs_costs_no_more_than_by_renyi_divergences(shape):
+    rdp = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant")
+    event = BestOf(Gaussian(0.3), 10.0, shape)
+    theirs = rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_ONE)
+    # Under any relation it takes the sensitivity of a Gaussian for 1.
+    theirs.compose(dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(1 / 0.3), 10.0, shape))
+    ours = accountant.epsilon(event, 1e-5)
+    assert 0.5 * theirs.get_epsilon(1e-5) < ours < theirs.get_epsilon(1e-5)
 
 
 @pytest.mark.parametrize("event", [Disclosure(1e-9), Dominated(0.1, 0.2)], ids=repr)
@@ -52,6 +67,7 @@ def test_what_they_do_not_have_is_named(event):
 
 @pytest.mark.parametrize("event", [
     dp.UnsupportedDpEvent(), dp.LaplaceDpEvent(1.0),
+    dp_event.RepeatAndSelectDpEvent(dp.GaussianDpEvent(1.0), 3.0, 0.0),
     dp.PoissonSampledDpEvent(0.1, dp.LaplaceDpEvent(1.0))], ids=lambda e: type(e).__name__)
 def test_what_is_not_known_here_is_named(event):
     with pytest.raises(ValueError, match="is not known here"):

@@ -19,12 +19,14 @@ from dpsk import (
     DPAdditiveClassifier,
     DPGroupDROClassifier,
     DPLogisticRegression,
+    DPRandomizedSearchCV,
     DPTableVectorizer,
     PrivacyBudget,
     make_dp_pipeline,
 )
 from dpsk._privacy import accountant
 from dpsk._privacy.events import Composed, tally
+from dpsk._progress import watching
 from dpsk.accounting import compose
 from dpsk.exceptions import BudgetExceededError
 from dpsk.testing import NoiseSeed
@@ -205,6 +207,17 @@ def test_what_is_made_of_steps_is_charged_once_and_beforehand(whole):
     with PrivacyBudget(0.4, DELTA) as small, pytest.raises(BudgetExceededError):
         whole().fit(X[:, :4], Y)
     assert small.charges == []
+
+
+def test_a_search_is_charged_once_and_not_for_each_of_its_secret_runs():
+    told, budget = [], PrivacyBudget(4.0, DELTA)
+    search = DPRandomizedSearchCV(model(solver="gd"), {"alpha": [0.0, 0.1]}, n_iter=8, epsilon=1.0,
+                                  delta=DELTA)
+    with budget, watching(lambda name, total: told.append(name) or (lambda: None)):
+        search.fit(X, Y)
+    (charge,) = budget.charges
+    assert charge.event == search.privacy_.event
+    assert told == ["DPRandomizedSearchCV"]
 
 
 def test_one_step_of_another_kind_is_charged_for_itself():

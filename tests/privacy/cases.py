@@ -4,6 +4,8 @@ import pytest
 
 from dpsk._privacy.events import (
     ELEMENTARY,
+    BestOf,
+    Composed,
     Disclosure,
     Dominated,
     Gaussian,
@@ -20,6 +22,8 @@ EXAMPLES = {
     Pure: (Pure(0.01), Pure(0.4), Pure(2.0)),
     Dominated: (Dominated(0.0, 0.3), Dominated(0.1, 0.2), Dominated(1.0, 2.0)),
     Disclosure: (Disclosure(1e-9), Disclosure(0.01)),
+    BestOf: (BestOf(Gaussian(0.2), 10.0), BestOf(Pure(0.2), 3.0, 0.5),
+             BestOf(Gaussian(1.0), 2.0, 3.0)),
 }
 
 #: Events of each kind by which nothing is released.
@@ -29,6 +33,7 @@ NOTHING = {
     Pure: (Pure(0.0),),
     Dominated: (Dominated(0.0, 0.0),),
     Disclosure: (Disclosure(0.0),),
+    BestOf: (BestOf(Gaussian(0.0), 10.0), BestOf(Composed(()), 3.0)),
 }
 
 #: Those whose loss has a law of its own; a disclosure is an infinite loss or none.

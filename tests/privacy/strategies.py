@@ -4,6 +4,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from dpsk._privacy.events import (
+    BestOf,
     Composed,
     Disclosure,
     Dominated,
@@ -33,6 +34,9 @@ ELEMENTS = {
     Pure: st.builds(Pure, _numbers(0, 1)),
     Dominated: st.builds(Dominated, _numbers(0, 0.5), _numbers(0, 0.5)),
     Disclosure: st.builds(Disclosure, st.just(0.0) | _numbers(1e-12, 0.1)),
+    BestOf: st.builds(BestOf, st.builds(Gaussian, _numbers(0, 1))
+                      | st.builds(Pure, _numbers(0, 1)), _numbers(1, 30),
+                      st.just(1.0) | _numbers(0.1, 3)),
 }
 
 elementary = st.one_of(*ELEMENTS.values())

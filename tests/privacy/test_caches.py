@@ -21,6 +21,7 @@ VALUES = {
     "sampling_rate": (0.05, math.nextafter(0.05, 1), 0.2),
     "count": (9, 10, 40), "anchors": (2, 3), "differences": (20, 40), "ratio": (1.0, 0.5, 2.0),
     "rounds": (5, 6), "pure": (False, True), "public_holdout": (False, True),
+    "mean_runs": (3.0, 10.0), "chance": (0.0, 1e-8, 1e-7),
     "steps": (10, 100), "step": (0.5, 0.4), "strong_convexity": (0.1, 0.2),
     "ridge": (0.1, 0.2), "determinant": (0.05, 0.2), "tail": (0.02, 0.05),
     "tolerance": (1e-3, 1e-2), "dual_share": (0.3, 0.5),

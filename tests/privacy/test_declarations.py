@@ -14,6 +14,7 @@ from scipy.stats import norm
 from dpsk._privacy import accountant, plans
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import (
+    BestOf,
     Composed,
     Dominated,
     Gaussian,
@@ -24,6 +25,7 @@ from dpsk._privacy.events import (
 )
 from dpsk._privacy.plans import (
     AnchoredSums,
+    BestRuns,
     Framed,
     JointSums,
     LastIterate,
@@ -88,6 +90,10 @@ EXPECTED = {
                     (SampledGaussian, (0.02, 0.5 * z), 15)]),
         (NoisyKinds((NoisyKind(ALL, 0), NoisyKind(SAMPLED, 4, 3.0), NoisyKind(FEWER, 0))),
          lambda z: [(SampledGaussian, (0.3, 3 * z), 4)])],
+    # Numbers of the run, then the mean and the shape of the law of their number.
+    BestRuns: [
+        (BestRuns(10.0, False, 0.0), lambda z: [(BestOf, (1 / z, 10.0, 1.0), 1)]),
+        (BestRuns(3.0, True, 1e-8), lambda z: [(BestOf, (1 / z, 1e-8, 3.0, 1.0), 1)])],
     WithoutNoise: [(WithoutNoise(), lambda z: [(NotPrivate, (), 1)])],
     Framed: [
         (Framed((Gaussian(0.03),), NoisySums(SOME, 30), (Pure(0.01), Gaussian(0.02))),
@@ -123,7 +129,12 @@ def test_every_declaration_has_an_expected_event():
 @pytest.mark.parametrize("z", [0.7, 3.0, 40.0])
 def test_the_event_is_that_of_an_independent_formula(plan, expected, z):
     def sorted_numbers(entries):
-        return sorted((kind.__name__, *numbers, count) for kind, numbers, count in entries)
+        return sorted((kind.__name__, *flat(numbers), count) for kind, numbers, count in entries)
+
+    def flat(numbers):
+        # An event may hold others.
+        for number in numbers:
+            yield from flat(number) if isinstance(number, tuple) else (number,)
 
     found = sorted_numbers((type(event), dataclasses.astuple(event), count)
                            for event, count in tally(plan(z)).items())

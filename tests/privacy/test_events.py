@@ -10,6 +10,7 @@ from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import (
     ELEMENTARY,
+    BestOf,
     Composed,
     Disclosure,
     Elementary,
@@ -60,11 +61,15 @@ def test_some_events_are_of_a_plainer_kind(event, simple):
 @pytest.mark.parametrize("event", [event for event in LAWS
                                    if event.closed_form(1, 0.5) is not None], ids=repr)
 def test_a_closed_form_is_that_of_the_loss_law(event):
-    """Where there is one, the grid bounds it from above, within a fraction."""
+    """Where there is one, the grid bounds it from above, within a fraction.
+
+    Of the best of runs both are bounds, by chords between other points.
+    """
+    below = 5e-3 if isinstance(event, BestOf) else 1e-9
     for epsilon in EPSILONS:
         exact, _ = event.closed_form(1, epsilon)
         bound = loss_bound(((event, 1),), epsilon, tail=1e-15).delta
-        assert exact * (1 - 1e-9) <= bound <= exact * 1.01 + 1e-14
+        assert exact * (1 - below) <= bound <= exact * 1.01 + 1e-14
 
 
 @every_example
@@ -82,7 +87,7 @@ def test_more_releases_cost_more(event):
         costs = [accountant.delta(Repeated(event, count), epsilon) for count in (1, 2, 5)]
         assert costs == sorted(costs)
         beside = accountant.delta(Composed((event, Gaussian(0.3))), epsilon)
-        assert beside >= costs[0] * (1 - 1e-9)
+        assert beside >= costs[0] * (1 - (5e-3 if isinstance(event, BestOf) else 1e-9))
 
 
 @every_example
@@ -94,8 +99,9 @@ def test_the_pure_epsilon_is_where_delta_vanishes(event):
         assert accountant.delta(event, event.pure_epsilon * (1 - 1e-9)) > 0.0
 
 
-@pytest.mark.parametrize("event", [event for event in LAWS if max(astuple(event)) <= 1],
-                         ids=repr)
+@pytest.mark.parametrize("event", [
+    event for event in LAWS if not isinstance(event, BestOf) and max(astuple(event)) <= 1],
+    ids=repr)
 def test_the_rough_variance_is_of_the_size_of_the_squared_loss(event):
     # Only small losses are nearly normal.
     mass, loss = event.loss_law().nodes(1e-12)

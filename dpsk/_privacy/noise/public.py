@@ -7,9 +7,9 @@ import numpy as np
 
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import public_seed
-from dpsk._privacy.noise.streams import KeyedStream, open_stream
+from dpsk._privacy.noise.streams import KeyedStream, open_stream, random_permutation
 
-__all__ = ["PublicDraws", "public_normals"]
+__all__ = ["PublicDraws", "public_normals", "public_permutation"]
 
 
 class PublicDraws:
@@ -48,6 +48,15 @@ class PublicDraws:
         found = np.searchsorted((ends + np.arange(rows)[:, None]).ravel(),
                                 chosen + self.uniforms(len(chosen)), "right")
         return np.clip(found - chosen * places, 0, places - 1)
+
+
+def public_permutation(random_state, purpose, count):
+    """Return a permutation of ``0 .. count - 1``, keyed by an int or a NoiseSeed; fresh with None.
+
+    It is drawn apart from what rows hold.
+    """
+    stream = open_stream(public_seed(random_state), lambda: [f"{purpose} {count}".encode()])
+    return random_permutation(stream, count)
 
 
 def public_normals(purpose, seed, shape):

@@ -18,8 +18,8 @@ try:
 except ImportError:
     ssl = None
 
-__all__ = ["EntropyStream", "KeyedStream", "exponentials", "open_stream", "poisson_batches",
-           "random_index", "random_permutation", "signed_uniforms"]
+__all__ = ["EntropyStream", "KeyedStream", "exponentials", "geometric", "open_stream",
+           "poisson_batches", "random_index", "random_permutation", "signed_uniforms"]
 
 _BLOCK = 1 << 16
 _KEY_BYTES = 48
@@ -114,6 +114,14 @@ def random_index(stream, stop):
         word = int(stream.words(1)[0])
         if word < limit:
             return word % stop
+
+
+def geometric(stream, probability):
+    """Draw how many independent trials it takes to succeed once; `probability` in (0, 1]."""
+    if probability == 1:
+        return 1
+    # The whole part of an exponential; its tail has 53 significant bits.
+    return 1 + int(exponentials(stream, 1)[0] / -np.log1p(-probability))
 
 
 def random_permutation(stream, count):

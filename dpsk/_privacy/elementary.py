@@ -1,0 +1,300 @@
+"""Releases of one kind each, stated as frozen facts.
+
+An elementary event owns all that its kind is known by: what it simplifies to, its loss, its closed
+forms; `Elementary` says what the accountant asks.
+"""
+
+import math
+import sys
+from dataclasses import dataclass, fields
+
+from dpsk._privacy.closed_forms import ROUNDING, dominated_delta, gaussian_delta, pure_delta
+from dpsk._privacy.pld.distributions import NormalMixture, RayleighBound, TwoPoint
+
+__all__ = ["Disclosure", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate", "Pure",
+           "SampledGaussian", "finite", "gaussian", "require"]
+
+
+class Event:
+    """A release, or several; subclasses are frozen dataclasses of public numbers."""
+
+    def to_dict(self):
+        """Return a dictionary of plain JSON types, undone by `event_from_dict`."""
+        values = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {"kind": type(self).__name__, **values}
+
+
+class Elementary(Event):
+    """One release of one kind; a new kind is one subclass in this module.
+
+    What is defined here holds for any release with a loss law.
+    """
+
+    #: Whether noise hides anything: False of `NotPrivate` alone.
+    protects = True
+    #: Loss that is never exceeded.
+    pure_epsilon = math.inf
+    #: Chance that the release reads a given row at all.
+    inclusion_probability = 1.0
+
+    def simplified(self):
+        """Return the plainest event of the same loss; None if nothing is released."""
+        return self
+
+    @classmethod
+    def merged(cls, counts):
+        """Return simplified (event, count) pairs of this kind that stand for `counts`."""
+        return tuple(counts)
+
+    def closed_form(self, count, epsilon):
+        """Return an upper bound on the delta of `count` of these, and its name, or None."""
+        return None
+
+    def loss_law(self):
+        """Return the law of the privacy loss of a simplified event; see `pld.distributions`."""
+        raise NotImplementedError(f"{type(self).__name__}.loss_law")
+
+    @property
+    def loss_variance(self):
+        """float : about the variance of the loss; the first guess of a search, no more."""
+        raise NotImplementedError(f"{type(self).__name__}.loss_variance")
+
+
+@dataclass(frozen=True)
+class Gaussian(Elementary):
+    """A release that is mu-GDP: no easier to tell apart than N(0, 1) from N(mu, 1)."""
+
+    mu: float
+
+    def __post_init__(self):
+        require(finite(self.mu) and self.mu >= 0, "mu", self.mu, "a finite number >= 0")
+
+    @property
+    def pure_epsilon(self):
+        """float : infinite, unless nothing is released."""
+        return math.inf if self.mu > 0 else 0.0
+
+    @classmethod
+    def merged(cls, counts):
+        """One for all: squares of mu add."""
+        mu = math.hypot(*(event.mu * math.sqrt(count) for event, count in counts))
+        return ((cls(min(mu, sys.float_info.max)), 1),) if mu > 0 else ()
+
+    def closed_form(self, count, epsilon):
+        """The exact delta, rounded up."""
+        bound = gaussian_delta(self.mu * math.sqrt(count), epsilon) * ROUNDING
+        return min(1.0, bound), "closed form"
+
+    def loss_law(self):
+        """N(0, 1) against N(mu, 1), in the units of `NormalMixture`."""
+        return NormalMixture(1.0, 2 / self.mu)
+
+    @property
+    def loss_variance(self):
+        """float : the variance."""
+        return self.mu**2
+
+
+@dataclass(frozen=True)
+class SampledGaussian(Elementary):
+    """The noisy sum of a Poisson sample.
+
+    Every row enters independently with probability `sampling_rate`; the clipped sum
+    gets noise of standard deviation `noise_multiplier` times the clip norm.
+    Dominated by ``(1-q) N(0, z^2) + q N(1, z^2)`` against its mirror image.
+    """
+
+    sampling_rate: float
+    noise_multiplier: float
+
+    def __post_init__(self):
+        require(finite(self.sampling_rate) and 0 <= self.sampling_rate <= 1,
+                 "sampling_rate", self.sampling_rate, "a number in [0, 1]")
+        require(finite(self.noise_multiplier) and self.noise_multiplier > 0,
+                 "noise_multiplier", self.noise_multiplier, "a finite number > 0")
+
+    @property
+    def inclusion_probability(self):
+        """float : the sampling rate."""
+        return self.sampling_rate
+
+    @property
+    def pure_epsilon(self):
+        """float : infinite, unless nothing is ever sampled."""
+        return math.inf if self.sampling_rate > 0 else 0.0
+
+    def simplified(self):
+        """Return a Gaussian if every row is sampled, None if none is."""
+        if self.sampling_rate == 1:
+            return Gaussian(2 / self.noise_multiplier)
+        return self if self.sampling_rate > 0 else None
+
+    def loss_law(self):
+        """The pair of the class."""
+        return NormalMixture(self.sampling_rate, self.noise_multiplier)
+
+    @property
+    def loss_variance(self):
+        """float : that of the likelihood ratio."""
+        return ((2 * self.sampling_rate) ** 2
+                * math.sinh(min(600.0, self.noise_multiplier**-2)))
+
+
+@dataclass(frozen=True)
+class Pure(Elementary):
+    """A release whose privacy loss never exceeds `epsilon`.
+
+    Covers a Laplace vector (l1 sensitivity over scale) and the density
+    proportional to ``exp(-epsilon ||z|| / sensitivity)``.
+    """
+
+    epsilon: float
+
+    def __post_init__(self):
+        require(finite(self.epsilon) and self.epsilon >= 0,
+                 "epsilon", self.epsilon, "a finite number >= 0")
+
+    @property
+    def pure_epsilon(self):
+        """float : epsilon."""
+        return self.epsilon
+
+    def simplified(self):
+        """Return None if the loss is 0."""
+        return self if self.epsilon > 0 else None
+
+    def closed_form(self, count, epsilon):
+        """Optimal composition."""
+        return pure_delta(self.epsilon, count, epsilon), "optimal composition"
+
+    def loss_law(self):
+        """Randomized response, the worst of its loss."""
+        return TwoPoint(self.epsilon)
+
+    @property
+    def loss_variance(self):
+        """float : the mean square of the loss."""
+        return self.epsilon**2
+
+
+@dataclass(frozen=True)
+class Dominated(Elementary):
+    """A release whose privacy loss is at most ``offset + slope Rho``, in both directions.
+
+    `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
+    data set that the loss is taken of. Bounds the minimizer of an objective with a random
+    linear term, which is not a Gaussian mechanism.
+    """
+
+    offset: float
+    slope: float
+
+    def __post_init__(self):
+        for name in ("offset", "slope"):
+            value = getattr(self, name)
+            require(finite(value) and value >= 0, name, value, "a finite number >= 0")
+
+    @property
+    def pure_epsilon(self):
+        """float : the offset if nothing is added to it, else infinite."""
+        return math.inf if self.slope > 0 else self.offset
+
+    def simplified(self):
+        """Return a Pure release if nothing is added to the offset."""
+        return self if self.slope > 0 else Pure(self.offset).simplified()
+
+    def closed_form(self, count, epsilon):
+        """The exact mean for one release; none for several."""
+        if count > 1:
+            return None
+        return dominated_delta(self.offset, self.slope, epsilon), "closed form"
+
+    def loss_law(self):
+        """The bound on the loss, taken for the loss."""
+        return RayleighBound(self.offset, self.slope)
+
+    @property
+    def loss_variance(self):
+        """float : without the offset, twice the variance."""
+        return self.slope**2
+
+
+@dataclass(frozen=True)
+class Disclosure(Elementary):
+    """A release that with probability at most `delta` may tell all of a row, and else nothing.
+
+    Beside other releases it adds to their delta: of what they and it release together
+    ``delta + (1 - delta) d`` is the delta, with d that of the others.
+    """
+
+    delta: float
+
+    def __post_init__(self):
+        require(finite(self.delta) and 0 <= self.delta <= 1, "delta", self.delta,
+                 "a number in [0, 1]")
+
+    @property
+    def pure_epsilon(self):
+        """float : infinite, unless it never happens."""
+        return math.inf if self.delta > 0 else 0.0
+
+    def simplified(self):
+        """Return None if it never happens."""
+        return self if self.delta > 0 else None
+
+    @classmethod
+    def merged(cls, counts):
+        """One for all: that one of them happens."""
+        counts = list(counts)
+        if len(counts) == 1 and counts[0][1] == 1:
+            return tuple(counts)
+        never = sum(count * (math.log1p(-event.delta) if event.delta < 1 else -math.inf)
+                    for event, count in counts)
+        return ((cls(min(1.0, -math.expm1(never) * ROUNDING)), 1),) if counts else ()
+
+    def closed_form(self, count, epsilon):
+        """Whatever the epsilon."""
+        ((event, _),) = self.merged([(self, count)])
+        return event.delta, "closed form"
+
+    @property
+    def loss_variance(self):
+        """float : none, where it does not happen."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class NotPrivate(Elementary):
+    """A release without noise, which may tell all of a row.
+
+    No budget holds it: its delta is 1 at every finite epsilon.
+    """
+
+    protects = False
+
+    def closed_form(self, count, epsilon):
+        """Whatever the epsilon."""
+        return 1.0, "no noise"
+
+
+def gaussian(mu):
+    """Return the event of Gaussian noise that costs `mu`; infinite where there is none."""
+    return Gaussian(mu) if mu < math.inf else NotPrivate()
+
+
+def _plain(value):
+    if isinstance(value, Event):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def finite(value):
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+def require(ok, name, value, rule):
+    if not ok:
+        raise ValueError(f"{name}={value!r}: must be {rule}.")

@@ -1,0 +1,115 @@
+r"""Curves of a privacy profile through points, and the loss law that has such a curve.
+
+In :math:`a = e^\varepsilon \ge 0` the profile :math:`H_a(P \| Q)` is convex, 1 at 0, and of a
+release that is priced in both directions :math:`H_a = 1 - a + a H_{1/a}`. So the lower convex hull
+of points that bound it is a bound between them too. Its corners are the losses of a pair that has
+this curve: one at `a` has the mass of Q by which the slope grows there, `a` times that of P, and
+what is left at the end is a loss without end ("connect the dots").
+
+References
+----------
+Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete approximations
+of privacy loss distributions", PETS 2022.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from dpsk._privacy.pld.distributions import LossGrid
+
+__all__ = ["CurveLaw", "convex_points", "reach"]
+
+_LONGEST = 600.0
+_POINTS = 320
+#: Covers the rounding of differences of slopes.
+_ROUNDING = 1 + 1e-9
+
+
+def reach(delta, tail):
+    """Return an epsilon, at most 600, from which on ``delta(epsilon)`` is at most `tail`.
+
+    Where a delta has a floor above that, one that is nearly on it.
+    """
+    floor = delta(_LONGEST)
+    target = max(tail, floor * (1 + 1e-6))
+    low, high = 0.0, 1e-6
+    while delta(high) > target and high < _LONGEST:
+        low, high = high, min(2 * high, _LONGEST)
+    for _ in range(6):
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta(middle) <= target else (middle, high)
+    return high
+
+
+def convex_points(losses, deltas):
+    """Return the corners (a, delta) of the hull of points and of their mirror images, from a = 0.
+
+    Parameters
+    ----------
+    losses : ndarray
+        Increasing from 0.
+    deltas : ndarray
+    """
+    a = np.exp(losses)
+    below = np.exp(-losses[:0:-1])
+    a = np.concatenate([[0.0], below, a])
+    deltas = np.minimum(deltas, 1.0)
+    mirrored = -np.expm1(-losses[:0:-1]) + below * deltas[:0:-1]
+    return _hull(a, np.concatenate([[1.0], mirrored, deltas]))
+
+
+def _hull(x, y):
+    corners = []
+    for point in zip(x.tolist(), y.tolist(), strict=True):
+        while len(corners) > 1 and _above(corners[-2], corners[-1], point):
+            corners.pop()
+        # No curve rises: rounding may.
+        corners.append((point[0], min(point[1], corners[-1][1] if corners else 1.0)))
+    return np.array(corners).T
+
+
+def _above(first, middle, last):
+    # whether the middle point is on the chord or above it
+    return ((middle[1] - first[1]) * (last[0] - middle[0])
+            >= (last[1] - middle[1]) * (middle[0] - first[0]))
+
+
+@dataclass(frozen=True)
+class CurveLaw:
+    """The law of a loss whose curve runs through points of a function of arrays of epsilons."""
+
+    curve: object
+
+    def largest_loss(self, tail):
+        """Loss above which there is none but one without end, of mass `tail` at most."""
+        return float(_atoms(self.curve, tail)[0][-1])
+
+    def nodes(self, tail):
+        """Masses and losses but that without end."""
+        losses, masses, _ = _atoms(self.curve, tail)
+        return masses, losses
+
+    def grid(self, step, tail):
+        """Discretize on multiples of `step`; see `NormalMixture.grid`."""
+        losses, atoms, infinite = _atoms(self.curve, tail)
+        cells = np.floor(losses / step).astype(int)
+        size = int(max(abs(cells[0]), abs(cells[-1]))) + 1
+        share = np.expm1(cells * step - losses) / math.expm1(-step)
+        share = np.clip(share, 0.0, 1.0)
+        masses = np.zeros(2 * size + 1)
+        np.add.at(masses, size + cells, atoms * (1 - share))
+        np.add.at(masses, size + cells + 1, atoms * share)
+        return LossGrid(step, masses, infinite)
+
+
+@lru_cache(maxsize=64)
+def _atoms(bound, tail):
+    """Return the losses, their masses under P, and the mass of a loss without end."""
+    losses = np.linspace(0.0, reach(lambda loss: bound(np.array([loss]))[0], tail), _POINTS)
+    a, curve = convex_points(losses, bound(losses))
+    slopes = np.append(np.diff(curve) / np.diff(a), 0.0)
+    masses = np.maximum(a[1:] * np.diff(slopes), 0.0) * _ROUNDING
+    return np.log(a[1:]), masses, min(1.0, float(curve[-1]) * _ROUNDING)

@@ -1,0 +1,301 @@
+r"""What the best of a random number of runs costs: see ``docs/theory/selection.md``.
+
+With phi the generating function of the number K of runs, `T` the largest power of a test of one
+run at level t, and (P, Q) a pair that dominates a run in both orders,
+
+.. math:: \delta(\varepsilon) \le E_Q\, a\, H(l / a), \qquad
+          H(r) = \max_t [r\, \varphi'(1 - t) - \varphi'(1 - T(t))]_+
+
+where :math:`a = e^\varepsilon` and :math:`l = dP/dQ`. In a cell of t the first term is taken at
+its left end and `T` at its right, so that `H` is the largest of finitely many lines, convex and
+piecewise linear. Written by its corners :math:`r_k`, where its slope grows by :math:`c_k`,
+
+.. math:: E_Q\, a\, H(l / a) = \sum_k c_k E_Q (l - a r_k)_+
+          = \sum_k c_k\, \delta_{run}(\varepsilon + \log r_k) :
+
+only the profile of one run is asked for, and no law of its loss.
+
+References
+----------
+Papernot and Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022.
+Koskela, Redberg and Wang, "Privacy profiles for private selection", ICML 2024.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from dpsk._privacy import accountant
+from dpsk._privacy.closed_forms import ROUNDING, gaussian_deltas
+from dpsk._privacy.elementary import Disclosure, NotPrivate
+from dpsk._privacy.events import BestOf, Composed, Repeated
+from dpsk._privacy.pld.curves import CurveLaw, convex_points, reach
+
+__all__ = ["GaussianRun", "ProfileRun", "apart", "delta", "failure_rate", "loss_law",
+           "pure_epsilon", "selection_delta", "simplified"]
+
+#: Covers the rounding of corners and of the sum over them.
+_ROUNDING = 1 + 1e-8
+_LONGEST = 600.0
+_REACH = 9.0
+_FINENESS, _CORNER_FINENESS = 150, 50
+_MOST_CELLS, _MOST_CORNERS = 60_000, 2000
+_LEAST_DELTA = 1e-20
+_ONE_RUN = -1e-12
+#: Points of the profile of a run: where one takes long, and where there is a closed form.
+_FEW_POINTS, _POINTS = 64, 400
+#: Above it the bound need not be convex in ``exp(epsilon)``, and chords may be below.
+_LARGE_DELTA = 1e-3
+_CHORDS = np.concatenate([[0.0], np.geomspace(1e-3, 12.0, 64)])
+
+
+@dataclass(frozen=True)
+class GaussianRun:
+    """A run that is mu-GDP."""
+
+    mu: float
+
+    @property
+    def scale(self):
+        """float : the mu, as a unit of levels in deviates."""
+        return self.mu
+
+    def power(self, levels, deviates):
+        """Upper bounds on the power of tests of these levels, normal deviates as well."""
+        return ndtr(deviates + self.mu)
+
+    def deltas(self, losses):
+        """Upper bounds on delta at losses of either sign."""
+        return gaussian_deltas(self.mu, losses) * ROUNDING
+
+
+class ProfileRun:
+    """A run known by upper bounds on its profile, both directions together.
+
+    Parameters
+    ----------
+    losses : ndarray
+        Increasing from 0.
+    deltas : ndarray
+    """
+
+    def __init__(self, losses, deltas):
+        self._a, self._curve = convex_points(losses, deltas)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._slopes = np.diff(self._curve) / np.diff(self._a)
+
+    @cached_property
+    def scale(self):
+        """float : about the mu of a run that is as hard to tell apart at epsilon 0."""
+        return 2.5 * float(self.deltas(np.zeros(1))[0])
+
+    def power(self, levels, deviates):
+        """Return the smallest of the lines ``a t + delta(a)``: that of the corner there."""
+        corner = np.searchsorted(self._slopes, -levels)
+        return np.minimum(1.0, (self._a[corner] * levels + self._curve[corner]) * ROUNDING)
+
+    def deltas(self, losses):
+        """Upper bounds on delta at losses of either sign: chords."""
+        return np.interp(np.exp(losses), self._a, self._curve) * ROUNDING
+
+
+def selection_delta(run, mean_runs, shape, epsilon):
+    """Upper bound on the delta at `epsilon` >= 0 of the best of runs, never above 1."""
+    corners = _corners_of(run, float(mean_runs), float(shape))
+    with np.errstate(all="ignore"):
+        (total,) = _sums(run, *corners, np.array([epsilon]))
+        if total > _LARGE_DELTA and epsilon < _LONGEST:
+            total = _least_chord(epsilon, epsilon + min(run.scale, 5.0) * _CHORDS,
+                                 partial(_sums, run, *corners))
+    return min(1.0, float(total)) if math.isfinite(total) else 1.0
+
+
+def _sums(run, shifts, weights, losses):
+    sums = run.deltas((losses[:, None] + shifts).ravel()).reshape(len(losses), -1) @ weights
+    return np.where(np.isfinite(sums), np.minimum(sums * _ROUNDING, 1.0), 1.0)
+
+
+def _least_chord(epsilon, losses, curve):
+    """Return the least at `epsilon` of chords from points of a curve to their mirror images."""
+    losses = losses[losses < _LONGEST]
+    a, x, y = math.exp(epsilon), np.exp(losses), curve(losses)
+    left = np.exp(-losses)
+    mirrored = 1 - left * (1 - y)
+    chords = mirrored + (a - left) / (x - left) * (y - mirrored)
+    return np.nanmin(np.append(chords, 1.0)) * ROUNDING
+
+
+@lru_cache(maxsize=512)
+def _corners_of(run, mean_runs, shape):
+    """Return log r_k and c_k for a law of the number of runs."""
+    gamma = failure_rate(mean_runs, shape)
+    scale = min(1.0, max(run.scale, 1e-6))
+    low, high = -(_REACH + min(run.scale, 30.0)), _REACH
+    cells = min(_MOST_CELLS, math.ceil((high - low) * _FINENESS / scale))
+    deviates = np.linspace(low, high, cells + 1)
+    levels = ndtr(deviates)
+
+    def derivative(level):
+        # phi' at one less
+        return mean_runs * (gamma / (gamma + (1 - gamma) * level)) ** (shape + 1)
+
+    with np.errstate(all="ignore"):
+        power = np.append(run.power(levels, deviates) * ROUNDING, 1.0)
+        lines = (derivative(np.append(0.0, levels) / ROUNDING),
+                 derivative(np.minimum(power, 1.0)))
+    return _corners(*lines, scale)
+
+
+def _corners(rises, falls, scale):
+    """Return the corners of the largest of 0 and the lines ``rises r - falls``."""
+    slopes, starts, at = [0.0], [0.0], [0.0]
+    # From the flattest line to the steepest: an upper envelope.
+    for rise, fall in zip(rises[::-1].tolist(), falls[::-1].tolist(), strict=True):
+        if rise <= slopes[-1]:
+            # No steeper: the smaller fall wins.
+            if fall >= starts[-1]:
+                continue
+            slopes.pop(), starts.pop(), at.pop()
+        crossing = (fall - starts[-1]) / (rise - slopes[-1])
+        while len(slopes) > 1 and crossing <= at[-1]:
+            slopes.pop(), starts.pop(), at.pop()
+            crossing = (fall - starts[-1]) / (rise - slopes[-1])
+        slopes.append(rise), starts.append(fall), at.append(crossing)
+    slopes, starts, at = map(np.array, (slopes, starts, at))
+    first, last = at[1], max(at[-1], at[1] * (1 + 1e-9))
+    count = min(_MOST_CORNERS, 2 + math.ceil(math.log(last / first) * _CORNER_FINENESS / scale))
+    # Chords between nodes lie above, and the first corner stays where it is.
+    nodes = first * np.exp(np.linspace(0.0, math.log(last / first), count))
+    line = np.searchsorted(at, nodes, "right") - 1
+    values = slopes[line] * nodes - starts[line]
+    values[0] = 0.0
+    chords = np.append(np.diff(np.maximum(values, 0.0)) / np.diff(nodes), slopes[-1])
+    return np.log(nodes), np.maximum(np.diff(chords, prepend=0.0), 0.0)
+
+
+@lru_cache(maxsize=256)
+def failure_rate(mean_runs, shape):
+    """Return the gamma of the law of the number of runs: that of a geometric one is 1 / mean."""
+    if shape == 1 or mean_runs == 1:
+        return 1.0 / mean_runs
+
+    def excess(log_gamma):
+        ratio = shape * math.expm1(log_gamma) / math.expm1(shape * log_gamma)
+        return math.log(ratio) - log_gamma - math.log(mean_runs)
+
+    # So close to 1 that there is one run.
+    if excess(_ONE_RUN) >= 0:
+        return 1.0
+    return math.exp(brentq(excess, -60.0, _ONE_RUN, xtol=1e-15))
+
+
+def delta(event, epsilon):
+    """Upper bound on the delta of a `BestOf` at `epsilon` >= 0."""
+    if event.pure_epsilon <= epsilon:
+        return 0.0
+    return selection_delta(_run(event.event), event.mean_runs, event.shape, epsilon)
+
+
+def loss_law(event):
+    """Return a law whose curve runs through points of the bound."""
+    return CurveLaw(_Curve(event))
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """The bound of an event at arrays of epsilons, chords left aside."""
+
+    event: BestOf
+
+    def __call__(self, losses):
+        event = self.event
+        run = _run(event.event)
+        corners = _corners_of(run, float(event.mean_runs), float(event.shape))
+        with np.errstate(all="ignore"):
+            sums = np.concatenate([_sums(run, *corners, part) for part in np.array_split(
+                losses, 1 + len(losses) // 64)])
+        return np.where(losses < event.pure_epsilon, sums, 0.0)
+
+
+def pure_epsilon(event):
+    """Return the loss that the best of runs never exceeds; infinite unless a run has one."""
+    run = accountant.merge(event.event).pure_epsilon
+    return run if not run < math.inf else run + _added(event, run)
+
+
+def _added(event, run):
+    """Return what the selection adds to a loss that no run exceeds."""
+    gamma = failure_rate(event.mean_runs, event.shape)
+    # Where the power of a test grows most: at randomized response.
+    level = 1.0 / (1.0 + math.exp(min(run, 700.0)))
+    ratio = (gamma + (1 - gamma) * (1 - level)) / (gamma + (1 - gamma) * level)
+    return (event.shape + 1) * math.log(ratio) * ROUNDING
+
+
+def simplified(event):
+    """Return the event with a run in normal form; None if nothing is released."""
+    releases = accountant.merge(event.event)
+    if not releases.parts:
+        return None
+    if not releases.is_private:
+        return NotPrivate()
+    if len(releases.parts) == 1:
+        return replace(event, event=_counted(releases.parts))
+    return event
+
+
+def apart(counts):
+    """Return simplified pairs: the best of what runs release but by chance, and the chances.
+
+    If no run tells all, of which the chance is at most its own times the mean number of runs, the
+    number of runs has the same kind of law with a smaller mean.
+    """
+    parts, chance = [], 0.0
+    for event, count in counts:
+        releases = accountant.merge(event.event)
+        if not releases.chance:
+            parts.append((event, count))
+            continue
+        chance += count * event.mean_runs * releases.chance * ROUNDING
+        rest = releases.rest.parts
+        if rest and chance < 1:
+            parts.append((_without_chance(event, rest, releases.chance), count))
+    return (*parts, *([(Disclosure(min(1.0, chance)), 1)] if chance else []))
+
+
+def _without_chance(event, parts, chance):
+    gamma = failure_rate(event.mean_runs, event.shape)
+    gamma = min(1.0, 1.0 - (1.0 - gamma) * (1.0 - chance))
+    mean = 1.0
+    if gamma < 1:
+        shape = event.shape
+        mean = shape * (1 - gamma) / gamma / -math.expm1(shape * math.log(gamma))
+    return replace(event, event=_counted(parts), mean_runs=min(event.mean_runs, max(1.0, mean)))
+
+
+def _counted(parts):
+    events = [event if count == 1 else Repeated(event, count) for event, count in parts]
+    return events[0] if len(events) == 1 else Composed(tuple(events))
+
+
+@lru_cache(maxsize=64)
+def _run(event):
+    """Return what tells runs of an event apart."""
+    releases = accountant.merge(event)
+    if releases.is_gaussian:
+        return GaussianRun(releases.mu)
+
+    def one(epsilon):
+        return accountant.account_merged(releases, epsilon).delta
+
+    end = releases.pure_epsilon
+    if not end < _LONGEST:
+        end = reach(one, _LEAST_DELTA)
+    closed = accountant.account_merged(releases, end / 2).grid_step == 0
+    # Denser where deltas that matter are.
+    losses = end * np.linspace(0.0, 1.0, _POINTS if closed else _FEW_POINTS) ** 1.5
+    return ProfileRun(losses, np.array([one(loss) for loss in losses]))

@@ -1,0 +1,132 @@
+"""Search among the settings of a grid."""
+
+from collections.abc import Mapping
+
+from sklearn.model_selection import ParameterGrid
+
+from dpsk._docs import documented
+from dpsk.model_selection._search import BaseSearch, checked_mean
+
+__all__ = ["DPGridSearchCV"]
+
+
+@documented
+class DPGridSearchCV(BaseSearch):
+    """Search of settings in a grid under one budget, of which the best run is shown.
+
+    A run draws a setting of the grid uniformly, trains it on a part of the rows and scores it on
+    the others, under noise. A secret random number of runs is made, each with a budget of its
+    own, and the one with the best noisy score is kept. That costs little more than a run does:
+    with ten runs on average, each has about .64 of a total epsilon of 1.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier or regressor of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`,
+        `delta` and `verbose` are set by the search. Runs that release Gaussian noise only, as
+        those of ``solver="gd"``, get most of a budget.
+    param_grid : dict or list of dicts
+        Names of parameters with lists of values, as scikit-learn's `GridSearchCV` takes it.
+    %(epsilon)s
+        Of the whole search.
+    %(delta_gaussian)s
+    n_iter : float or None, default=None
+        The number of runs to expect, at least 1; some settings may be drawn twice, and others
+        not. None: the number of settings.
+    scoring : str or None, default=None
+        "accuracy", "neg_brier_score" or "neg_log_loss" of classes, the first by default;
+        "neg_mean_squared_error" or "neg_mean_absolute_error" of numbers.
+    score_bound : float or None, default=None
+        Where the loss of a row is cut off. None: 4.6 for "neg_log_loss", and for numbers what
+        declared `target_bounds` of the estimator imply.
+    test_size : float, default=0.2
+        Share of rows that are held out to score runs, never trained on.
+    random_state : int, NoiseSeed or None, default=None
+        None or an int rules the split of rows only. Of a `dpsk.testing.NoiseSeed` all of it
+        repeats, for tests: not private for anyone who knows the seed.
+    verbose : int or bool, default=0
+        1 prints the plan, which is public; how far a search is stays secret.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The model of the best run, trained on the training part, and not refitted. Its `privacy_`
+        is that of the search.
+    best_params_ : dict
+    best_score_ : float
+        Its noisy score on the held-out part; as the best of several it is rather high.
+    classes_ : ndarray of shape (n_classes,)
+    plan_ : SearchPlan
+        What was declared beforehand, see `plan`.
+    scorer_ : Scorer
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, an estimator whose price is not known, settings of a
+        budget, or a score whose sensitivity is not known; always before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: the setting, the model and the
+    noisy score of the best run. Secret, and kept nowhere: how many runs there were, the others,
+    and their scores. There is no `cv_results_`, no progress, and warnings of runs are dropped.
+    **How long a search takes** is about the number of runs, which the guarantee takes as secret:
+    do not publish the time. The number of rows, all parameters and the split by index are public.
+
+    A refit on all rows is another release: fit ``clone(best_estimator_)`` at a budget of its own.
+
+    References
+    ----------
+    Papernot, Steinke (2022), "Hyperparameter tuning with Renyi differential privacy"; Koskela,
+    Redberg, Wang (2024). The bound is in ``docs/theory/selection.md``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPGridSearchCV, DPLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = DPGridSearchCV(DPLogisticRegression(solver="gd", data_norm=30.0),
+    ...                         {"alpha": [1e-4, 1e-2, 1.0]}, epsilon=2.0)
+    >>> round(search.plan(len(X)).run_epsilon, 2)
+    1.62
+    >>> search = search.fit(X, y)
+    >>> search.privacy_.delta_at(2.0) <= search.privacy_.delta
+    True
+    >>> search.best_params_["alpha"] in (1e-4, 1e-2, 1.0)
+    True
+    """
+
+    def __init__(self, estimator, param_grid, *, epsilon=1.0, delta=None, n_iter=None,
+                 scoring=None, score_bound=None, test_size=0.2, random_state=None, verbose=0):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_iter = n_iter
+        self.scoring = scoring
+        self.score_bound = score_bound
+        self.test_size = test_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _settings(self):
+        grid = self.param_grid
+        if not isinstance(grid, Mapping) and not (isinstance(grid, (list, tuple)) and grid):
+            raise ValueError(f"param_grid of type {type(grid).__name__}: must be a dict from "
+                             "names to lists of values, or a list of such.")
+        return ParameterGrid(grid)
+
+    def _probes(self):
+        return self._settings()
+
+    def _drawn(self, releases):
+        settings = self._settings()
+        return settings[releases.index(len(settings))]
+
+    @property
+    def _mean_runs(self):
+        count = len(self._settings()) if self.n_iter is None else self.n_iter
+        return checked_mean("n_iter", count)

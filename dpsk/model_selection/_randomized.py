@@ -1,0 +1,121 @@
+"""Search among settings that are drawn from distributions."""
+
+from sklearn.model_selection import ParameterSampler
+
+from dpsk._docs import documented
+from dpsk.model_selection._search import BaseSearch, checked_mean
+
+__all__ = ["DPRandomizedSearchCV"]
+
+#: Settings that stand for all: whether runs are Gaussian is told by them.
+_PROBES = 16
+
+
+@documented
+class DPRandomizedSearchCV(BaseSearch):
+    """Search of settings drawn from distributions under one budget; the best run is shown.
+
+    A run draws a setting, trains it on a part of the rows and scores it on the others, under
+    noise. A secret random number of runs is made, each with a budget of its own, and the one with
+    the best noisy score is kept. That costs little more than a run does: with ten runs on
+    average, each has about .64 of a total epsilon of 1.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier or regressor of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`,
+        `delta` and `verbose` are set by the search. Runs that release Gaussian noise only, as
+        those of ``solver="gd"``, get most of a budget.
+    param_distributions : dict or list of dicts
+        Names of parameters with lists of values, or distributions such as SciPy's, as
+        scikit-learn's `RandomizedSearchCV` takes it. It must not follow from the rows.
+    %(epsilon)s
+        Of the whole search.
+    %(delta_gaussian)s
+    n_iter : float, default=10
+        The number of runs to expect, at least 1.
+    scoring : str or None, default=None
+        "accuracy", "neg_brier_score" or "neg_log_loss" of classes, the first by default;
+        "neg_mean_squared_error" or "neg_mean_absolute_error" of numbers.
+    score_bound : float or None, default=None
+        Where the loss of a row is cut off. None: 4.6 for "neg_log_loss", and for numbers what
+        declared `target_bounds` of the estimator imply.
+    test_size : float, default=0.2
+        Share of rows that are held out to score runs, never trained on.
+    random_state : int, NoiseSeed or None, default=None
+        None or an int rules the split of rows only. Of a `dpsk.testing.NoiseSeed` all of it
+        repeats, for tests: not private for anyone who knows the seed.
+    verbose : int or bool, default=0
+        1 prints the plan, which is public; how far a search is stays secret.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The model of the best run, trained on the training part, and not refitted. Its `privacy_`
+        is that of the search.
+    best_params_ : dict
+    best_score_ : float
+        Its noisy score on the held-out part; as the best of several it is rather high.
+    classes_ : ndarray of shape (n_classes,)
+    plan_ : SearchPlan
+        What was declared beforehand, see `plan`.
+    scorer_ : Scorer
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, an estimator whose price is not known, settings of a
+        budget, or a score whose sensitivity is not known; always before a row is trained on.
+
+    Notes
+    -----
+    *Privacy.* As of `DPGridSearchCV`. Released: the setting, the model and the noisy score of the
+    best run. The number of runs, the others and their scores stay secret; so must the time that
+    a search takes, which tells about how many there were.
+
+    References
+    ----------
+    Papernot, Steinke (2022), "Hyperparameter tuning with Renyi differential privacy"; Koskela,
+    Redberg, Wang (2024). The bound is in ``docs/theory/selection.md``.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLogisticRegression, DPRandomizedSearchCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = DPRandomizedSearchCV(DPLogisticRegression(solver="gd", data_norm=30.0),
+    ...                               {"alpha": loguniform(1e-5, 1.0)}, epsilon=2.0, n_iter=5)
+    >>> search = search.fit(X, y)
+    >>> bool(1e-5 <= search.best_params_["alpha"] <= 1.0)
+    True
+    """
+
+    def __init__(self, estimator, param_distributions, *, epsilon=1.0, delta=None, n_iter=10,
+                 scoring=None, score_bound=None, test_size=0.2, random_state=None, verbose=0):
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_iter = n_iter
+        self.scoring = scoring
+        self.score_bound = score_bound
+        self.test_size = test_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _probes(self):
+        # One at a time: several of a finite list would be drawn without replacement.
+        return [self._setting(seed) for seed in range(_PROBES)]
+
+    def _drawn(self, releases):
+        return self._setting(releases.index(1 << 32))
+
+    def _setting(self, seed):
+        (setting,) = ParameterSampler(self.param_distributions, 1, random_state=seed)
+        return setting
+
+    @property
+    def _mean_runs(self):
+        return checked_mean("n_iter", self.n_iter)
