@@ -1,4 +1,4 @@
-"""Sums over rows of whole groups: what a group adds is bounded as one row is, whatever its size."""
+"""Sums over rows of whole groups: what a group adds is bounded as one row is, of any size."""
 
 import numpy as np
 import pytest

@@ -94,7 +94,8 @@ def test_all_that_a_fit_shows_follows_from_its_releases(cls, setting, capsys, mo
 
     faces, tape = shown(rows())
     assert tape.answers
-    for other in (rows(np.resize([5, 1, 1, 40], G), 1), rows(np.ones(G, int), 2, 1e200 if is_linear(cls) else 1e30),
+    huge = 1e200 if is_linear(cls) else 1e30
+    for other in (rows(np.resize([5, 1, 1, 40], G), 1), rows(np.ones(G, int), 2, huge),
                   rows(np.append(np.ones(G - 1, int), 5000), 3, 0.0)):
         again, _ = shown(other, tape.answers)
         assert [name for name in faces if faces[name] != again[name]] == []
