@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from benchmarks.datasets import load
 from dpsk import DPLogisticRegression
@@ -22,11 +23,12 @@ FEWEST, MOST = 5, 50
 NORM = 3.0
 HEADER = """# People of several rows
 
-`python -m benchmarks.utility.person_level`: accuracy on test rows, mean and standard deviation
-over {seeds} seeds; `DPLogisticRegression(data_norm={norm:g})`, defaults otherwise. Training rows are
+`python -m benchmarks.utility.person_level`: accuracy and area under the ROC curve on test rows,
+means over {seeds} seeds with the standard error of the second;
+`DPLogisticRegression(data_norm={norm:g}, solver="gd")`, defaults otherwise. Training rows are
 dealt out to people of {fewest} to {most} rows: at random, or in the order of the first principal
-direction, so that those of a person are alike. Delta is 1/G^2, G the number of people. All rows of
-the table but the last show protect a whole person:
+direction, so that those of a person are alike. Delta is 1/G^2, G the number of people. The first
+three fits protect a whole person:
 
 - groups: `fit(X, y, groups=person)`; the number of rows of a person is secret and unbounded.
 - composition: a fit that protects rows at mu / {most}, which protects {most} of them at mu; it
@@ -74,6 +76,17 @@ def fits(X, y, person, epsilon, seed):
     yield "rows", DPLogisticRegression(epsilon, **params).fit(X, y)
 
 
+def measures(model, X, y):
+    """Return accuracy and area under the ROC curve."""
+    return model.score(X, y), roc_auc_score(y, model.decision_function(X))
+
+
+def shown(runs):
+    """Return a cell of the table."""
+    accuracy, area = runs.mean(axis=0)
+    return f"{accuracy:.4f}, {area:.4f} ± {runs[:, 1].std() / np.sqrt(len(runs)):.4f}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=10)
@@ -82,7 +95,7 @@ def main():
     lines = []
     for name in ("adult", "bank"):
         X, X_test, y, y_test = load(name)
-        best = LogisticRegression(C=1e3, max_iter=3000).fit(X, y).score(X_test, y_test)
+        best = LogisticRegression(C=1e3, max_iter=3000).fit(X, y)
         for alike in (False, True):
             person = people(X, alike)
             found = {}
@@ -90,11 +103,11 @@ def main():
                 for seed in range(options.seeds):
                     for fit, model in fits(X, y, person, epsilon, seed):
                         found.setdefault(fit, {}).setdefault(epsilon, []).append(
-                            model.score(X_test, y_test))
-            found["not private"] = {epsilon: [best] for epsilon in EPSILONS}
-            for fit, scores in found.items():
-                cells = " | ".join(f"{np.mean(scores[epsilon]):.4f} ± {np.std(scores[epsilon]):.4f}"
-                                   for epsilon in EPSILONS)
+                            measures(model, X_test, y_test))
+            found["not private"] = {
+                epsilon: [measures(best, X_test, y_test)] for epsilon in EPSILONS}
+            for fit, runs in found.items():
+                cells = " | ".join(shown(np.array(runs[epsilon])) for epsilon in EPSILONS)
                 lines.append(f"| {name} | {'alike' if alike else 'at random'} | "
                              f"{person.max() + 1} | {len(X)} | {fit} | {cells} |")
                 print(lines[-1], flush=True)
