@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from dpsk._budget import CarriesBudgets
 from dpsk._callbacks import TakesCallbacks
 from dpsk._data.dask import is_dask, opened_dask
+from dpsk._data.groups import groups_of
 from dpsk._data.opening import opened
 from dpsk._data.source import Rows
 from dpsk._data.validation import is_source
@@ -102,7 +103,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
                          "training and in prediction" + more)]
 
     def _budget(self, n_samples):
-        """Return (epsilon, delta) with the default delta filled in from the public n."""
+        """Return (epsilon, delta) with the default delta filled in from the public n, or G."""
         epsilon, delta = float(self.epsilon), self.delta
         # Without a budget nothing is pure either.
         if delta is None or (delta == 0 and epsilon == math.inf):
@@ -133,14 +134,30 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
                     f"{', '.join(map(repr, known)) or 'none'}.")
         return cls(**given, **options)
 
-    def _read_rows(self, X, y, sample_weight):
+    def _read_rows(self, X, y, sample_weight, groups=None):
         """Return validated training rows, with their targets as they came, as a RowSource."""
         if is_source(X) or is_dask(X):
+            if groups is not None:
+                raise ValueError("groups: go with rows in memory, as arrays or frames; X comes "
+                                 "in parts.")
             opening = opened_dask if is_dask(X) else opened
             return opening(self, X, y, sample_weight, self._weight_dtype, self._row_checks,
                            self._target_checks)
         X, y = self._check_rows(X, y)
-        return Rows(X, y, self._check_weights(sample_weight, X))
+        return Rows(X, y, self._check_weights(sample_weight, X),
+                    groups=groups_of(groups, X.shape[0]))
+
+    def _units_fact(self, rows):
+        """Return what is taken as public of the size of a table."""
+        return ("number of rows and of features" if rows.groups is None else
+                "number of groups of rows and of features, and not that of rows")
+
+    def _group_bounds(self, rows):
+        """Return what is enforced on groups of rows, where there are any."""
+        if rows.groups is None:
+            return []
+        return [Enforced("groups", 1.0, "derived", "the most that all rows of a group weigh "
+                         "together, after the clip; each weighs one over their number")]
 
     def _solve(self, problem, name, rows, *, stages=(), enforced, public, released):
         """Run the private part of the fit; set `n_iter_`, `privacy_` and what stages show.
@@ -161,7 +178,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
         theta, rest : ndarray of float64
             The model's parameters, and what a saddle loss adds.
         """
-        warn_of_weak_budget(problem)
+        warn_of_weak_budget(problem, "row" if rows.groups is None else "group")
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
                              rows.with_weight_bound(problem.weight_bound), stages,
                              random_state=self.random_state, verbose=self.verbose,
@@ -182,7 +199,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
                       settings, getattr(self, "clip_norm", None), self._budgets)
 
 
-def warn_of_weak_budget(problem):
+def warn_of_weak_budget(problem, unit="row"):
     """Warn where nothing is private, or a row given away more often than is accepted."""
     delta, n_samples = problem.delta, problem.n_samples
     if not problem.is_private:
@@ -191,9 +208,9 @@ def warn_of_weak_budget(problem):
         return
     if delta > min(_WEAK_DELTA, 1.0 / n_samples):
         warnings.warn(
-            f"delta={delta:.6g} is weak for n={n_samples} rows: with up to that probability the "
-            f"guarantee says nothing of a row; set delta to at most {_WEAK_DELTA:g} and well "
-            "below 1/n, such as 1e-6, or fit more rows.", PrivacyWarning, stacklevel=2)
+            f"delta={delta:.6g} is weak for n={n_samples} {unit}s: with up to that probability "
+            f"the guarantee says nothing of a {unit}; set delta to at most {_WEAK_DELTA:g} and "
+            f"well below 1/n, such as 1e-6, or fit more {unit}s.", PrivacyWarning, stacklevel=2)
 
 
 def _plain(value):

@@ -126,6 +126,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
               and stage.applies(problem, given, solver)]
     first = [stage for stage in stages if not stage.comes_last]
     last = [stage for stage in stages if stage.comes_last]
+    _check_groups(name, solver, problem, rows, stages)
     plan = declared
     if stages:
         plan = Framed(tuple(stage.event(problem) for stage in first), declared,
@@ -137,7 +138,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
-    releases = _opened(method, what, event, stream, verbose, problem.loss.grouped)
+    grouped = rows.groups is not None
+    releases = _opened(method, what, event, stream, verbose, grouped)
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
@@ -163,7 +165,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
         arithmetic=oracle.arithmetic,
-        **({"relation": GROUP_RELATION} if problem.loss.grouped else {}))
+        **({"relation": GROUP_RELATION} if grouped else {}))
     return Fitted(theta, rest, result.n_iter, certificate, solver,
                   getattr(oracle, "noise_std", None))
 
@@ -290,6 +292,8 @@ def _context(method, settings, rows, event):
     yield repr(event).encode()
     yield str(rows.dtype).encode()
     yield table_digest(rows)
+    if rows.groups is not None:
+        yield rows.groups.digest()
     if rows.holdout is not None:
         yield table_digest(rows.holdout)
 
@@ -300,6 +304,22 @@ def _settings(method, settings):
     yield method.path.encode()
     yield method.settings.encode()
     yield repr(settings).encode()
+
+
+def _check_groups(name, solver, problem, rows, stages):
+    """Raise a ValueError if rows are in groups where one row is all that the price is right for.
+
+    Losses of transitions see to groups themselves.
+    """
+    if rows.groups is None or problem.loss.grouped:
+        return
+    if not solver.takes_groups:
+        raise ValueError(f"groups: solver={name!r} protects rows, and what it releases is not "
+                         "bounded for a group of them; use solver='gd' or 'sgd', or groups=None.")
+    for stage in stages:
+        if not stage.takes_groups:
+            raise ValueError(f"groups: {type(stage).__name__} releases what is bounded for rows "
+                             "alone; leave out the parameter that asks for it, or groups=None.")
 
 
 def _check_holdout(name, solver, holdout):

@@ -38,10 +38,10 @@ class ScoreClassifier(ClassifierMixin):
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; use DPLogisticRegression for more.")
 
-    def _labeled(self, X, y, sample_weight):
+    def _labeled(self, X, y, sample_weight, groups=None):
         """Return rows with the index of every label as target, the classes, and how to fit them.
         """
-        rows = self._read_rows(X, y, sample_weight)
+        rows = self._read_rows(X, y, sample_weight, groups)
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_classes(classes)
         rows = class_weighted(rows, self.class_weight, classes, self._weight_dtype(rows))

@@ -183,8 +183,13 @@ def takes_several_classes(cls, solver="auto"):
 
 
 def takes_groups(cls):
-    """Whether an estimator is told a group of every row, as an argument of its fit."""
-    return "groups" in inspect.signature(cls.fit).parameters
+    """Whether an estimator learns of public groups, which its fit is told of for every row."""
+    return "group_labels" in inspect.signature(cls).parameters
+
+
+def protects_groups(cls):
+    """Whether a fit may be told whose row each is, to protect whole groups."""
+    return "groups" in inspect.signature(cls.fit).parameters and not takes_groups(cls)
 
 
 def takes_pure_epsilon(cls):
@@ -273,6 +278,9 @@ every_fit_with_groups = pytest.mark.parametrize("cls, solver", [
     pytest.param(cls, solver, id=f"{name}-{solver}")
     for name, cls in sorted(ESTIMATORS.items()) if takes_groups(cls)
     for solver in sorted(documented_solvers(cls))])
+every_protector_of_groups = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())
+    if protects_groups(cls)])
 every_linear_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(LINEAR.items())])
 every_linear_fit = pytest.mark.parametrize("cls, solver", [

@@ -66,6 +66,8 @@ class PartedRows(RowSource):
     weight_bound : float
     holdout : RowSource or None
         Public rows, in this process.
+    n_groups : int or None
+        The number of groups that rows are in, None where there are none.
     """
 
     places: Places
@@ -78,6 +80,7 @@ class PartedRows(RowSource):
     is_weighted: bool = False
     weight_bound: float = 1.0
     holdout: RowSource | None = None
+    n_groups: int | None = None
 
     is_parted = True
 
@@ -85,6 +88,10 @@ class PartedRows(RowSource):
     def n(self):
         """int : the number of rows in all places."""
         return sum(self.sizes)
+
+    @property
+    def n_units(self):
+        return self.n if self.n_groups is None else self.n_groups
 
     def each(self, function, *args):
         return self.places.fetch(self._alike(function, *args), self.kept)
@@ -188,7 +195,8 @@ def in_places(places, parts):
     """Return sources of this process as rows in places, one after another."""
     rows, sizes = parts[0], tuple(map(len, parts))
     return PartedRows(places, parts, sizes, runs_of(sizes), rows.n_features, rows.dtype,
-                      rows.is_sparse, rows.is_weighted, rows.weight_bound)
+                      rows.is_sparse, rows.is_weighted, rows.weight_bound,
+                      n_groups=None if rows.groups is None else rows.groups.count)
 
 
 def runs_of(sizes):

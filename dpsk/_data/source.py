@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_rows, row_blocks
+from dpsk._data.groups import Groups
 from dpsk._data.norms import row_norms
 
 __all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
@@ -28,7 +29,8 @@ class Block(NamedTuple):
 class RowSource(ABC):
     """Rows that are read in parts; sensitive, and never kept on an estimator.
 
-    Oracles know no more of rows than this. `n`, `n_features` and `dtype` are public.
+    Oracles know no more of rows than this. `n_units`, `n_features` and `dtype` are public; so is
+    `n`, unless rows are in groups.
 
     Attributes
     ----------
@@ -43,16 +45,24 @@ class RowSource(ABC):
         Public; larger weights are lowered to it.
     holdout : RowSource or None
         Public rows, which no guarantee covers.
+    groups : Groups or None
+        Who is protected, where that is a group of rows and not a row.
     cache_bytes : int
         What sums may keep of rows that are read again in every pass.
     """
 
     holdout = None
+    groups = None
     is_parted = False
     cache_bytes = 0
 
     def __len__(self):
         return self.n
+
+    @property
+    def n_units(self):
+        """int : the number of those who are protected, groups or rows; public."""
+        return self.n if self.groups is None else self.groups.count
 
     def place_of(self, index):
         """Return where the row at an index is in the whole table."""
@@ -64,10 +74,13 @@ class RowSource(ABC):
             yield slice(start, min(self.n, start + length))
 
     def parts(self, length, chosen=None):
-        """Yield slices, or parts of the indices `chosen`, of at most `length` rows."""
+        """Yield slices, or parts of the indices of the units `chosen`, of at most `length` rows.
+        """
         if chosen is None:
             yield from self.blocks(length)
         else:
+            if self.groups is not None:
+                chosen = self.groups.rows_of(chosen)
             for start in range(0, len(chosen), length):
                 yield chosen[start:start + length]
 
@@ -197,12 +210,17 @@ class LocalRows(RowSource):
         return replace(self, weight_bound=bound)
 
     def _block(self, X, part):
-        """Return features beside the targets and weights of their part of the rows."""
-        if self.weights is None:
-            return Block(X, self.y[part], None)
-        # In single precision the bound itself could be rounded up.
-        return Block(X, self.y[part],
-                     np.minimum(self.weights[part], self.weight_bound, dtype=np.float64))
+        """Return features beside the targets and weights of their part of the rows.
+
+        The weights of rows in groups are those within their bound over the size of the group.
+        """
+        weights = None
+        if self.weights is not None:
+            # In single precision the bound itself could be rounded up.
+            weights = np.minimum(self.weights[part], self.weight_bound, dtype=np.float64)
+        if self.groups is not None:
+            weights = (1.0 if weights is None else weights) / self.groups.sizes[part]
+        return Block(X, self.y[part], weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,6 +239,7 @@ class Rows(LocalRows):
         Whether the entries of X are float64 and may be overwritten.
     holdout : Rows or None
         Public rows, which no guarantee covers.
+    groups : Groups or None
     """
 
     X: object
@@ -229,6 +248,7 @@ class Rows(LocalRows):
     weight_bound: float = 1.0
     owned: bool = False
     holdout: "Rows | None" = None
+    groups: Groups | None = None
 
     def __post_init__(self):
         # Looked at in every step.
@@ -247,7 +267,8 @@ class Rows(LocalRows):
         ends = [self.n * place // count for place in range(count + 1)]
         return [replace(self, X=csr_rows(self.X, part) if self.is_sparse else self.X[part],
                         y=self.y[part], owned=False, holdout=None,
-                        weights=None if self.weights is None else self.weights[part])
+                        weights=None if self.weights is None else self.weights[part],
+                        groups=None if self.groups is None else self.groups.piece(part))
                 for part in map(slice, ends[:-1], ends[1:])]
 
     def take(self, part):
@@ -260,6 +281,8 @@ class Rows(LocalRows):
         return self._block(X, part)
 
     def subset(self, indices):
+        if self.groups is not None:
+            raise NotImplementedError("Rows in groups are not read without the others of theirs.")
         X, y, weights = self.X[indices], self.y[indices], self.weights
         # Indexing with an array has made a copy.
         return Rows(X, y, None if weights is None else weights[indices], self.weight_bound,

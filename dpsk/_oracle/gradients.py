@@ -98,7 +98,7 @@ def open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
     if noise_multiplier and isinstance(declared.batches, FullBatch):
         if isinstance(model, WhitenedModel):
             return sums_over(WhitenedGridSums, model, loss, on_threads(rows), clip_norm)
-        bits = grid_bits(len(rows), clip_norm, noise_multiplier * clip_norm)
+        bits = grid_bits(rows.n_units, clip_norm, noise_multiplier * clip_norm)
     if bits is None:
         return sums_over(RowSums, model, loss, rows, clip_norm)
     return sums_over(GridSums, model, loss, on_threads(rows), clip_norm, bits)

@@ -126,7 +126,7 @@ class GridSums(RowSums):
             norms = row_norms(rows) if self._order == 2 else absolute_sums(rows)
             norms *= self._late[part]
             norms *= self._row_unit
-            limits[part] = self._limit(self.model.entering_norms(norms, self._order))
+            limits[part] = self._limit(self.model.entering_norms(norms, self._order), part)
         # A power of two, so that nothing is rounded.
         self._late *= self._row_unit
         return self._late, limits
@@ -141,9 +141,9 @@ class GridSums(RowSums):
         self._late, limits = np.empty((2, len(self._rows)), np.float32 if fits else np.float64)
         return limits
 
-    def _limit(self, norms):
+    def _limit(self, norms, part):
         """Return the limits on derivatives of rows of some norms, none of them rounded up."""
-        limits = super()._limit(norms)
+        limits = super()._limit(norms, part)
         if self._late.dtype == np.float64:
             return limits
         return rounded_down(np.minimum(limits, _MOST_LIMIT))
@@ -224,7 +224,7 @@ class WhitenedGridSums(GridSums):
         # A derivative times a row that is not mapped may be longer than the clip norm.
         self._stretch = model.inverse_norm
         reach = clip_norm * self._stretch
-        most = min(n_samples or len(rows), MOST_ROWS)
+        most = min(n_samples or rows.n_units, MOST_ROWS)
         bits = 51 - math.ceil(math.log2(most * reach))
         self._units(model.rows, reach, bits)
         RowSums.__init__(self, model, loss, rows, clip_norm, n_samples=n_samples)
@@ -300,7 +300,7 @@ class WhitenedGridSums(GridSums):
             lengths *= scale
             factors, norms = self.model.factors_of_multiples(rows, lengths, constants, scale)
             self._late[part] = self._factors(late * factors)
-            limits[part] = self._limit(norms)
+            limits[part] = self._limit(norms, part)
         self._late *= self._row_unit
         return self._late, limits
 

@@ -22,8 +22,8 @@ class PartedSums:
     """
 
     def __init__(self, kind, model, loss, rows, args):
-        self._held = rows.hold(_made, kind, model, loss, args, len(rows))
-        self._twin = _made(_zero(rows), kind, model, loss, args, len(rows))
+        self._held = rows.hold(_made, kind, model, loss, args, rows.n_units)
+        self._twin = _made(_zero(rows), kind, model, loss, args, rows.n_units)
 
     def __getattr__(self, name):
         return getattr(self._twin, name)

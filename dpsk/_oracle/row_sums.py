@@ -6,6 +6,7 @@ import numpy as np
 
 from dpsk._data.norms import absolute_sums
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
+from dpsk._oracle.compensated_sum import CompensatedSum
 from dpsk._oracle.release import rounding_margin
 from dpsk._oracle.whole_sums import WholeSums
 
@@ -15,6 +16,8 @@ __all__ = ["RowSums"]
 # its predictions to its gradient.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
+#: Rows of a block where their number is secret: what a block rounds is priced by this.
+_GROUPED_ROWS = 1 << 12
 _UNIT = 2.0**-53
 #: Smaller numbers have fewer bits.
 _LEAST = float(np.finfo(np.float64).tiny)
@@ -27,6 +30,9 @@ class RowSums(WholeSums):
     enters as zero. No (n, dimension) array is made. Rows of single precision are converted
     block by block: a float32 sum of many rows can lose more than a row's share.
 
+    Of a group of k rows every gradient is clipped to the norm and enters over k, so that the
+    group's total, the average of its rows' clipped gradients, has that norm at most.
+
     Parameters
     ----------
     model : LinearModel
@@ -38,7 +44,7 @@ class RowSums(WholeSums):
         Whether `clip_norm` bounds l1 or l2 norms. A gradient is the product of derivatives and
         row, so its norm is the product of theirs in either case.
     n_samples : int or None
-        The public number of rows of the whole sum, where `rows` are some of them.
+        The public number of rows, or of groups, of the whole sum, where `rows` are some of them.
 
     Attributes
     ----------
@@ -52,7 +58,7 @@ class RowSums(WholeSums):
     def __init__(self, model, loss, rows, clip_norm, order=2, n_samples=None):
         self.model = model
         self.loss = loss
-        self.n_samples = n_samples or len(rows)
+        self.n_samples = n_samples or rows.n_units
         self._clip_norm, self._order = clip_norm, order
         self._rows = rows.clipped_by(model)
         self._block = self._block_size()
@@ -85,8 +91,14 @@ class RowSums(WholeSums):
         return rounding_margin(self.rounding_terms(self.n_samples))
 
     def rounding_terms(self, n_rows):
-        """Return the `terms` of a part of an answer that sums over `n_rows`."""
-        return self.model.rounding_terms(n_rows)
+        """Return the `terms` of a part of an answer that sums over `n_rows`, or as many groups.
+
+        The sum over G groups of however many rows is compensated: only a block of B rows rounds,
+        by ``(B + 16) u`` of the sum of norms, which is at most that of G groups.
+        """
+        if self._rows.groups is None:
+            return self.model.rounding_terms(n_rows)
+        return self.model.rounding_terms(math.ceil(math.sqrt(n_rows * (self._block + 16.0))))
 
     def rounding_error(self, reach, more):
         """Bound the rounding in a mean gradient at points of norm `reach`, from public facts.
@@ -117,14 +129,18 @@ class RowSums(WholeSums):
     def gradient(self, theta, rows=None):
         """Return the sum of clipped gradients at `theta`, float64, shape of theta.
 
-        `rows` are the indices of the rows to sum over; None for all.
+        `rows` are the indices of the rows, or of the groups, to sum over; None for all.
         """
         total = np.zeros(self.model.shape)
+        compensated = None if self._rows.groups is None else CompensatedSum(total.shape)
         theta = self._point(theta)
         for block in self._blocks(rows):
             part = self._take(block)
             self.model.gradient_sum(self._derivatives(theta, part), part[0], part[2], total)
-        return total
+            if compensated is not None:
+                compensated.add(total)
+                total[...] = 0.0
+        return total if compensated is None else compensated.value()
 
     def scores(self, theta):
         """Return the rows' raw predictions at `theta` as rows; sensitive, as those are.
@@ -199,6 +215,8 @@ class RowSums(WholeSums):
     def _block_size(self):
         """Return how many rows are read at a time; it follows from public facts."""
         rows = self._rows
+        if rows.groups is not None:
+            return max(1, min(_GROUPED_ROWS, _BLOCK_BYTES // (8 * rows.n_features)))
         if not rows.is_sparse:
             return max(1, _BLOCK_BYTES // (8 * rows.n_features))
         # Slices are copies, which pay only where blocks save as much elsewhere.
@@ -212,14 +230,17 @@ class RowSums(WholeSums):
             X = self._rows.take(part).X
             scale, norms = self.model.row_scales(X)
             scales.append(scale)
-            limits[part] = self._limit(self._entering(X, scale, norms))
+            limits[part] = self._limit(self._entering(X, scale, norms), part)
         # A place may have no rows.
         return np.concatenate(scales) if scales else limits, limits
 
-    def _limit(self, norms):
-        """Return the limits on derivatives of rows that enter with some norms."""
+    def _limit(self, norms, part):
+        """Return the limits on derivatives of the rows of a slice, which enter with some norms."""
         # The squares of shorter rows underflow: their norms may be off, and are no larger.
         norms = np.maximum(norms, SHORTEST)
+        if self._rows.groups is not None:
+            # The k rows of a group have a k-th of the clip norm each.
+            norms *= self._rows.groups.sizes[part]
         with np.errstate(over="ignore"):
             return np.divide(self.clip_norm * HEADROOM, norms, out=norms)
 

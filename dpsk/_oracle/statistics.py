@@ -7,6 +7,10 @@ moves ``sum (x, c)(x, c)'`` by a Frobenius norm of at most ``sqrt(2) (R^2 + c^2)
 ``||aa' - bb'||^2 = |a|^4 + |b|^4 - 2 (a.b)^2``. A symmetric matrix with noise of standard
 deviation s on the diagonal and ``s / sqrt(2)`` beside it is, in an orthonormal basis of the
 symmetric matrices, a Gaussian mechanism with noise s.
+
+A group of rows adds the average A of its rows' outer products: positive semidefinite, of trace at
+most ``R^2 + c^2``. For two of these ``||A - B||^2 <= |A|^2 + |B|^2``, as ``tr(A B) >= 0``, so that
+replacing a group moves the sum by as much as replacing a row.
 """
 
 import math
@@ -27,6 +31,8 @@ __all__ = ["noisy_counts", "noisy_mean", "noisy_second_moment", "second_moment_n
 
 #: Noise on counts is rounded to multiples of this: their sum shows no finer bits.
 _COUNT_UNIT = 2.0**-20
+#: Of roots of shares, so that rounding makes those of no group add up to more than 1.
+_DOWN = 1.0 - 2.0**-40
 #: Rows that are counted at once.
 _PART = 1 << 20
 
@@ -34,16 +40,18 @@ _PART = 1 << 20
 def noisy_mean(model, rows, mu, releases):
     """Return the noisy mean of rows, (n_features,), and the public deviation of its noise.
 
+    Of rows in groups it is the mean of the means of groups.
+
     `model`, without intercept, scales rows to norm `data_norm` at most, for this answer only; `mu`
     is what the answer may cost.
     """
-    n_samples, std = len(rows), REPLACE_ONE * model.data_norm / mu
-    unit = 2.0 ** -exact_bits(n_samples * model.data_norm, std)
+    n_units, std = rows.n_units, REPLACE_ONE * model.data_norm / mu
+    unit = 2.0 ** -exact_bits(n_units * model.data_norm, std)
 
     mean = releases(gaussian(mu), lambda inside: unit * rows.added(_features_sum, model, unit),
                     Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
-                    divisor=n_samples)
-    return mean, std / n_samples
+                    divisor=n_units)
+    return mean, std / n_units
 
 
 def noisy_counts(rows, n_groups, mu, releases):
@@ -68,11 +76,13 @@ def second_moment_noise(model, n_samples, mu):
 def noisy_second_moment(model, rows, mu, releases):
     """Return the noisy mean of ``r r'`` over entering rows r, symmetric, shape (p, p).
 
+    Of rows in groups the mean is that of the averages of groups.
+
     `model` scales rows and appends the intercept's 1, which is measured as a smaller constant:
     that costs the features less.
     """
-    n_samples, constant, bound = len(rows), _constant(model), _moment_bound(model)
-    unit = 2.0 ** -(exact_bits(n_samples * bound / math.sqrt(2.0), bound / mu) // 2)
+    n_units, constant, bound = rows.n_units, _constant(model), _moment_bound(model)
+    unit = 2.0 ** -(exact_bits(n_units * bound / math.sqrt(2.0), bound / mu) // 2)
 
     def total(inside):
         return on_threads(rows).added(_squares_sum, model, unit, constant) * unit**2
@@ -82,9 +92,9 @@ def noisy_second_moment(model, rows, mu, releases):
         moment[-1] /= constant
         moment[:, -1] /= constant
         if not model.homogeneous:
-            # The count of rows is public.
-            moment[-1, -1] = n_samples
-    return moment / n_samples
+            # The count of rows, or of groups, is public.
+            moment[-1, -1] = n_units
+    return moment / n_units
 
 
 def _features_sum(rows, model, unit):
@@ -92,6 +102,8 @@ def _features_sum(rows, model, unit):
     sums = np.zeros(model.n_features)
     for part in rows.blocks(block_length(model.n_features)):
         block = entering_rows(model, rows.take(part).X, 1.0 / unit)
+        if rows.groups is not None:
+            block /= rows.groups.sizes[part, None]
         # On this grid every sum is exact, so no rounding shows the rows.
         sums += np.trunc(block, out=block).sum(axis=0)
     return sums
@@ -114,14 +126,15 @@ def _squares_sum(rows, model, unit, constant):
     squares, sums = np.zeros((features, features), order="F"), np.zeros((size, size))
     for part in rows.blocks(length):
         # On this grid every sum of products is exact, so no rounding shows the rows.
-        block, scale = _truncated(model, rows.take(part).X, unit, buffer)
+        roots = None if rows.groups is None else _DOWN / np.sqrt(rows.groups.sizes[part])
+        block, constants = _truncated(model, rows.take(part).X, unit, buffer, roots)
         if rows.is_sparse:
             squares += (block.T @ block).toarray()
         else:
             # The upper half, added in place.
             squares = dsyrk(1.0, block.T, 1.0, squares, overwrite_c=True)
         if constant:
-            ones = np.trunc(model.constants(scale) * (constant / unit))
+            ones = np.trunc(constants * (constant / unit))
             sums[:features, -1] += block.T @ ones
             sums[-1, -1] += ones @ ones
     sums[:features, :features] = np.triu(squares)
@@ -129,16 +142,19 @@ def _squares_sum(rows, model, unit, constant):
     return sums + upper.T
 
 
-def _truncated(model, X, unit, buffer):
-    """Return scaled rows cut toward zero to whole units, sparse where X is, and their scales.
+def _truncated(model, X, unit, buffer, roots):
+    """Return scaled rows cut toward zero to whole units, sparse where X is, and their constants.
 
-    Dense ones are in the buffer.
+    Dense ones are in the buffer. Both come times the `roots` of the rows' shares, None for 1.
     """
     X = model.bounded(X)
     scale, _ = model.row_scales(X)
+    constants = model.constants(scale)
+    if roots is not None:
+        scale, constants = scale * roots, constants * roots
     shares = Shares(X, scale / (1.0 / model.unit))
     out = None if buffer is None else buffer[:X.shape[0]]
-    return whole_units(X, 1.0 / (model.unit * unit), shares, out), scale
+    return whole_units(X, 1.0 / (model.unit * unit), shares, out), constants
 
 
 def _moment_bound(model):

@@ -9,10 +9,8 @@ import numpy as np
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.network_sums import bounded_factors
 
-__all__ = ["SemiGradientSums", "TransitionSums", "group_parts"]
+__all__ = ["SemiGradientSums", "TransitionSums"]
 
-#: Columns of targets before that of groups: the reward over its bound, and 1, or 0 at the end.
-_COLUMNS = 2
 #: Entries of a block of gradients.
 _ENTRIES = 1 << 18
 
@@ -22,8 +20,9 @@ class TransitionSums:
 
     def __init__(self, model, loss, rows, primal_clip, dual_clip):
         self.model, self.loss = model, loss
-        self._rows, self._groups = rows, group_parts(rows)
-        self.n_samples = len(rows) if self._groups is None else len(self._groups)
+        self._rows = rows
+        self._groups = None if rows.groups is None else rows.groups.members()
+        self.n_samples = rows.n_units
         self.primal_size = model.dimension
         self.primal_clip, self.dual_clip = primal_clip, dual_clip
         self._length = max(1, _ENTRIES // model.dimension)
@@ -142,13 +141,3 @@ def clipped(vectors, clip_norm):
     vectors *= factors[:, None]
     vectors[factors == 0.0] = 0.0
     return vectors
-
-
-def group_parts(rows):
-    """Return the indices of the rows of every group, sensitive; None where rows have none."""
-    y = rows.take(slice(0, len(rows))).y
-    if y.shape[1] == _COLUMNS:
-        return None
-    codes = y[:, _COLUMNS]
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, 1 + np.flatnonzero(np.diff(codes[order])))

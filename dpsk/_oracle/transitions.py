@@ -26,7 +26,6 @@ from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
-from dpsk._oracle.transition_sums import group_parts
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -58,7 +57,8 @@ class TransitionMomentsOracle(Oracle):
         self._model, self._rows, self._releases = problem.model, rows, releases
         self.gamma = problem.loss.gamma
         self._event = declared.batches.release(noise_multiplier)
-        self._multiplier, self._groups = noise_multiplier, group_parts(rows)
+        self._multiplier = noise_multiplier
+        self._groups = None if rows.groups is None else rows.groups.members()
         self._n_units = problem.n_samples
         self._radius = _MOVED / REPLACE_ONE if self._groups is None else clip * _ONE
 

@@ -58,6 +58,8 @@ class Solver(ABC):
     without_noise: ClassVar[bool] = False
     #: Whether all that it releases is Gaussian, at delta > 0 and whatever the problem.
     is_gaussian: ClassVar[bool] = False
+    #: Whether it asks for nothing but sums to which a group of rows adds what one row may.
+    takes_groups: ClassVar[bool] = False
     #: What of one row's gradient is at most `clip_norm`.
     clip_measure = "l2 norm"
 

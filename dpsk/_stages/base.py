@@ -20,6 +20,8 @@ class Stage(ABC):
         Whether it follows the solver.
     without_noise : bool
         Whether a fit without noise has it too, as its objective follows from what it finds.
+    takes_groups : bool
+        Whether every group of rows counts in its release as one row may.
     value : object
         What the attribute holds; None before the release.
     """
@@ -27,6 +29,7 @@ class Stage(ABC):
     attribute: ClassVar[str | None] = None
     comes_last: ClassVar[bool] = False
     without_noise: ClassVar[bool] = False
+    takes_groups: ClassVar[bool] = False
     value = None
 
     def applies(self, problem, given, solver):

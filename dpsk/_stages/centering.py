@@ -21,6 +21,7 @@ class Centering(Stage):
     """
 
     attribute = "center_"
+    takes_groups = True
 
     def __init__(self, n_features, data_norm):
         self._rows = LinearModel(n_features, None, False, center_norm(n_features, data_norm))

@@ -41,6 +41,7 @@ class NetworkWhitening(Stage):
     """
 
     attribute = "preconditioner_"
+    takes_groups = True
     #: The released mean, float32, once there is one.
     center = None
 
@@ -50,17 +51,23 @@ class NetworkWhitening(Stage):
                                  unit=float(data_norm) if self._declared else 1.0)
 
     @classmethod
-    def stages(cls, problem, data_norm):
-        """Return the stages of one fit: before the moment comes a bound on rows, if need be."""
+    def stages(cls, problem, data_norm, grouped):
+        """Return the stages of one fit: before the moment comes a bound on rows, if need be.
+
+        It is not learnt from rows that are `grouped`.
+        """
         n_features = problem.model.n_features
         if data_norm is not None:
             return [cls(n_features, data_norm)]
         rows = LinearModel(n_features, None, True, 1.0)
+        # Where nothing is learnt: as for the mean of centered rows.
+        plain = [cls(n_features, center_norm(n_features, None))]
+        if grouped:
+            return plain
         try:
             norm_rule(problem, rows)
         except ValueError:
-            # Too few rows to learn from: as for the mean of centered rows.
-            return [cls(n_features, center_norm(n_features, None))]
+            return plain
         stage = cls(n_features)
         return [MomentNorm(rows, stage), stage]
 
@@ -90,10 +97,10 @@ class NetworkWhitening(Stage):
         """Return the problem of rows that are bounded already, and the whitened rows."""
         model, mu = self._rows, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
-        noise_std = second_moment_noise(model, len(rows), mu)
+        noise_std = second_moment_noise(model, rows.n_units, mu)
         moment, entries = thresholded(noisy, noise_std, fit_intercept=True)
         mean = moment[:-1, -1]
-        signal = len(rows) * problem.mu / len(moment)
+        signal = rows.n_units * problem.mu / len(moment)
         floor = max(LEAST_FLOOR / ampleness(signal),
                     SCORE_FLOOR * noise_std * math.sqrt(entries))
         covariance = moment[:-1, :-1] - np.outer(mean, mean)

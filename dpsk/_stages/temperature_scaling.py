@@ -39,6 +39,7 @@ class TemperatureScaling(Stage):
     """
 
     attribute = "temperature_"
+    takes_groups = True
     comes_last = True
 
     def __init__(self, wanted):

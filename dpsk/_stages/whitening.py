@@ -47,6 +47,7 @@ class Whitening(RowStage):
     """
 
     attribute = "preconditioner_"
+    takes_groups = True
     words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
 
     def __init__(self, model, dtype, descends=False):
@@ -74,7 +75,7 @@ class Whitening(RowStage):
         """Return the problem with what is known of whitened rows, and the rows."""
         model, mu = self._model, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
-        noise_std = second_moment_noise(model, len(rows), mu)
+        noise_std = second_moment_noise(model, rows.n_units, mu)
         moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
         least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal)
         over_noise = SCORE_FLOOR if model.homogeneous else NOISE_FLOOR

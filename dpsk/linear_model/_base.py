@@ -112,7 +112,7 @@ class LinearEstimator(DPEstimator):
         rest : ndarray of float64
             What a saddle loss adds: its extra numbers, then the dual ones.
         """
-        n_samples, weight_bound = len(rows), rows.weight_bound
+        n_samples, weight_bound = rows.n_units, rows.weight_bound
         epsilon, delta = self._budget(n_samples)
         model = self._row_model(rows, n_outputs)
         facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
@@ -121,11 +121,13 @@ class LinearEstimator(DPEstimator):
         if name == "auto":
             exact = not (facts.is_private or loss.minimax)
             name = "exact" if exact else self._auto_solver(facts)
+            if rows.groups is not None and not self._build_solver(name).takes_groups:
+                name = "gd"
             if not self._build_solver(name).takes_unit and self._would_learn(facts):
                 # Its price would rest on a penalty in no unit of the rows that is known.
                 name = "gd"
         solver = self._build_solver(name)
-        learns = self._learns_norm(facts, solver)
+        learns = self._learns_norm(facts, solver, rows)
         if free_weights and not solver.lowers_weights:
             facts = replace(facts, weight_bound=np.inf)
         elif free_weights:
@@ -142,8 +144,9 @@ class LinearEstimator(DPEstimator):
             stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
                     *self._last_stages()],
             enforced=[*self._row_bounds(model.data_norm, learns,
-                                        "" if stage is None else stage.words), *enforced],
-            public=["number of rows and of features, feature names, dtype and container",
+                                        "" if stage is None else stage.words),
+                      *self._group_bounds(rows), *enforced],
+            public=[f"{self._units_fact(rows)}, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
         self.preconditioner_ = None if stage is None else stage.value
@@ -180,7 +183,7 @@ class LinearEstimator(DPEstimator):
         """Return the stages that follow the solver."""
         return []
 
-    def _learns_norm(self, problem, solver):
+    def _learns_norm(self, problem, solver, rows):
         """Return whether the bound on rows is learnt, from public facts; a warning if it cannot.
 
         Not beside a penalty whose size the price of a solver rests on: that is then known in no
@@ -189,6 +192,9 @@ class LinearEstimator(DPEstimator):
         if self.data_norm not in ("auto", None) or not problem.is_private:
             return False
         def rule():
+            if rows.groups is not None:
+                raise ValueError("data_norm: with groups a bound on rows is not learnt; declare "
+                                 "data_norm, such as 1.0.")
             if self.data_norm_inf is not None or (
                     _is_penalized(problem) and not solver.takes_unit):
                 raise ValueError("data_norm: beside data_norm_inf, or a penalty that the price "

@@ -52,7 +52,7 @@ class LinearClassifier(LinearScorer):
         """Return the loss for several classes, whose targets are class indices."""
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None, *, public_X=None, public_y=None):
+    def fit(self, X, y=None, sample_weight=None, *, groups=None, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 
         Parameters
@@ -60,14 +60,14 @@ class LinearClassifier(LinearScorer):
         %(X)s %(y_labels)s %(sample_weight)s
             With solvers that rest on the curvature of a row's loss products with the class
             weights count for at most the largest class weight, 1 without any.
-        %(public_X)s
+        %(groups)s %(public_X)s
 
         Returns
         -------
         self : object
         """
         self._check_params()
-        rows, classes, settings = self._labeled(X, y, sample_weight)
+        rows, classes, settings = self._labeled(X, y, sample_weight, groups)
         public = self._read_public_rows(public_X, public_y, rows)
         if public is not None:
             _, public = encoded_rows(public, classes, type(self).__name__, "public_y")

@@ -67,7 +67,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return self._loss()
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None, *, public_X=None, public_y=None):
+    def fit(self, X, y=None, sample_weight=None, *, groups=None, public_X=None, public_y=None):
         """Fit the model under the declared budget.
 
         Parameters
@@ -77,14 +77,14 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             curvature of a row's loss, weights count for at most 1: divide them by their public
             bound. Moments know the count of rows, and not the sum of weights: with an intercept
             weights of 1 are not the same as None there.
-        %(public_X)s
+        %(groups)s %(public_X)s
 
         Returns
         -------
         self : object
         """
         self._check_params()
-        rows = self._read_rows(X, y, sample_weight)
+        rows = self._read_rows(X, y, sample_weight, groups)
         rows = replace(rows, holdout=self._read_public_rows(public_X, public_y, rows))
         bounds = self._declared_bounds(rows)
         # What is learnt is released by a stage, which says so.
@@ -113,19 +113,22 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """
         if self.target_bounds not in ("auto", None):
             return self._bounds()
-        epsilon, delta = self._budget(len(rows))
+        epsilon, delta = self._budget(rows.n_units)
         if epsilon == np.inf:
             # Nothing is private then, and no bound cuts targets.
             low, high = zip(*rows.each(target_ends), strict=True)
             return self._widest(min(low), max(high))
-        facts = Problem(len(rows), self._row_model(rows, None), self._scalar_loss(),
+        facts = Problem(rows.n_units, self._row_model(rows, None), self._scalar_loss(),
                         self._penalty(0), epsilon, delta)
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
-                           partial(self._check_learnable, facts))
+                           partial(self._check_learnable, facts, rows.groups is not None))
         return None if learns else self._default_bounds
 
-    def _check_learnable(self, problem):
+    def _check_learnable(self, problem, grouped):
         """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
+        if grouped:
+            raise ValueError("target_bounds: with groups bounds on targets are not learnt; "
+                             "declare target_bounds, such as (0, 20).")
         target_rule(problem)
 
     def _widest(self, low, high):

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from inspect import signature
 from typing import ClassVar
 
 import joblib
@@ -157,7 +156,7 @@ class BaseSearch(CarriesBudgets, BaseEstimator, ABC):
                 and hasattr(estimator, "predict")):
             raise ValueError(f"estimator={name}: its price is not known here; use a classifier "
                              "or a regressor of dpsk, or a DPPipeline.")
-        if "groups" in signature(estimator.fit).parameters:
+        if hasattr(estimator, "group_labels"):
             raise ValueError(f"estimator={name}: it is fitted with groups, which a search does "
                              "not pass on; use one that is fitted to rows.")
         seeds = [value for key, value in estimator.get_params().items()

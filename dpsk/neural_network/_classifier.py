@@ -85,19 +85,19 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
         self._store(locals())
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None, *, groups=None):
         """Fit the model under the declared budget.
 
         Parameters
         ----------
-        %(X_network)s %(y_labels)s %(sample_weight)s
+        %(X_network)s %(y_labels)s %(sample_weight)s %(groups)s
 
         Returns
         -------
         self : object
         """
         self._check_params()
-        rows, classes, settings = self._labeled(X, y, sample_weight)
+        rows, classes, settings = self._labeled(X, y, sample_weight, groups)
         several = len(classes) > 2
         self._fit_layers(rows.with_targets(methodcaller("astype",
                                                         np.min_scalar_type(-len(classes)))),

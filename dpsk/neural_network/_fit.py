@@ -48,7 +48,7 @@ class NetworkFit(DPEstimator):
         Rows are float32, as the network sees them. `free_weights` may exceed their bound; what is
         enforced, public and released is beside what is so of any network.
         """
-        n_samples, n_features = len(rows), rows.n_features
+        n_samples, n_features = rows.n_units, rows.n_features
         epsilon, delta = self._budget(n_samples)
         model = self._network(n_features, self._layer_sizes(), n_outputs)
         problem = Problem(n_samples=n_samples, model=model, loss=loss,
@@ -59,15 +59,15 @@ class NetworkFit(DPEstimator):
         whitens = self._whitens_rows(problem)
         if whitens:
             problem = NetworkWhitening.prepared(problem)
-            maps = NetworkWhitening.stages(problem, self.data_norm)
+            maps = NetworkWhitening.stages(problem, self.data_norm, rows.groups is not None)
             released = [*released, "center_", "linear_coef_"]
         else:
             maps = Centering.wanted(self.precondition, problem, self._mean_norm())
         theta, rest = self._solve(
             problem, name, rows, stages=[*maps, *stages],
-            enforced=[*self._norm_bounds(), *enforced],
+            enforced=[*self._norm_bounds(), *self._group_bounds(rows), *enforced],
             public=["all parameters, and the network's random weights at the start",
-                    "number of rows and of features, feature names, dtype and container",
+                    f"{self._units_fact(rows)}, feature names, dtype and container",
                     *public],
             released=["coefs_", "intercepts_", *released])
         if whitens or not maps:

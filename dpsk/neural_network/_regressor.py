@@ -89,19 +89,19 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         self._store(locals())
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None, *, groups=None):
         """Fit the model under the declared budget.
 
         Parameters
         ----------
-        %(X_network)s %(y_targets)s %(sample_weight)s
+        %(X_network)s %(y_targets)s %(sample_weight)s %(groups)s
 
         Returns
         -------
         self : object
         """
         self._check_params()
-        rows, bounds = self._read_rows(X, y, sample_weight), self._bounds()
+        rows, bounds = self._read_rows(X, y, sample_weight, groups), self._bounds()
         rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32))
         offset, scale = middle_of(*bounds)
         self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,

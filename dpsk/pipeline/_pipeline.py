@@ -263,6 +263,10 @@ class DPPipeline(Composition):
             if name is None or not takes(steps[name], parameter):
                 raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
                                  f"{private[-1]}__sample_weight, for example.")
+            if parameter == "groups" and not hasattr(steps[name], "group_labels"):
+                raise ValueError(f"{key!r}: steps that learn from tables protect rows, and not "
+                                 "groups of them; use scikit-learn's Pipeline with steps that "
+                                 "are told all they need, and fit with groups there.")
             routed.setdefault(name, {})[parameter] = value
         return routed
 

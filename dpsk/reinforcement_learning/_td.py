@@ -219,17 +219,17 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         self : object
         """
         self._check_params()
-        states, next_states, rewards, alive, codes = check_transitions(
+        states, next_states, rewards, alive, groups = check_transitions(
             self, states, rewards, next_states, terminal, groups)
         low, high = check_reward_bounds("reward_bounds", self.reward_bounds)
         unit = max(abs(low), abs(high))
-        columns = [np.clip(rewards, low, high) / unit, alive, *([] if codes is None else [codes])]
-        n_groups = None if codes is None else int(codes.max()) + 1
+        targets = np.column_stack([np.clip(rewards, low, high) / unit, alive])
+        n_groups = None if groups is None else groups.count
         problem = self._problem(states, next_states, n_groups)
         bound = [StateNormBound(problem.model)] if self._learns_norm(problem) else []
         theta, _ = self._solve(
             problem, self._solver_name(),
-            Rows(np.hstack([states, next_states]), np.column_stack(columns)), stages=bound,
+            Rows(np.hstack([states, next_states]), targets, groups=groups), stages=bound,
             enforced=[*self._state_lines(problem.model, bound), Enforced(
                 "reward_bounds", [low, high], "declared", "rewards outside are clipped")],
             public=_public(n_groups),

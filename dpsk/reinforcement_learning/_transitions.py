@@ -1,14 +1,16 @@
 """Transitions as a caller hands them over, to arrays; no message carries a data value."""
 
-from numbers import Real
-
 import numpy as np
 
 from dpsk._data.errors import discreetly
+from dpsk._data.groups import groups_of, one_a_row
 from dpsk._data.validation import check_next_rows, check_rows, refuse_source
 from dpsk._parameters import check_real
 
 __all__ = ["check_reward_bounds", "check_state_bounds", "check_transitions", "column_bounds"]
+
+
+_UNIT = "transitions"
 
 
 def check_reward_bounds(name, value):
@@ -63,8 +65,7 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
     states, next_states : ndarray of float64, shape (n, n_features)
     rewards, alive : ndarray of float64, shape (n,)
         `alive` is 0 where the episode ends with the transition, else 1.
-    codes : ndarray of int, shape (n,), or None
-        The index of every transition's group.
+    groups : Groups or None
     """
     refuse_source("states", states)
     states, rewards = check_rows(estimator, states, rewards, dtype=np.float64, y_numeric=True)
@@ -82,61 +83,16 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
     if not np.isfinite(rewards).all():
         raise ValueError("rewards contains NaN or infinity; leave those transitions out, or give "
                          "them finite rewards.")
-    return states, next_states, rewards, _alive(terminal, count), _codes(groups, count)
+    return (states, next_states, rewards, _alive(terminal, count),
+            groups_of(groups, count, _UNIT))
 
 
 def _alive(terminal, count):
     """Return 0 where an episode ends and 1 elsewhere."""
     if terminal is None:
         return np.ones(count)
-    ends = _column("terminal", terminal, count)
+    ends = one_a_row("terminal", terminal, count, _UNIT)
     if ends.dtype.kind not in "biuf" or not np.isin(ends, (0, 1)).all():
         raise ValueError("terminal: must be True where the episode ends with the transition, and "
                          "False elsewhere (or 1 and 0).")
     return 1.0 - ends.astype(np.float64)
-
-
-def _codes(groups, count):
-    """Return the index of every transition's group, or None."""
-    if groups is None:
-        return None
-    groups = _column("groups", groups, count)
-    if not _tell_groups_apart(groups):
-        raise ValueError("groups contains NaN or infinity, or what is no number and no word; give "
-                         "those transitions a group of their own.")
-    labels, codes = discreetly("groups", _distinct, groups)
-    if len(labels) < 2:
-        raise ValueError("groups: one group alone has nobody to hide among; pass at least two, "
-                         "or groups=None to protect transitions.")
-    return codes
-
-
-def _tell_groups_apart(labels):
-    """Return whether labels are words, finite numbers or times: others may differ from themselves.
-
-    Transitions of one group would then count as groups of their own.
-    """
-    if labels.dtype.kind == "O":
-        return all(isinstance(label, (str, bytes)) or (
-            isinstance(label, Real) and -np.inf < label < np.inf) for label in labels.tolist())
-    return labels.dtype.kind in "SU" or (
-        labels.dtype.kind in "biufmM" and bool(np.isfinite(labels).all()))
-
-
-def _distinct(labels):
-    """Return distinct labels, and the index of every label among them."""
-    if labels.dtype.kind != "O":
-        return np.unique(labels, return_inverse=True)
-    # Words and numbers side by side have no order.
-    places = {}
-    codes = np.array([places.setdefault(label, len(places)) for label in labels.tolist()])
-    return list(places), codes
-
-
-def _column(name, values, count):
-    """Return an array of one entry a transition."""
-    values = discreetly(name, np.asarray, values)
-    if values.shape != (count,):
-        raise ValueError(f"{name} of shape {values.shape}: must be one entry for each of the "
-                         f"{count} transitions, shape ({count},).")
-    return values

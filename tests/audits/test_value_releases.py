@@ -11,6 +11,7 @@ from audit_settings import EPSILON
 from normal_releases import MU, bounds, scale_is_accepted
 from test_fits import DELTA
 
+from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._models.states import LinearValues
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
@@ -44,9 +45,8 @@ def rows(states, later, rewards, grouped):
     rest = np.random.default_rng(0).uniform(-0.5, 0.5, (8, 4))
     X = np.vstack([np.tile(np.concatenate([states, later]), (count, 1)), rest])
     y = np.column_stack([np.append(np.full(count, rewards), np.zeros(8)), np.ones(count + 8)])
-    if grouped:
-        y = np.column_stack([y, np.append(np.zeros(count), np.repeat(np.arange(1, 5), 2))])
-    return Rows(X, y)
+    labels = np.append(np.zeros(count), np.repeat(np.arange(1, 5), 2))
+    return Rows(X, y, groups=groups_of(labels, len(X)) if grouped else None)
 
 
 def context(table, grouped, declared, clip, minimax):

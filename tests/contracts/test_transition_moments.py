@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpsk._data import blocks
+from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._models.states import LinearValues
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
@@ -37,14 +38,15 @@ def noiseless(monkeypatch):
 
 
 def opened(name, states, later, rewards, alive, groups=None, clip=None, mu=_MU, stream=None):
-    model, columns = MODELS[name], [rewards, alive] + ([] if groups is None else [groups])
+    model = MODELS[name]
     count = len(rewards) if groups is None else len(np.unique(groups))
     problem = Problem(n_samples=count, model=model, penalty=None, epsilon=1.0, delta=1e-5,
                       loss=ProjectedBellman(0.9, model.dimension, groups is not None, False))
     declared = NoisySums(FullBatch(), 1)
     z = 2.0 / mu if mu else 0.0
     ledger = Ledger(declared(z))
-    rows = Rows(np.hstack([states, later]), np.column_stack(columns))
+    rows = Rows(np.hstack([states, later]), np.column_stack([rewards, alive]),
+                groups=groups_of(groups, len(rewards)))
     releases = Releases(stream or KeyedStream(_KEY), ledger)
     return TransitionMomentsOracle.open(
         Context(problem, rows, declared, clip, z, releases)), ledger

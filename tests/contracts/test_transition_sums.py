@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dpsk._data.groups import Groups
 from dpsk._data.source import Rows
 from dpsk._models.states import LinearValues, NetworkValues
 from dpsk._objective.saddle.projected_bellman import Ball, ProjectedBellman
@@ -21,9 +22,9 @@ def make(name, n=40, clips=(1e6, 1e6), lengths=None, seed=0):
     rng = np.random.default_rng(seed)
     model = MODELS[name]
     columns = [rng.uniform(-1, 1, n), (rng.random(n) < 0.8).astype(float)]
-    if lengths is not None:
-        columns.append(np.repeat(np.arange(len(lengths)), lengths))
-    rows = Rows(rng.uniform(-1, 1, (n, 4)), np.column_stack(columns))
+    labels = None if lengths is None else np.repeat(np.arange(len(lengths)), lengths)
+    groups = None if labels is None else Groups.of(labels)
+    rows = Rows(rng.uniform(-1, 1, (n, 4)), np.column_stack(columns), groups=groups)
     loss = ProjectedBellman(GAMMA, model.dimension, lengths is not None)
     return (TransitionSums(model, loss, rows, *clips), rows, rng.normal(size=model.dimension),
             0.3 * rng.normal(size=model.dimension))

@@ -96,6 +96,7 @@ class GradientDescent(Solver):
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
     without_noise: ClassVar[bool] = True
+    takes_groups: ClassVar[bool] = True
 
     @property
     def takes_unit(self):

@@ -81,6 +81,7 @@ class StochasticGradientDescent(Solver):
     takes_temperature: ClassVar[bool] = True
     takes_unit = True
     without_noise: ClassVar[bool] = True
+    takes_groups: ClassVar[bool] = True
 
     def configured(self, problem):
         if self.iterate is not None:

@@ -47,6 +47,7 @@ class ExactMinimizer(Solver):
     requires: ClassVar[tuple] = (NO_BUDGET,)
     whitens: ClassVar[bool] = False
     without_noise: ClassVar[bool] = True
+    takes_groups: ClassVar[bool] = True
 
     def configured(self, problem):
         small = problem.model.dimension <= _MOST_COORDINATES

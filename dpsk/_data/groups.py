@@ -1,0 +1,117 @@
+"""Which rows belong together, as those of one person do."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+
+import numpy as np
+
+from dpsk._data.errors import discreetly
+
+__all__ = ["Groups", "group_codes", "groups_of", "one_a_row"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups:
+    """The group of every row. How many there are is public; sizes and members are not.
+
+    Parameters
+    ----------
+    count : int
+    codes : ndarray of int, shape (n,)
+        The index of every row's group.
+    sizes : ndarray of float64, shape (n,)
+        The number of rows in every row's group.
+    """
+
+    count: int
+    codes: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, codes):
+        """Return the groups of rows with the index of every row's group, each of which occurs."""
+        counts = np.bincount(codes)
+        return cls(len(counts), codes, counts.astype(np.float64)[codes])
+
+    def piece(self, part):
+        """Return the groups of a slice of the rows, of their sizes in the whole table."""
+        return Groups(self.count, self.codes[part], self.sizes[part])
+
+    @cached_property
+    def _order(self):
+        """(ndarray, ndarray) : the rows, group by group, and where each group begins and ends."""
+        counts = np.bincount(self.codes, minlength=self.count)
+        return np.argsort(self.codes, kind="stable"), np.append(0, np.cumsum(counts))
+
+    def members(self):
+        """Return the indices of the rows of every group, a list."""
+        order, ends = self._order
+        return np.split(order, ends[1:-1])
+
+    def rows_of(self, units):
+        """Return the indices of the rows of some groups, one group after another."""
+        order, ends = self._order
+        first, lengths = ends[units], ends[units + 1] - ends[units]
+        starts = np.cumsum(lengths) - lengths
+        return order[np.repeat(first - starts, lengths) + np.arange(lengths.sum())]
+
+    def digest(self):
+        """Return a digest of who belongs to whom."""
+        return hashlib.sha256(self.codes.astype("<i8").tobytes()).digest()
+
+
+def groups_of(labels, n_samples, unit="rows"):
+    """Return the `Groups` of so many rows with labels, or None for None."""
+    codes = group_codes(labels, n_samples, unit)
+    return None if codes is None else Groups.of(codes)
+
+
+def group_codes(labels, n_samples, unit="rows"):
+    """Return the index of every row's group among the labels that occur, or None for None.
+
+    `unit` is what messages call rows; none of them carries a label.
+    """
+    if labels is None:
+        return None
+    labels = one_a_row("groups", labels, n_samples, unit)
+    if not _tell_groups_apart(labels):
+        raise ValueError("groups contains NaN or infinity, or what is no number and no word; give "
+                         f"those {unit} a group of their own.")
+    distinct, codes = discreetly("groups", _distinct, labels)
+    if len(distinct) < 2:
+        raise ValueError("groups: one group alone has nobody to hide among; pass at least two, "
+                         f"or groups=None to protect {unit}.")
+    return codes
+
+
+def one_a_row(name, values, n_samples, unit="rows"):
+    """Return an array of one entry a row."""
+    values = discreetly(name, np.asarray, values)
+    if values.shape != (n_samples,):
+        raise ValueError(f"{name} of shape {values.shape}: must be one entry for each of the "
+                         f"{n_samples} {unit}, shape ({n_samples},).")
+    return values
+
+
+def _tell_groups_apart(labels):
+    """Return whether labels are words, finite numbers or times: others may differ from themselves.
+
+    Rows of one group would then count as groups of their own.
+    """
+    if labels.dtype.kind == "O":
+        return all(isinstance(label, (str, bytes)) or (
+            isinstance(label, Real) and -np.inf < label < np.inf) for label in labels.tolist())
+    return labels.dtype.kind in "SU" or (
+        labels.dtype.kind in "biufmM" and bool(np.isfinite(labels).all()))
+
+
+def _distinct(labels):
+    """Return distinct labels, and the index of every label among them."""
+    if labels.dtype.kind != "O":
+        return np.unique(labels, return_inverse=True)
+    # Words and numbers side by side have no order.
+    places = {}
+    codes = np.array([places.setdefault(label, len(places)) for label in labels.tolist()])
+    return list(places), codes

@@ -1,0 +1,261 @@
+"""Sums over rows of whole groups: what a group adds is bounded as one row is, of any size."""
+
+import numpy as np
+import pytest
+
+from dpsk._data import groups as module
+from dpsk._data.groups import Groups, groups_of
+from dpsk._data.parted import Threads, in_places
+from dpsk._data.source import Rows
+from dpsk._models import MLP, LinearModel, WhitenedModel
+from dpsk._objective.losses import Multinomial
+from dpsk._oracle import Releases, row_sums
+from dpsk._oracle.compensated_sum import CompensatedSum
+from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
+from dpsk._oracle.network_sums import NetworkSums
+from dpsk._oracle.parted_sums import sums_over
+from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.statistics import noisy_mean, noisy_second_moment
+from dpsk._privacy.events import Gaussian
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream
+from tests.loops import in_a_row
+from tests.registry import every_loss, make_loss, make_model, make_raw, make_targets
+
+_CLIP = 0.2
+_BITS = 30
+_MAP = np.array([[1.0, 0.25, 0.0, 0.0], [0.25, 2.0, 0.0, 0.5],
+                 [0.0, 0.0, 0.5, 0.0], [0.0, 0.5, 0.0, 1.0]])
+
+
+def _float(model, loss, rows):
+    return RowSums(model, loss, rows, _CLIP)
+
+
+def _grid(model, loss, rows):
+    return GridSums(model, loss, rows, _CLIP, _BITS)
+
+
+def _whitened(model, loss, rows):
+    return WhitenedGridSums(WhitenedModel.of(model, _MAP), loss, rows, _CLIP)
+
+
+def _whitened_float(model, loss, rows):
+    return RowSums(WhitenedModel.of(model, _MAP), loss, rows, _CLIP)
+
+
+KINDS = {"float": _float, "grid": _grid, "whitened": _whitened, "whitened-float": _whitened_float}
+every_kind = in_a_row("kind", sorted(KINDS))
+
+
+def table(name, sizes, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    n = sum(sizes)
+    return (scale * rng.normal(size=(n, 3)), make_targets(name, n, rng), rng.exponential(size=n),
+            np.repeat(np.arange(len(sizes)), sizes))
+
+
+def rows_of(X, y, weights, labels):
+    return Rows(X, y, weights, 2.0, groups=groups_of(labels, len(X)))
+
+
+def sums_of(kind, name, rows):
+    with np.errstate(all="ignore"):
+        return KINDS[kind](make_model(name, 3), make_loss(name), rows)
+
+
+def gradient(sums, theta, units=None):
+    with np.errstate(all="ignore"):
+        return sums.gradient(theta, units)
+
+
+@every_loss
+@every_kind
+def test_a_group_adds_the_average_of_its_rows_clipped_gradients(name, kind):
+    X, y, weights, labels = table(name, [1, 4, 7, 12])
+    sums = sums_of(kind, name, rows_of(X, y, weights, labels))
+    theta = make_raw(name, 4, np.random.default_rng(1))
+    expected = np.zeros(sums.model.shape)
+    for group in range(4):
+        members = np.flatnonzero(labels == group)
+        for i in members:
+            alone = sums_of(kind, name, Rows(X[i:i + 1], y[i:i + 1], weights[i:i + 1], 2.0))
+            expected += gradient(alone, theta) / len(members)
+    np.testing.assert_allclose(gradient(sums, theta), expected, rtol=0, atol=1e-4)
+    assert sums.n_samples == 4
+
+
+def hostile(name, length, seed):
+    """Return rows that want to move a sum as far as they can, all of them the same way."""
+    rng = np.random.default_rng(seed)
+    row = rng.choice([-1.0, 1.0], size=3) * rng.choice([1e-150, 1e-3, 1.0, 1e9, 1e200])
+    y = np.repeat(make_targets(name, 1, rng), length)
+    return np.tile(row, (length, 1)), y, np.full(length, rng.choice([1e-300, 1.0, 1e300]))
+
+
+@every_loss
+@every_kind
+def test_no_group_moves_a_sum_by_more_than_twice_the_clip_norm(name, kind):
+    X, y, weights, labels = table(name, [2, 3, 6])
+    theta = make_raw(name, 4, np.random.default_rng(2), 0.5)
+    others = labels > 0
+    longest = 0.0
+    for seed in range(8):
+        at, found = theta * (1.0, 100.0)[seed % 2], []
+        for length, more in ((1, 0), (3, 100), (513, 200)):
+            own = hostile(name, length, seed + more)
+            parts = [np.concatenate([a, b[others]]) for a, b in zip(own, (X, y, weights),
+                                                                    strict=True)]
+            member = np.concatenate([np.zeros(length, int), labels[others]])
+            sums = sums_of(kind, name, rows_of(*parts, member))
+            found.append(gradient(sums, at))
+            if "float" in kind:
+                assert np.linalg.norm(gradient(sums, at, np.array([0]))) <= _CLIP
+        longest = max(longest, *(np.linalg.norm(a - b) for a in found for b in found))
+    assert 0.5 * _CLIP < longest <= 2 * _CLIP * (1 + 1e-12)
+
+
+@every_loss
+@in_a_row("kind", ["grid", "whitened"])
+def test_order_and_places_of_rows_leave_every_bit(name, kind):
+    X, y, weights, labels = table(name, [3, 1, 8, 20, 5], scale=0.7)
+    theta = make_raw(name, 4, np.random.default_rng(3))
+    whole = gradient(sums_of(kind, name, rows_of(X, y, weights, labels)), theta)
+    order = np.random.default_rng(4).permutation(len(X))
+    scattered = rows_of(X[order], y[order], weights[order], labels[order])
+    np.testing.assert_array_equal(gradient(sums_of(kind, name, scattered), theta), whole)
+    # Other labels, and places of which each has some rows of a group.
+    named = rows_of(X, y, weights, np.array(["e", "c", "b", "d", "a"])[labels])
+    rows = in_places(Threads(2), named.split(3))
+    assert rows.n_units == 5
+    model, arguments = make_model(name, 3), (_BITS,) if kind == "grid" else ()
+    made = GridSums if kind == "grid" else WhitenedGridSums
+    if kind == "whitened":
+        model = WhitenedModel.of(model, _MAP)
+    parted = sums_over(made, model, make_loss(name), rows, _CLIP, *arguments)
+    assert parted.n_samples == 5
+    np.testing.assert_array_equal(gradient(parted, theta), whole)
+
+
+def test_units_that_are_drawn_are_whole_groups():
+    labels = np.array([2, 0, 1, 0, 2, 2])
+    groups = Groups.of(labels)
+    assert sorted(groups.rows_of(np.array([2, 0]))) == [0, 1, 3, 4, 5]
+    assert len(groups.rows_of(np.array([], dtype=int))) == 0
+    assert [list(part) for part in groups.members()] == [[1, 3], [2], [0, 4, 5]]
+    rows = Rows(np.arange(6.0)[:, None], np.zeros(6), groups=groups)
+    (part,) = rows.parts(10, np.array([1, 0]))
+    np.testing.assert_array_equal(rows.take(part).weights, [1.0, 0.5, 0.5])
+    with pytest.raises(NotImplementedError, match="without the others"):
+        rows.subset(np.array([0]))
+
+
+@pytest.mark.parametrize("kind", ["float", "whitened-float"])
+def test_rounding_is_priced_by_public_numbers(kind, monkeypatch):
+    monkeypatch.setattr(row_sums, "_GROUPED_ROWS", 8)
+    few, many = (sums_of(kind, "logistic", rows_of(*table("logistic", [size] * 5)))
+                 for size in (2, 200))
+    assert few.rounding_terms(5) == many.rounding_terms(5)
+    ungrouped = sums_of(kind, "logistic", Rows(*table("logistic", [2] * 5)[:3], 2.0))
+    assert few.rounding_terms(5) >= ungrouped.rounding_terms(5)
+    blocks = [part.stop - part.start for part in many._blocks(None)]
+    assert len(blocks) == 125 and max(blocks) == 8
+
+
+def test_a_compensated_sum_keeps_what_additions_lose():
+    terms = np.random.default_rng(0).normal(size=(4096, 2)) * 2.0 ** np.repeat([0, 40], 2048)[
+        :, None]
+    found = CompensatedSum((2,))
+    for term in [*terms, *-terms[::-1]]:
+        found.add(term)
+    assert np.abs(found.value()).max() <= 2.0**-52 * np.abs(terms).sum() * 2
+    assert np.abs(np.cumsum(np.concatenate([terms, -np.roll(terms, 7, 0)]), 0)[-1]).max() > 0
+
+
+def networks(X, y, labels):
+    groups = None if labels is None else groups_of(labels, len(X))
+    return NetworkSums(MLP(3, (18, 4), 3, "tanh"), Multinomial(),
+                       Rows(X.astype(np.float32), y, groups=groups), _CLIP)
+
+
+def network_table(sizes, seed=0):
+    rng = np.random.default_rng(seed)
+    n = sum(sizes)
+    return (rng.normal(size=(n, 3)), rng.integers(3, size=n), np.repeat(
+        np.arange(len(sizes)), sizes), rng.normal(size=MLP(3, (18, 4), 3, "tanh").shape))
+
+
+def test_a_group_of_a_network_adds_the_average_of_its_rows():
+    X, y, labels, theta = network_table([1, 40, 2, 3, *[2] * 60])
+    expected = sum(networks(X[i:i + 1], y[i:i + 1], None).gradient(theta)
+                   / np.sum(labels == labels[i]) for i in range(len(X)))
+    whole = networks(X, y, labels).gradient(theta)
+    np.testing.assert_allclose(whole, expected, atol=1e-4)
+    chosen = np.array([63, 1, 2])
+    kept = np.isin(labels, chosen)
+    np.testing.assert_allclose(networks(X, y, labels).gradient(theta, chosen), networks(
+        X[kept], y[kept], labels[kept]).gradient(theta), atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 40, 2000])
+def test_no_group_moves_a_sum_of_a_network_by_more_than_twice_the_clip_norm(length):
+    X, y, labels, theta = network_table([3] * 100)
+    rest = networks(X, y, labels).gradient(theta, np.arange(1, 100))
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        row = rng.normal(size=3) * rng.choice([1e-20, 1.0, 1e6])
+        own = np.tile(row, (length, 1)), np.full(length, rng.integers(3)), np.zeros(length, int)
+        parts = [np.concatenate([a, b[3:]]) for a, b in zip(own, (X, y, labels), strict=True)]
+        found.append(networks(*parts).gradient(theta))
+        assert np.linalg.norm(found[-1] - rest) <= _CLIP
+    assert max(np.linalg.norm(a - b) for a in found for b in found) > 0.3 * _CLIP
+
+
+@pytest.fixture
+def noiseless(monkeypatch):
+    for name in ("symmetric_normal", "standard_normal"):
+        monkeypatch.setattr(samplers, name, lambda stream, shape: np.zeros(shape))
+
+
+def moment(X, labels, mu=0.5):
+    releases = Releases(KeyedStream(bytes(16)), Ledger(Gaussian(mu)))
+    rows = Rows(X, np.zeros(len(X)), groups=groups_of(labels, len(X)))
+    with np.errstate(all="ignore"):
+        return noisy_second_moment(LinearModel(2, None, True, 1.0), rows, mu, releases)
+
+
+def test_moments_are_averages_of_groups_and_no_group_moves_them_further_than_a_row(noiseless):
+    X, labels = np.random.default_rng(0).normal(size=(40, 2)), np.repeat(np.arange(8), 5)
+    short = np.column_stack([X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None], np.ones(40)])
+    np.testing.assert_allclose(moment(X, labels), short.T @ short / 40, atol=1e-4)
+    order = np.random.default_rng(1).permutation(40)
+    np.testing.assert_array_equal(moment(X[order], labels[order]), moment(X, labels))
+    found = []
+    for length, angle in ((1, 0.0), (77, np.arccos(-0.25)), (500, 1.0)):
+        own = np.tile(1e9 * np.array([np.cos(angle), np.sin(angle)]), (length, 1))
+        total = 8 * moment(np.concatenate([own, X[5:]]),
+                           np.concatenate([np.zeros(length), labels[5:]]))
+        total[-1] *= 0.5
+        total[:, -1] *= 0.5
+        found.append(total)
+    furthest = max(np.linalg.norm(a - b) for a in found for b in found)
+    assert 1.2 < furthest <= np.sqrt(2) * 1.25
+
+
+def test_means_are_those_of_groups(noiseless):
+    releases = Releases(KeyedStream(bytes(16)), Ledger(Gaussian(0.5)))
+    X = np.repeat([[0.5, 0.0], [0.0, 5.0]], [3, 1], axis=0)
+    rows = Rows(X, np.zeros(4), groups=groups_of([7, 7, 7, 1], 4))
+    mean, std = noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, releases)
+    np.testing.assert_allclose(mean, [0.25, 0.5], atol=1e-4)
+    assert std == 2.0 / 0.5 / 2
+
+
+@pytest.mark.parametrize("labels, message", [
+    ([1.0, np.nan, 2.0], "NaN"), ([1, 1, 1], "one group alone"), ([1, 2], "shape"),
+    ([["a"], ["b"], ["c"]], "shape"), (["a", None, "b"], "no number and no word")])
+def test_labels_that_tell_nobody_apart_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
+        module.group_codes(labels, 3)

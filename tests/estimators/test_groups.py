@@ -1,0 +1,229 @@
+"""Fits that protect groups of rows: G in the place of n, refusals before any draw, routing."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from dpsk import (
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyBudget,
+    _fit,
+    _progress,
+)
+from dpsk._privacy.certificate import GROUP_RELATION
+from dpsk._privacy.noise import streams
+from dpsk._privacy.noise.seeds import NoiseSeed
+from dpsk.exceptions import BudgetExceededError, PrivacyWarning
+from tests.contracts.tapes import taped
+from tests.registry import declared, every_protector_of_groups, is_linear
+
+G = 40
+#: Settings that are fast, and reach every release that groups may have.
+SETTINGS = {"gd": {"solver": "gd", "max_iter": 5},
+            "sgd": {"solver": "sgd", "max_iter": 5, "batch_size": 10},
+            "mapped": {"solver": "gd", "max_iter": 4, "precondition": "whitening"}}
+every_setting = pytest.mark.parametrize("setting", sorted(SETTINGS))
+
+
+class Source:
+    n = n_features = 2
+
+    def blocks(self):
+        yield np.eye(2), np.array([0, 1])
+
+
+def rows(sizes=None, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    sizes = np.resize([1, 3, 6, 2], G) if sizes is None else sizes
+    n = int(np.sum(sizes))
+    X = scale * rng.normal(size=(n, 4))
+    y = (rng.random(n) < 0.5).astype(int)
+    y[:2] = 0, 1
+    return X, y, np.repeat(np.arange(len(sizes)), sizes)
+
+
+def make(cls, setting="gd", **params):
+    params = {**declared(cls), **SETTINGS[setting], **params}
+    if is_linear(cls):
+        params = {"data_norm": 2.0, **params}
+    else:
+        params["hidden_layer_sizes"] = (5,)
+    return cls(**{"epsilon": 1.0, "delta": 1e-4, **params})
+
+
+@every_protector_of_groups
+def test_the_certificate_is_that_of_groups_and_leaves_the_number_of_rows_out(cls):
+    X, y, groups = rows(np.full(G, 7))
+    model = make(cls, delta=None)
+    model.fit(X, y, groups=groups)
+    certificate = model.privacy_
+    assert certificate.relation == GROUP_RELATION and certificate.delta == 1.0 / G**2
+    assert any("number of groups" in fact for fact in certificate.public)
+    assert "groups" in {bound.name for bound in certificate.enforced}
+    assert type(certificate).from_json(certificate.to_json()).verify() == certificate
+    assert not any(attribute.startswith("group") for attribute in vars(model))
+
+
+@every_setting
+@every_protector_of_groups
+def test_all_that_a_fit_shows_follows_from_its_releases(cls, setting, capsys, monkeypatch):
+    """Replayed on tables of as many groups and another number of rows."""
+    monkeypatch.setattr(_progress, "_EVERY", math.inf)
+
+    def shown(table, answers=None):
+        model = make(cls, setting, verbose=1, random_state=0)
+        with warnings.catch_warnings(record=True) as warned, taped(answers) as tape:
+            warnings.simplefilter("always")
+            X, y, groups = table
+            model.fit(X, y, groups=groups)
+        faces = {name: pickle.dumps(value) for name, value in vars(model).items()}
+        return {**faces, "printed": capsys.readouterr().out, "public": tape.public,
+                "events": tape.events, "warned": [str(one.message) for one in warned]}, tape
+
+    faces, tape = shown(rows())
+    assert tape.answers
+    huge = 1e200 if is_linear(cls) else 1e30
+    for other in (rows(np.resize([5, 1, 1, 40], G), 1), rows(np.ones(G, int), 2, huge),
+                  rows(np.append(np.ones(G - 1, int), 5000), 3, 0.0)):
+        again, _ = shown(other, tape.answers)
+        assert [name for name in faces if faces[name] != again[name]] == []
+
+
+def test_the_noise_is_that_of_as_many_rows():
+    X, y, groups = rows()
+    for setting in SETTINGS:
+        own = make(DPLogisticRegression, setting).fit(X, y, groups=groups).privacy_
+        other = make(DPLogisticRegression, setting).fit(X[:G], y[:G]).privacy_
+        assert own.event == other.event and own.noise_multiplier == other.noise_multiplier
+        assert own.relation != other.relation
+
+
+@pytest.mark.parametrize("setting", ["gd", "mapped"])
+def test_order_of_rows_and_names_of_groups_change_no_bit(setting, monkeypatch):
+    X, y, groups = rows()
+    # The order keys noise that repeats, as other sums would.
+    monkeypatch.setattr(_fit, "table_digest", lambda rows: b"")
+    monkeypatch.setattr("dpsk._data.groups.Groups.digest", lambda self: b"")
+    order = np.random.default_rng(1).permutation(len(X))
+    names = np.array([f"person {code:03d}" for code in groups])
+    model = make(DPLogisticRegression, setting, temperature=setting == "mapped" or "auto",
+                 random_state=NoiseSeed(3))
+    whole = clone(model).fit(X, y, groups=groups)
+    for table in ((X[order], y[order], groups[order]), (X, y, names)):
+        other = clone(model).fit(*table[:2], groups=table[2])
+        np.testing.assert_array_equal(other.coef_, whole.coef_)
+        np.testing.assert_array_equal(other.intercept_, whole.intercept_)
+    assert not np.array_equal(clone(model).fit(X, y, groups=groups[order]).coef_, whole.coef_)
+
+
+def test_another_grouping_is_never_answered_with_the_same_noise():
+    """Sums under the same noise, of groups in other company, would give their difference away."""
+    X, y, groups = rows()
+    swapped = groups.copy()
+    swapped[0], swapped[1] = groups[1], groups[0]
+    apart = groups.copy()
+    apart[groups == 2] = np.resize([2, G], (groups == 2).sum())
+    tables = [groups, swapped, apart]
+    noise = []
+    for labels in tables:
+        with taped() as tape:
+            make(DPLogisticRegression, random_state=NoiseSeed(5)).fit(X, y, groups=labels)
+        noise.append(np.concatenate([np.ravel(one) for part in tape.noise for one in part]))
+    assert not any(np.array_equal(noise[0], other) for other in noise[1:])
+
+
+def test_without_noise_the_objective_is_the_mean_over_groups_of_means():
+    X, y, groups = rows(scale=0.3)
+    sizes = np.bincount(groups)[groups]
+    with pytest.warns(PrivacyWarning, match="no noise"):
+        model = DPLogisticRegression(epsilon=np.inf, alpha=0.1).fit(X, y, groups=groups)
+    from sklearn.linear_model import LogisticRegression
+    other = LogisticRegression(C=1.0 / (0.1 * G), tol=1e-10, max_iter=1000)
+    other.fit(X, y, sample_weight=1.0 / sizes)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("params, given, message", [
+    ({"solver": "output_perturbation", "alpha": 0.1}, {}, "groups: solver='output_perturbation'"),
+    ({"solver": "last_iterate", "alpha": 0.1}, {}, "groups: solver='last_iterate'"),
+    ({"solver": "objective_perturbation", "alpha": 0.1}, {}, "groups: solver='objective"),
+    ({"solver": "newton"}, {}, "groups: solver='newton'"),
+    ({"solver": "svrg"}, {}, "groups: solver='svrg'"),
+    ({"solver": "stgd"}, {}, "groups: solver='stgd'"),
+    ({"solver": "frank_wolfe", "penalty": "l1_ball", "radius": 1.0}, {}, "groups: solver='frank"),
+    ({"data_norm": None, "solver": "gd"}, {}, "data_norm=None: with groups"),
+    ({}, {"groups": np.zeros(130)}, "one group alone"),
+    ({}, {"groups": np.arange(3)}, r"groups of shape \(3,\)")])
+def test_what_cannot_protect_groups_is_refused_before_any_draw(params, given, message,
+                                                                monkeypatch):
+    X, y, groups = rows(np.resize([1, 3, 6, 3], G))
+    monkeypatch.setattr(streams, "open_stream", None)
+    monkeypatch.setattr(_fit, "noise_seed", None)
+    with pytest.raises(ValueError, match=message):
+        DPLogisticRegression(**{"data_norm": 1.0, **params}).fit(
+            X[:130], y[:130], **{"groups": groups[:130], **given})
+
+
+def test_bounds_are_not_learnt():
+    X, y, groups = rows()
+    with pytest.raises(ValueError, match="target_bounds=None: with groups"):
+        DPLinearRegression(8.0, target_bounds=None, data_norm=1.0).fit(X, y, groups=groups)
+    with pytest.warns(PrivacyWarning, match="with groups a bound on rows is not learnt"):
+        model = DPLogisticRegression(8.0).fit(X, y, groups=groups)
+    assert model.data_norm_ == 1.0
+
+
+def test_sources_in_parts_have_no_groups():
+    with pytest.raises(ValueError, match="rows in memory"):
+        DPLogisticRegression(data_norm=1.0).fit(Source(), groups=[0, 1])
+
+
+def test_few_groups_are_warned_of_however_many_rows_there_are():
+    X, y, groups = rows([90, 80, 70])
+    with pytest.warns(PrivacyWarning, match="is weak for n=3 groups"):
+        make(DPLogisticRegression, delta=None).fit(X, y, groups=groups)
+
+
+def test_a_budget_of_groups_admits_fits_with_groups_alone():
+    X, y, groups = rows()
+    model = make(DPMLPClassifier)
+    with PrivacyBudget(2.0, 1e-3, unit="group") as budget:
+        with pytest.raises(BudgetExceededError, match="protects single rows"):
+            clone(model).fit(X, y)
+        clone(model).fit(X, y, groups=groups)
+    assert len(budget.charges) == 1
+
+
+def test_a_pipeline_of_private_steps_refuses_groups():
+    X, y, groups = rows()
+    pipeline = DPPipeline([("scale", DPStandardScaler()), ("fit", make(DPLogisticRegression))])
+    with pytest.raises(ValueError, match="protect rows, and not groups"):
+        pipeline.fit(X, y, fit__groups=groups)
+
+
+@pytest.mark.parametrize("cls", [DPLogisticRegression, DPMLPClassifier])
+def test_groups_travel_by_metadata_routing(cls):
+    X, y, groups = rows()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make(cls).set_fit_request(groups=True)
+        pipeline = make_pipeline(FunctionTransformer(), model).fit(X, y, groups=groups)
+        assert pipeline[-1].privacy_.relation == GROUP_RELATION
+        name = f"{cls.__name__.lower()}__epsilon"
+        search = GridSearchCV(pipeline, {name: [0.5, 5.0]}, cv=GroupKFold(2))
+        search.fit(X, y, groups=groups)
+        assert search.best_estimator_[-1].privacy_.relation == GROUP_RELATION
+        found = cross_validate(pipeline, X, y, cv=GroupKFold(2), params={"groups": groups},
+                               return_estimator=True)
+        assert all(fold[-1].privacy_.relation == GROUP_RELATION for fold in found["estimator"])
