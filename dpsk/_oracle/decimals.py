@@ -4,7 +4,8 @@ A cell is all that shares its first three digits, and a point of it is given by 
 follow. Points of fewer digits weigh more: seven tenths of what a cell weighs are spread evenly,
 and a tenth each stands on its numbers of three, four and five digits. So numbers on which many
 rows stand, which have few digits in most tables, are likely to be hit, and others are still told
-apart to within a hundred-thousandth. Cells weigh as the inverse hyperbolic sine makes them wide.
+apart to within a hundred-thousandth. Cells weigh as the inverse hyperbolic sine makes them wide,
+and beyond ten thousand less, so that a slice with few rows takes a point of a usual size.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ _DECADES = (-3, 12)
 _UNIT = 0.1
 #: Shares of the weight of a cell, by steps of its points.
 _STEP_WEIGHTS = {1: 0.7, 10: 0.1, 100: 0.1, 1000: 0.1}
+#: Beyond the first of these a cell weighs less by this power of its ratio to that.
+_USUAL, _FALL = 1e4, 0.3
 #: So close above a point, in steps, a number counts as that point.
 _CLOSE = 1e-4
 
@@ -84,6 +87,7 @@ def decimal_points():
     side = np.concatenate([*sides, [10.0**high]])
     first = np.concatenate([-side[:0:-1], side])
     widths = np.diff(np.arcsinh(first / _UNIT))
+    widths *= np.maximum(1.0, np.abs(first[:-1]) / _USUAL) ** -_FALL
     steps = np.arange(1000)
     weights = sum(share * (steps % step == 0) / (1000 // step)
                   for step, share in _STEP_WEIGHTS.items())
