@@ -43,6 +43,9 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
     _auto_is_gaussian: ClassVar[bool] = False
     #: The share of delta that may be a chance to show a row.
     _disclosed_share: ClassVar[float] = 0.0
+    #: Where a fit leaves what it knows of its noise, for a model around it that asks; it follows
+    #: from what was released, and is kept with no estimator by itself.
+    _notes: ClassVar[dict | None] = None
     #: What each parameter must be, by name.
     _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 
@@ -184,7 +187,8 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
                              random_state=self.random_state, verbose=self.verbose,
                              enforced=enforced, public=public, released=released)
         self.n_iter_, self.privacy_ = fitted.n_iter, fitted.certificate
-        self._answers = fitted.solver, fitted.noise_std
+        if self._notes is not None:
+            self._notes.update(solver=fitted.solver, noise_std=fitted.noise_std)
         for stage in stages:
             if stage.attribute is not None:
                 setattr(self, stage.attribute, stage.value)

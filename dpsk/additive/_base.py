@@ -91,7 +91,7 @@ class AdditiveModel(DPEstimator):
                                       partial(plan.run, table, rows))
         code, features, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
                                                 1.0 - plan.share)
-        model = steps.fit(left, partial(self._linear, data_norm=code.norm), features, y, weights)
+        model = steps.fit(left, partial(self._noted, data_norm=code.norm), features, y, weights)
         self._columns, self._code = columns, code.for_next_rows()
         self._keep_noise(model)
         self.n_iter_ = model.n_iter_
@@ -162,6 +162,12 @@ class AdditiveModel(DPEstimator):
     def _method(self):
         """Return what names this method; repeated noise must not meet other features."""
         return super()._method().with_columns(self._described)
+
+    def _noted(self, **params):
+        """Return the linear model of features, which keeps notes of its noise."""
+        model = self._linear(**params)
+        model._notes = {}
+        return model
 
     def _keep_noise(self, model):
         """Keep how curves are centered, and what the noise of a fit does to them, if known."""

@@ -150,7 +150,8 @@ class LinearEstimator(DPEstimator):
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
         self.preconditioner_ = None if stage is None else stage.value
-        self._whitening = None if stage is None else stage.scales
+        if self._notes is not None and stage is not None:
+            self._notes.update(scales=stage.scales)
         if learns and stage is not None:
             self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
         if not learns:
