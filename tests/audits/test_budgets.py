@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from dpsk import DPLogisticRegression, PrivacyBudget
-from dpsk._budget import admit
+from dpsk._charging import admit
 from dpsk._privacy.events import Gaussian, Pure
 from dpsk.exceptions import BudgetExceededError
 
