@@ -7,43 +7,20 @@ import math
 import os
 import shutil
 import tempfile
-import threading
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from dpsk._charging import Charge, enter, leave, this_process
 from dpsk._parameters import check_choice, check_real
-from dpsk._privacy.events import Event, event_from_dict, tally
+from dpsk._privacy.events import event_from_dict, tally
 from dpsk._privacy.filters import KINDS, open_filter
 from dpsk._privacy.journal import Journal
 from dpsk.exceptions import BudgetExceededError
 
-__all__ = ["CarriesBudgets", "Charge", "PrivacyBudget", "admit", "covered"]
+__all__ = ["PrivacyBudget"]
 
-#: Budgets that are entered, the innermost last; those of the process, whatever the thread.
-_ACTIVE = []
-_ACTIVE_LOCK = threading.Lock()
-#: Paths of the budgets that have paid for all that the current fit is made of.
-_COVERED = ContextVar("covered budgets", default=frozenset())
 _FOLDER = []
 #: The part of delta for chances to tell all.
 _DISCLOSED = 0.1
-
-
-@dataclass(frozen=True)
-class Charge:
-    """What one fit was charged for.
-
-    Attributes
-    ----------
-    name : str
-        Of the estimator.
-    event : Event
-        What it declared.
-    """
-
-    name: str
-    event: Event
 
 
 class PrivacyBudget:
@@ -100,7 +77,9 @@ class PrivacyBudget:
     packages fit.
 
     What an estimator was copied to by `pickle` inside (a joblib worker) charges the same budget,
-    as do clones made there.
+    as do clones made there. What a function makes anew in another process, by no estimator that
+    came with it, does not: open the budget there, by `load`. What is pickled inside holds path,
+    name and limits of the budget, so save models after the block.
 
     References
     ----------
@@ -147,7 +126,9 @@ class PrivacyBudget:
         self._terms = {"kind": kind, **asdict(self._filter), "delta": float(delta), "unit": unit,
                        "name": name}
         self._journal = Journal(os.path.abspath(_temporary() if path is None else path))
-        self._owner = os.getpid()
+        self._owner = this_process()
+        # How far the file was read: what is lost of that is noticed.
+        self._mark = (0, b"")
         self._journal.create()
         with self._journal.locked() as pages:
             self._read(pages)
@@ -174,14 +155,11 @@ class PrivacyBudget:
                    name=terms["name"], path=path)
 
     def __enter__(self):
-        with _ACTIVE_LOCK:
-            _ACTIVE.append(self)
+        enter(self)
         return self
 
     def __exit__(self, *raised):
-        with _ACTIVE_LOCK:
-            # The innermost: it may have been entered twice.
-            del _ACTIVE[len(_ACTIVE) - 1 - _ACTIVE[::-1].index(self)]
+        leave(self)
 
     @property
     def path(self):
@@ -262,11 +240,16 @@ class PrivacyBudget:
     def _read(self, pages):
         """Return the charges of the file; write the terms where it is new."""
         terms = json.dumps(self._terms, sort_keys=True)
+        if not pages.hold(self._mark):
+            raise ValueError(f"path={self.path!r}: no longer holds all that was charged, so what "
+                             "has been spent is unknown; restore the file, or fit nothing more "
+                             "on these rows.")
         if not pages.records:
             pages.append(terms)
         if pages.records[0] != terms:
             raise ValueError(f"path={self.path!r}: holds another budget, {pages.records[0]}; use "
                              "PrivacyBudget.load, or another path.")
+        self._mark = pages.mark
         return [Charge(each["name"], event_from_dict(each["event"]))
                 for each in map(json.loads, pages.records[1:])]
 
@@ -297,86 +280,9 @@ class PrivacyBudget:
                 f"with a smaller epsilon: one Gaussian fit may still have "
                 f"{self._filter.left(spent, self._terms['delta']):.4g}.")
 
-    @staticmethod
-    def _write(pages, charge):
+    def _write(self, pages, charge):
         pages.append(json.dumps({"name": charge.name, "event": charge.event.to_dict()}))
-
-
-class CarriesBudgets:
-    """What is pickled inside of a budget charges it in the process that it goes to.
-
-    So do clones that are made there. What is fitted charges nothing any more.
-    """
-
-    #: Budgets of another process, which `fit` there charges; not a parameter.
-    _budgets = ()
-
-    def __getstate__(self):
-        state = dict(super().__getstate__())
-        carried = {budget.path: budget for budget in (*self._budgets, *_active())}
-        state.pop("_budgets", None)
-        if carried and not hasattr(self, "privacy_"):
-            state["_budgets"] = tuple(carried.values())
-        return state
-
-    def __sklearn_clone__(self):
-        copy = super().__sklearn_clone__()
-        if self._budgets:
-            copy._budgets = self._budgets
-        return copy
-
-
-def _active():
-    """Return the budgets that are entered in this process."""
-    with _ACTIVE_LOCK:
-        return tuple(_ACTIVE)
-
-
-def admit(name, event, *, carried=(), of_groups=False):
-    """Charge all budgets that are open for a fit, or none and raise.
-
-    Parameters
-    ----------
-    name : str
-        Of the estimator.
-    event : Event
-        All that it may release.
-    carried : tuple of PrivacyBudget
-        Those that an estimator came with from another process.
-    of_groups : bool
-        Whether the fit protects groups of rows.
-
-    Returns
-    -------
-    paths : frozenset of str
-        Of the budgets that have paid.
-    """
-    # In the process where they were made those that are entered are known.
-    away = [budget for budget in carried if budget._owner != os.getpid()]
-    budgets = {budget.path: budget for budget in (*_active(), *away)}
-    open_ones = [budgets[path] for path in sorted(set(budgets) - _COVERED.get())]
-    if not open_ones:
-        return frozenset()
-    charge = Charge(name, event)
-    with ExitStack() as stack:
-        # All locks in one order, then all checks, then all charges.
-        pages = [stack.enter_context(budget._journal.locked()) for budget in open_ones]
-        for budget, each in zip(open_ones, pages, strict=True):
-            budget._check(each, charge, of_groups)
-        for budget, each in zip(open_ones, pages, strict=True):
-            budget._write(each, charge)
-    return frozenset(budget.path for budget in open_ones)
-
-
-@contextmanager
-def covered(paths):
-    """Charge nothing more to budgets that have paid for all that is fitted inside."""
-    before = _COVERED.get()
-    token = _COVERED.set(before | paths)
-    try:
-        yield
-    finally:
-        _COVERED.reset(token)
+        self._mark = pages.mark
 
 
 def _temporary():

@@ -4,6 +4,7 @@ import inspect
 from contextlib import contextmanager
 from functools import wraps
 
+from dpsk._charging import uncovered
 from dpsk._data.errors import quietly
 from dpsk._progress import watching
 
@@ -79,8 +80,9 @@ def _telling(estimator):
     """Tell the callbacks of an estimator of a fit and its answers."""
     # A pipeline hands its own to its last step, unseen.
     _refuse_sensitive(estimator._skl_callbacks)
-    root = estimator._init_callback_context(max_subtasks=None)
-    root.call_on_fit_task_begin(estimator=estimator)
+    with _apart():
+        root = estimator._init_callback_context(max_subtasks=None)
+        root.call_on_fit_task_begin(estimator=estimator)
     tellers = []
 
     def tell_of(name, total):
@@ -91,18 +93,28 @@ def _telling(estimator):
         yield
     for teller in tellers:
         teller.end()
-    root.call_on_fit_task_end(estimator=estimator)
+    with _apart():
+        root.call_on_fit_task_end(estimator=estimator)
+
+
+@contextmanager
+def _apart():
+    """Take what a callback fits for a fit of its own, to be paid for and told of by itself."""
+    with uncovered(), watching(None):
+        yield
 
 
 class _Teller:
     """Counts the answers of one plan, and tells of a hundredth of them."""
 
+    @_apart()
     def __init__(self, estimator, root, name, total):
         self._estimator, self._total = estimator, total
         self._asked, self._told, self._most = 0, 0, min(total, _MOST_TOLD)
         self._context = root.subcontext(task_name=name, max_subtasks=self._most)
         self._context.call_on_fit_task_begin(estimator=estimator)
 
+    @_apart()
     def __call__(self):
         """Count an answer."""
         self._asked += 1
@@ -113,6 +125,7 @@ class _Teller:
             answer.call_on_fit_task_begin(estimator=self._estimator)
             answer.call_on_fit_task_end(estimator=self._estimator)
 
+    @_apart()
     def end(self):
         """Say that no more is asked for, of a plan that may allow for more."""
         self._context.call_on_fit_task_end(estimator=self._estimator)

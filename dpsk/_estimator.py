@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from dpsk._budget import CarriesBudgets
 from dpsk._callbacks import TakesCallbacks
+from dpsk._charging import CarriesBudgets
 from dpsk._data.dask import is_dask, opened_dask
 from dpsk._data.groups import groups_of
 from dpsk._data.opening import opened

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 import sklearn
 
-from dpsk._budget import admit
+from dpsk._charging import admit
 from dpsk._data.content import table_digest
 from dpsk._objective.requirements import check_requirements
 from dpsk._oracle import Context, Releases

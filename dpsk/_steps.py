@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsk._budget import admit, covered
+from dpsk._charging import admit, covered
 from dpsk._fit import certify, opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate

@@ -122,7 +122,8 @@ class GaussianFilter(Filter):
 
     def _part(self, event, count):
         if isinstance(event, Gaussian):
-            return count * event.mu**2, 0.0
+            # A power would raise where a product overflows.
+            return count * (event.mu * event.mu), 0.0
         if isinstance(event, Disclosure):
             # Of a delta of 0 nothing can be shown.
             return 0.0, count * event.delta if self.disclosure else math.inf
@@ -178,7 +179,7 @@ class RenyiFilter(Filter):
 
     def _part(self, event, count):
         if isinstance(event, Gaussian):
-            return (count * self.order * event.mu**2 / 2.0,)
+            return (count * self.order * (event.mu * event.mu) / 2.0,)
         if isinstance(event, Pure):
             return (count * _response_divergence(event.epsilon, self.order) * ROUNDING,)
         if isinstance(event, SampledGaussian):

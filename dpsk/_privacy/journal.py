@@ -3,11 +3,13 @@
 Every record is a line: a checksum over the line before and this text, a space, the text. One lock
 spans reading, deciding, appending and flushing to the disk. A line without an end was never
 flushed: whoever wrote it has not gone on, so it is cut off. Any other line that is not as its
-checksum says ends everything, as what has been spent is then unknown.
+checksum says ends everything, as what has been spent is then unknown. So does a file without lines
+that holds something else than the beginning of one: it is nobody's to overwrite.
 """
 
 import hashlib
 import os
+import re
 from contextlib import contextmanager
 
 try:
@@ -20,6 +22,8 @@ except ImportError:
 __all__ = ["Journal"]
 
 _DIGITS = 32
+#: What a crash may leave of a first line.
+_TORN = re.compile(rb"[0-9a-f]{0,%d}|[0-9a-f]{%d} .*" % (_DIGITS, _DIGITS), re.DOTALL)
 
 
 class Journal:
@@ -59,7 +63,9 @@ class Journal:
             _lock(handle)
             yield Pages(handle, self.path)
         finally:
-            # Closing gives the lock back, as the end of the process does.
+            # The end of the process gives the lock back as well; closing alone does not, where a
+            # child was forked meanwhile.
+            _unlock(handle)
             os.close(handle)
 
 
@@ -75,28 +81,42 @@ class Pages:
         self._handle = handle
         text = _read(handle)
         whole = text.rfind(b"\n") + 1
-        self._end, self._digest = whole, b""
+        if not (whole or _TORN.fullmatch(text)):
+            raise ValueError(f"path={path!r}: is a file of something else, which is left as it "
+                             "is; give another path.")
+        self._end, self._digests = whole, [b""]
         self.records = []
         for number, line in enumerate(text[:whole].split(b"\n")[:-1], 1):
             digest, _, record = line.partition(b" ")
-            self._digest = _checksum(self._digest, record)
-            if digest != self._digest:
+            self._digests.append(_checksum(self._digests[-1], record))
+            if digest != self._digests[-1]:
                 raise ValueError(f"record {number} of {path!r} is not as it was written, so what "
                                  "has been spent is unknown; restore the file, or fit nothing "
                                  "more on these rows.")
             self.records.append(record.decode())
 
+    @property
+    def mark(self):
+        """(int, bytes) : what says how far these pages go, and of what."""
+        return len(self.records), self._digests[-1]
+
+    def hold(self, mark):
+        """Return whether these pages are those of a mark, or go on from them."""
+        count, digest = mark
+        return count < len(self._digests) and self._digests[count] == digest
+
     def append(self, record):
         """Add a record, and wait until it is on the disk."""
         body = record.encode()
-        digest = _checksum(self._digest, body)
+        digest = _checksum(self._digests[-1], body)
         os.ftruncate(self._handle, self._end)
         os.lseek(self._handle, self._end, os.SEEK_SET)
         left = line = digest + b" " + body + b"\n"
         while left:
             left = left[os.write(self._handle, left):]
         os.fsync(self._handle)
-        self._end, self._digest = self._end + len(line), digest
+        self._end += len(line)
+        self._digests.append(digest)
         self.records.append(record)
 
 
@@ -127,3 +147,9 @@ def _lock(handle):
             # It gives up after ten tries.
             continue
         return
+
+
+def _unlock(handle):
+    """Give the lock back; on Windows, which forks nothing, closing does."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_UN)

@@ -223,7 +223,8 @@ def type_two_error(events, type_one_error):
         raise ValueError(f"type_one_error={type_one_error!r}: must be numbers in [0, 1].")
     releases = accountant.merge(event)
     if releases.is_private and releases.is_gaussian:
-        errors = ndtr(ndtri(1.0 - alpha) - releases.mu)
+        # By symmetry: 1 - alpha would round a small alpha away.
+        errors = ndtr(-ndtri(alpha) - releases.mu)
     else:
         errors = np.zeros(alpha.shape)
         for slope in _SLOPES:

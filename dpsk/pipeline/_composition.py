@@ -5,8 +5,8 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._budget import CarriesBudgets
 from dpsk._callbacks import TakesCallbacks
+from dpsk._charging import CarriesBudgets
 from dpsk._data.errors import discreetly
 from dpsk._privacy.noise.seeds import NoiseSeed
 

@@ -1,5 +1,6 @@
 """What is in a fitted object: private fits, how often a row is in them, and all that is not."""
 
+import inspect
 from dataclasses import dataclass
 from functools import singledispatch
 
@@ -20,13 +21,16 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from dpsk._privacy.certificate import Certificate
 
-__all__ = ["Exposed", "Note", "Private", "parts_of"]
+__all__ = ["Exposed", "Note", "Private", "known", "parts_of"]
 
 _NOTHING = ("passthrough", "drop", None)
+#: Packages of which it is known what a `fit` does.
+_KNOWN = {"dpsk", "sklearn"}
 
 
 @dataclass(frozen=True)
@@ -74,16 +78,23 @@ class Note:
     sentence: str
 
 
-@singledispatch
 def parts_of(fitted, path):
-    """Yield the parts of a fitted object, whose place in the whole is `path`.
+    """Yield the parts of a fitted object, whose place in the whole is `path`."""
+    yield from _parts(fitted, path)
+    if _parts.dispatch(type(fitted)) is not _parts.dispatch(object) and _has_own_fit(fitted):
+        yield Exposed(path, f"{type(fitted).__name__} has a fit of its own: what that learns of "
+                            "rows beside the parts is not known.")
 
-    A kind of wrapper is one function that is registered here.
-    """
-    certificate = getattr(fitted, "privacy_", None)
-    name = type(fitted).__name__
-    if isinstance(certificate, Certificate):
+
+@singledispatch
+def _parts(fitted, path):
+    """Yield the parts of what stands for itself; a kind of wrapper is one that is registered."""
+    certificate, name = _certificate(fitted), type(fitted).__name__
+    if certificate is not None:
         yield Private(path, certificate)
+        if _has_own_fit(fitted):
+            yield Note(path, f"{name} has a fit of its own: that it learns of rows no more than "
+                             "its certificate states is taken on trust.")
     elif _learns_nothing(fitted):
         return
     else:
@@ -91,66 +102,80 @@ def parts_of(fitted, path):
                             "without noise as far as is known.")
 
 
-@parts_of.register
+#: Registers the parts of a kind of wrapper.
+known = _parts.register
+
+
+@known
 def _(certificate: Certificate, path):
     yield Private(path, certificate)
 
 
-@parts_of.register
+@known
 def _(frozen: FrozenEstimator, path):
+    # What was fitted with noise had rows to protect, which may be these.
+    yield from (part for part in parts_of(frozen.estimator, f"{path}.estimator")
+                if isinstance(part, Private))
     yield Note(path, f"{type(frozen.estimator).__name__} is frozen: that it was fitted to other "
-                     "rows is taken on trust.")
+                     "rows, but for what it has a certificate of, is taken on trust.")
 
 
-@parts_of.register(list)
-@parts_of.register(tuple)
+@known
+def _(transformer: FunctionTransformer, path):
+    if transformer.func is not None:
+        yield Note(path, "the function of a FunctionTransformer is taken to map every row by "
+                         "itself.")
+
+
+@known(list)
+@known(tuple)
 def _(several, path):
     for place, each in enumerate(several):
         yield from parts_of(each, f"{path}[{place}]")
 
 
-@parts_of.register
+@known
 def _(pipeline: Pipeline, path):
     yield from _named(pipeline.steps, path)
 
 
-@parts_of.register
+@known
 def _(union: FeatureUnion, path):
     yield from _named(union.transformer_list, path)
 
 
-@parts_of.register
+@known
 def _(columns: ColumnTransformer, path):
     yield from _named([(name, fitted) for name, fitted, _ in columns.transformers_], path)
 
 
-@parts_of.register
+@known
 def _(regressor: TransformedTargetRegressor, path):
     yield from parts_of(regressor.transformer_, f"{path}.transformer_")
     yield from parts_of(regressor.regressor_, f"{path}.regressor_")
 
 
-@parts_of.register
+@known
 def _(model: OneVsRestClassifier, path):
     yield from _members(model.estimators_, path)
     yield _classes(path)
 
 
-@parts_of.register(MultiOutputClassifier)
-@parts_of.register(MultiOutputRegressor)
+@known(MultiOutputClassifier)
+@known(MultiOutputRegressor)
 def _(model, path):
     yield from _members(model.estimators_, path)
 
 
-@parts_of.register(VotingClassifier)
-@parts_of.register(VotingRegressor)
+@known(VotingClassifier)
+@known(VotingRegressor)
 def _(model, path):
     yield from _members(model.estimators_, path)
     if isinstance(model, VotingClassifier):
         yield _classes(path)
 
 
-@parts_of.register
+@known
 def _(model: OneVsOneClassifier, path):
     yield from _members(model.estimators_, path)
     yield Exposed(path, "OneVsOneClassifier fits each pair of classes on the rows of these two: "
@@ -158,8 +183,8 @@ def _(model: OneVsOneClassifier, path):
                         "changes leaves one set of fits for another.")
 
 
-@parts_of.register(BaggingClassifier)
-@parts_of.register(BaggingRegressor)
+@known(BaggingClassifier)
+@known(BaggingRegressor)
 def _(model, path):
     yield from _members(model.estimators_, path)
     if model.bootstrap:
@@ -171,15 +196,15 @@ def _(model, path):
         yield _classes(path)
 
 
-@parts_of.register(AdaBoostClassifier)
-@parts_of.register(AdaBoostRegressor)
+@known(AdaBoostClassifier)
+@known(AdaBoostRegressor)
 def _(model, path):
     yield from _members(model.estimators_, path)
     yield Exposed(path, f"{type(model).__name__} weights rows by the exact errors of the members "
                         "before, and publishes these errors and weights of members.")
 
 
-@parts_of.register
+@known
 def _(model: CalibratedClassifierCV, path):
     yield from _members([each.estimator for each in model.calibrated_classifiers_], path)
     yield Exposed(f"{path}.calibrated_classifiers_",
@@ -187,20 +212,20 @@ def _(model: CalibratedClassifierCV, path):
                   "stores scores of single rows where it is isotonic.")
 
 
-@parts_of.register
+@known
 def _(model: FixedThresholdClassifier, path):
     yield from parts_of(model.estimator_, f"{path}.estimator_")
 
 
-@parts_of.register
+@known
 def _(model: TunedThresholdClassifierCV, path):
     yield from parts_of(model.estimator_, f"{path}.estimator_")
     yield _exact(path, "best_threshold_")
     yield _unkept(path)
 
 
-@parts_of.register(StackingClassifier)
-@parts_of.register(StackingRegressor)
+@known(StackingClassifier)
+@known(StackingRegressor)
 def _(model, path):
     yield from _members(model.estimators_, path)
     yield from parts_of(model.final_estimator_, f"{path}.final_estimator_")
@@ -237,8 +262,27 @@ def _unkept(path):
 
 
 def _learns_nothing(fitted):
-    """Return whether an estimator says that it needs no rows to be fitted."""
+    """Return whether a transformer says that it needs no rows to be fitted."""
+    # A predictor may say so as well, and learn from those that it gets.
+    if not hasattr(fitted, "transform") or hasattr(fitted, "predict"):
+        return False
     try:
         return not get_tags(fitted).requires_fit
     except (AttributeError, TypeError, ValueError):
         return False
+
+
+def _certificate(fitted):
+    """Return an object's certificate, or None; not one that it passes on from a part."""
+    try:
+        inspect.getattr_static(fitted, "privacy_")
+    except AttributeError:
+        return None
+    found = fitted.privacy_
+    return found if isinstance(found, Certificate) else None
+
+
+def _has_own_fit(fitted):
+    """Return whether the `fit` of an estimator is of neither this package nor scikit-learn."""
+    fit = getattr(type(fitted), "fit", None)
+    return fit is not None and fit.__module__.partition(".")[0] not in _KNOWN

@@ -46,7 +46,8 @@ class PrivacyReport:
     @property
     def is_private(self):
         """bool : whether there is a guarantee for all of it."""
-        return not self.exposed and bool(self.private) and self.fits_epsilon < math.inf
+        return (not self.exposed and bool(self.private) and self.delta < 1
+                and self.fits_epsilon < math.inf)
 
     @property
     def delta(self):
@@ -57,7 +58,7 @@ class PrivacyReport:
     @property
     def epsilon(self):
         """float : of everything at `delta`; infinite where something has no guarantee."""
-        return self.fits_epsilon if not self.exposed else math.inf
+        return self.fits_epsilon if not self.exposed and self.delta < 1 else math.inf
 
     @property
     def fits_epsilon(self):
@@ -113,6 +114,8 @@ class PrivacyReport:
             return "no guarantee: nothing in it is private"
         if self.fits_epsilon == math.inf:
             return "no guarantee: a fit has no noise"
+        if self.delta >= 1:
+            return "no guarantee: the deltas of the fits add up to 1 or more"
         return ("no guarantee for all of it; the private fits alone are "
                 f"({self.fits_epsilon:.6g}, {self.delta:.3g})-differentially private")
 

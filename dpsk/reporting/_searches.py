@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import (
-    BaseCrossValidator,
     KFold,
     RepeatedKFold,
     RepeatedStratifiedKFold,
@@ -17,16 +16,18 @@ from sklearn.model_selection import (
 from sklearn.model_selection._search import BaseSearchCV
 
 from dpsk._privacy.accountant import mu_beside
-from dpsk._privacy.events import Composed, Disclosure, Pure, gaussian
-from dpsk.reporting._parts import Exposed, Private, parts_of
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
+from dpsk.reporting._parts import Exposed, Private, known, parts_of
 
 __all__ = []
 
 _STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
                RepeatedStratifiedKFold)
+#: Folds of as many rows as go, but for one.
+_EVEN = (KFold, RepeatedKFold, StratifiedKFold, RepeatedStratifiedKFold)
 
 
-@parts_of.register
+@known
 def _(search: BaseSearchCV, path):
     yield Exposed(path, "best_params_, best_score_ and cv_results_ are exact scores of rows, or "
                         "follow from them: they have no noise. Use DPGridSearchCV.")
@@ -43,7 +44,7 @@ def _(search: BaseSearchCV, path):
         yield from parts_of(best, f"{path}.best_estimator_")
 
 
-@parts_of.register
+@known
 def _(results: dict, path):
     """Report on what `cross_validate` returned, or on fitted objects by name."""
     if "fit_time" not in results:
@@ -69,8 +70,9 @@ def _fits(candidate, best, cv, n_splits, path, halving):
             certificate = _bound(leaf, fitted, cv, n_splits)
         found = True
         if certificate is None:
-            yield Exposed(f"{path}{name}", "its delta follows from the number of rows, which is "
-                                           "not known here; declare delta.")
+            yield Exposed(f"{path}{name}", "what its fits cost does not follow from what was "
+                                           "kept; declare delta, or fit inside a PrivacyBudget, "
+                                           "which charges them.")
         else:
             yield Private(f"{path}{name}", certificate, trainings)
     if not found:
@@ -94,24 +96,31 @@ def _private_ones(candidate, best):
 
 def _bound(leaf, twin, cv, n_splits):
     """Return a certificate of which a fit to a fold costs at most the event, or None."""
-    known = getattr(twin, "privacy_", None)
-    if known is None:
+    certified = getattr(twin, "privacy_", None)
+    if certified is None:
         return None
     epsilon, delta = float(leaf.epsilon), leaf.delta
     if delta is None:
-        # That of all rows tells how many there are, and so how many a fold trains on.
-        rows = round(1.0 / math.sqrt(known.delta))
-        delta = 1.0 / max(1, _fold_rows(rows, cv, n_splits)) ** 2
+        # The default of all rows tells how many there are, and so how many a fold trains on.
+        if getattr(twin, "delta", 0.0) is not None:
+            return None
+        rows = _fold_rows(round(1.0 / math.sqrt(certified.delta)), cv, n_splits)
+        if not rows:
+            return None
+        delta = 1.0 / rows**2
     event = _event(leaf, epsilon, float(delta))
-    return replace(known, epsilon=epsilon, delta=float(delta), event=event)
+    return replace(certified, epsilon=epsilon, delta=float(delta), event=event)
 
 
 def _event(leaf, epsilon, delta):
     """Return an event that costs at least what a fit at a budget does."""
+    if epsilon == math.inf:
+        return NotPrivate()
     chance = getattr(leaf, "_disclosed_share", 0.0) * delta
     if getattr(leaf, "_is_gaussian", False) and delta:
-        mu = mu_beside(epsilon, delta, chance) if math.isfinite(epsilon) else math.inf
-        return Composed((gaussian(mu), Disclosure(chance))) if chance else gaussian(mu)
+        # Rows without categories to find leave all of delta to the rest.
+        mu = mu_beside(epsilon, delta, 0.0)
+        return Composed((Gaussian(mu), Disclosure(chance))) if chance else Gaussian(mu)
     # All that is known is its budget.
     return Composed((Pure(epsilon), Disclosure(delta))) if delta else Pure(epsilon)
 
@@ -126,16 +135,13 @@ def _trainings(cv, n_splits):
     """Return in how many training sets of the folds a row is at most."""
     if cv is None or isinstance(cv, (int, np.integer)) or type(cv) is KFold:
         return n_splits - 1
-    if isinstance(cv, RepeatedKFold):
+    if type(cv) is RepeatedKFold:
         return n_splits - cv.n_repeats
     return n_splits
 
 
 def _fold_rows(rows, cv, n_splits):
-    """Return the least number of rows that a fold trains on."""
-    folds = n_splits // cv.n_repeats if isinstance(cv, RepeatedKFold) else n_splits
-    if (cv is None or isinstance(cv, (int, np.integer))
-            or isinstance(cv, (KFold, RepeatedKFold, StratifiedKFold))):
-        return rows - math.ceil(rows / folds)
-    train = getattr(cv, "train_size", None) or 1.0 - (getattr(cv, "test_size", None) or 0.5)
-    return math.floor(train * rows) if isinstance(cv, BaseCrossValidator) or train < 1 else train
+    """Return the least number of rows that a fold trains on; None where it is not known."""
+    if not (cv is None or isinstance(cv, (int, np.integer)) or type(cv) in _EVEN):
+        return None
+    return rows - math.ceil(rows * getattr(cv, "n_repeats", 1) / n_splits)

@@ -86,3 +86,10 @@ def test_what_has_no_noise_tells_all():
     events = Composed((Gaussian(1.0), NotPrivate()))
     assert accounting.epsilon(events, 0.5) == math.inf
     assert accounting.type_two_error(events, [0.0, 0.3, 1.0]).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_errors_at_levels_that_one_minus_rounds_away_are_exact():
+    alpha = np.array([1e-20, 1e-17, 1e-12])
+    # From mpmath at 40 digits.
+    exact = [0.23036057, 0.0660070503, 0.00151087728]
+    np.testing.assert_allclose(accounting.type_two_error(Gaussian(10.0), alpha), exact, rtol=1e-5)

@@ -1,0 +1,146 @@
+"""What a report cannot know it calls not private, or prices at what it may cost at most."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from dpsk import DPLogisticRegression, DPStandardScaler, DPTableVectorizer, privacy_report
+from dpsk._privacy import accountant
+from dpsk.reporting._searches import _event
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+N, DELTA = 200, 1e-6
+X = np.random.default_rng(0).normal(size=(N, 2))
+Y = np.arange(N) % 2
+GROUPS = np.r_[np.zeros(N - 20), np.arange(1, 21)]
+
+
+def model(**params):
+    return DPLogisticRegression(**{"epsilon": 0.5, "delta": DELTA, "solver": "gd", "max_iter": 2,
+                                   "data_norm": 1.0, "classes": [0, 1], **params})
+
+
+class Delegating(BaseEstimator):
+    """Learns means without noise, and passes on all attributes of a private model."""
+
+    def __init__(self, inner=None):
+        self.inner = inner
+
+    def fit(self, X, y):
+        self.mean_ = X.mean(axis=0)
+        self.inner_ = self.inner.fit(X - self.mean_, y)
+        return self
+
+    def __getattr__(self, name):
+        if name == "inner_" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.inner_, name)
+
+
+class Centering(Pipeline):
+    def fit(self, X, y):
+        return super().fit(X - X.mean(axis=0), y)
+
+
+class Own(DPLogisticRegression):
+    def fit(self, X, y):
+        return super().fit(X - X.mean(axis=0), y)
+
+
+def said(report):
+    return " ".join(part.sentence for part in (*report.exposed, *report.notes))
+
+
+def test_what_passes_on_the_certificate_of_a_part_has_none():
+    report = privacy_report(Delegating(model()).fit(X, Y))
+    assert not report.is_private
+    assert "Delegating has no certificate" in said(report)
+
+
+@pytest.mark.parametrize(("fitted", "is_private"), [
+    (lambda: Centering([("model", model())]).fit(X, Y), False),
+    (lambda: Own(epsilon=0.5, delta=DELTA, classes=[0, 1]).fit(X, Y), True)],
+    ids=["wrapper", "estimator"])
+def test_a_fit_of_ones_own_is_named(fitted, is_private):
+    report = privacy_report(fitted())
+    assert report.is_private == is_private
+    assert "has a fit of its own" in said(report)
+
+
+def test_a_predictor_that_needs_no_fit_learns_all_the_same():
+    assert not privacy_report(make_pipeline(DPStandardScaler(delta=DELTA),
+                                            GaussianProcessRegressor()).fit(X, Y)).is_private
+
+
+def test_functions_are_taken_on_trust_and_frozen_certificates_count():
+    report = privacy_report(make_pipeline(
+        FunctionTransformer(lambda X: X - X.mean(axis=0)),
+        FrozenEstimator(DPStandardScaler(epsilon=1.0, delta=DELTA).fit(X)), model()).fit(X, Y))
+    assert report.is_private
+    assert len(report.private) == 2
+    assert "function of a FunctionTransformer" in said(report)
+    assert "is frozen" in said(report)
+
+
+def test_deltas_that_add_up_to_one_guarantee_nothing():
+    report = privacy_report([model(delta=0.5).fit(X, Y)] * 2)
+    assert not report.is_private
+    assert report.epsilon == math.inf
+    assert "add up to 1 or more" in report.guarantee
+    ensemble = VotingClassifier([(name, model(delta=0.3)) for name in "abc"]).fit(X, Y)
+    assert privacy_report(ensemble).is_private
+
+
+@pytest.mark.parametrize(("cv", "rows"), [
+    (KFold(3), 133), (RepeatedStratifiedKFold(n_splits=4, n_repeats=2), 150),
+    (GroupKFold(2), None), (TimeSeriesSplit(8), None), (ShuffleSplit(3, test_size=100), None),
+    (ShuffleSplit(3, train_size=0.1), None), ([(np.arange(20), np.arange(20, N))], None)],
+    ids=str)
+def test_default_deltas_of_folds_of_unknown_size_have_no_price(cv, rows):
+    search = GridSearchCV(model(delta=None), {"alpha": [0.0]}, cv=cv)
+    search.fit(X, Y, **({"groups": GROUPS} if isinstance(cv, GroupKFold) else {}))
+    report = privacy_report(search)
+    assert [part.certificate.delta for part in report.private[:-1]] == (
+        [] if rows is None else [1.0 / rows**2])
+    assert ("does not follow from what was kept" in said(report)) == (rows is None)
+
+
+def test_a_delta_that_was_declared_does_not_tell_how_many_rows_there_are():
+    search = GridSearchCV(model(), {"delta": [None, 1e-12]}, cv=KFold(3), scoring=lambda m, *_: (
+        -1.0 if m.delta is None else 1.0)).fit(X, Y)
+    assert search.best_params_ == {"delta": 1e-12}
+    report = privacy_report(search)
+    assert [part.certificate.delta for part in report.private] == [1e-12, 1e-12]
+    assert "does not follow from what was kept" in said(report)
+
+
+@pytest.mark.parametrize("solver", ["gd", "sgd"])
+def test_candidates_without_noise_leave_no_guarantee(solver):
+    search = GridSearchCV(model(solver=solver), {"epsilon": [0.5, math.inf]}, cv=KFold(2))
+    report = privacy_report(search.fit(X, Y))
+    assert report.fits_epsilon == math.inf
+    assert report.to_json()
+
+
+def test_candidates_of_tables_cost_what_rows_without_categories_do():
+    fitted = DPTableVectorizer(epsilon=1.0, delta=DELTA).fit(X)
+    assumed = _event(fitted, 1.0, DELTA)
+    for epsilon in (0.0, 0.1, 1.0, 3.0):
+        assert accountant.delta(assumed, epsilon) >= accountant.delta(
+            fitted.privacy_.event, epsilon) * (1 - 1e-9)
