@@ -281,7 +281,11 @@ def _factorize(cells):
     if hasattr(cells, "factorize"):
         # Some versions of pandas warn of what cells become, which depends on them.
         codes, found = without_warnings(cells.factorize)
-        return codes, found.tolist()
+        # Some dtypes tell NaN from what is missing; among categories it would spoil their order.
+        found = found.tolist()
+        known = np.array([not _is_missing(cell) for cell in found], dtype=bool)
+        places = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
+        return places[codes], [found[place] for place in np.flatnonzero(known)]
     missing = np.array([_is_missing(cell) for cell in cells.tolist()])
     codes = np.full(len(cells), -1)
     found = {}

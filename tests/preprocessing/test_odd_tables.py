@@ -136,3 +136,17 @@ def test_rows_of_other_columns_are_refused(cls):
         coder.transform(numbers().assign(more=1.0))
     with pytest.raises(ValueError, match="minimum of 2"):
         cls().fit(numbers(1))
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_number_that_is_none_is_missing_among_categories_and_keeps_their_order(alone):
+    # Columns with a mask of their own tell NaN from what is missing.
+    missing = np.full(3, np.nan)
+    for seed in range(20):
+        numbers = np.random.default_rng(seed).permutation(40)[:8] + 0.5
+        cells = missing if alone else np.append(np.repeat(numbers, 200), missing)
+        column = pd.Series(pd.arrays.FloatingArray(cells, np.zeros(len(cells), dtype=bool)))
+        X = pd.DataFrame({"age": column})
+        encoder = dpsk.DPOneHotEncoder(epsilon=8.0, max_categories=9).fit(X)
+        assert encoder.categories_["age"] == ([] if alone else sorted(numbers))
+        assert (encoder.transform(X)[-3:, -1] == 1).all()
