@@ -42,6 +42,9 @@ class Buckets:
 
     def place(self, cell):
         """Return the bucket of a category."""
+        if isinstance(cell, Integral):
+            # The digits of a long one are refused.
+            return int(cell) % self.count
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
         try:
             return int(text) % self.count
@@ -139,8 +142,9 @@ def _as_rows(estimator, X, reset):
 
 
 def _as_array(X):
-    # What NumPy takes a list for follows from all of its entries: one word makes words of all.
-    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
+    # What NumPy takes others than arrays for follows from all of their entries: one word in a list
+    # makes words of all, and one gap makes floats of what another library has for whole numbers.
+    array = np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if array.dtype.kind in "mM":

@@ -150,3 +150,38 @@ def test_a_number_that_is_none_is_missing_among_categories_and_keeps_their_order
         encoder = dpsk.DPOneHotEncoder(epsilon=8.0, max_categories=9).fit(X)
         assert encoder.categories_["age"] == ([] if alone else sorted(numbers))
         assert (encoder.transform(X)[-3:, -1] == 1).all()
+
+
+class Foreign:
+    """A table of whole numbers of another library, which NumPy takes for floats if it has gaps."""
+
+    def __init__(self, cells):
+        self.cells, self.shape = cells, cells.shape
+
+    def __len__(self):
+        return len(self.cells)
+
+    def __array__(self, dtype=None, copy=None):
+        own = self.cells.astype(float if None in self.cells else int)
+        return own.astype(dtype or own.dtype)
+
+
+@every_transformer
+def test_a_gap_shows_in_no_dtype_of_rows_that_are_no_array(cls):
+    whole = np.arange(400).reshape(200, 2).astype(object)
+    gap = whole.copy()
+    gap[7, 0] = None
+    params = {"columns": dict.fromkeys(range(2), (0.0, 400.0))}
+    if cls is dpsk.DPPCA:
+        pytest.skip("takes no gaps")
+    if cls is dpsk.DPOneHotEncoder:
+        params = {"n_buckets": 4}
+    dtypes = [[column.dtype for column in cls(**params).fit(Foreign(cells))._columns]
+              for cells in (whole, gap)]
+    assert dtypes[0] == dtypes[1] == [np.dtype(object)] * 2
+
+
+def test_whole_numbers_of_any_length_have_a_bucket():
+    X = np.array([[10**5000 + each] for each in range(8)], dtype=object)
+    found = dpsk.DPOneHotEncoder(n_buckets=4).fit_transform(X)
+    assert found.argmax(axis=1).tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
