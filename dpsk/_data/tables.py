@@ -167,7 +167,10 @@ def _kinds(X, declared, only):
                for column in described(X, {**declared, **words})]
     for column in columns:
         _check_only(column, only)
-    return columns
+    if is_frame(X):
+        return columns
+    # Whether an array is of whole numbers may follow from a list that a function made it of.
+    return [replace(column, dtype=np.dtype(object)) for column in columns]
 
 
 def _check_only(column, only):

@@ -1,10 +1,12 @@
 """Columns that nobody wants: what every transformer makes of them, or says of them."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 
 import dpsk
 from dpsk import preprocessing
@@ -179,6 +181,18 @@ def test_a_gap_shows_in_no_dtype_of_rows_that_are_no_array(cls):
     dtypes = [[column.dtype for column in cls(**params).fit(Foreign(cells))._columns]
               for cells in (whole, gap)]
     assert dtypes[0] == dtypes[1] == [np.dtype(object)] * 2
+
+
+def test_the_dtype_that_a_list_gets_is_not_kept():
+    rows = [[each, each + 1] for each in range(200)]
+    kept = []
+    for last in (1, 1.5):
+        scaler = preprocessing.DPMinMaxScaler(columns=dict.fromkeys(range(2), (0.0, 400.0)))
+        model = dpsk.make_dp_pipeline(
+            FunctionTransformer(np.abs), scaler, dpsk.DPLogisticRegression(classes=[0, 1]))
+        model.fit([*rows[:-1], [last, 2]], [0, 1] * 100)
+        kept.append(pickle.dumps(vars(model.named_steps_.dpminmaxscaler)))
+    assert kept[0] == kept[1]
 
 
 def test_whole_numbers_of_any_length_have_a_bucket():
