@@ -95,8 +95,14 @@ def read_table(estimator, X, declared, only=None):
     "numbers", or of "words", which numbers then are as well. A ValueError, which quotes no value,
     where there is no way to tell what a column holds.
     """
+    foreign = hasattr(X, "__dataframe__") and not is_frame(X)
     X = _as_rows(estimator, X, reset=True)
     columns = _kinds(X, declared, only)
+    if foreign and any(column.categories is not None for column in columns):
+        # A gap may make floats of whole numbers, and then one of two that are long.
+        raise TypeError(f"X is a table of another library, whose cells may follow from those of "
+                        f"other rows; {type(estimator).__name__} finds categories in a DataFrame "
+                        "of pandas, or in an array. Use '.to_pandas()'.")
     found = [_occurring(X, place, column) if column.categories == [] else None
              for place, column in enumerate(columns)]
     lists = [column.categories if occurring is None else occurring

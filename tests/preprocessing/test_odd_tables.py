@@ -195,6 +195,16 @@ def test_the_dtype_that_a_list_gets_is_not_kept():
     assert kept[0] == kept[1]
 
 
+def test_categories_are_not_told_apart_in_tables_of_other_libraries():
+    # With a gap NumPy would make one of the two.
+    table = Foreign(np.array([[2**53], [2**53 + 1]] * 200, dtype=object))
+    table.__dataframe__ = None
+    for columns in (None, {0: [2**53, 2**53 + 1]}):
+        with pytest.raises(TypeError, match="to_pandas"):
+            dpsk.DPOneHotEncoder(columns=columns).fit(table)
+    assert preprocessing.DPMinMaxScaler(columns={0: (0, 1)}).fit(table).row_norm_ == 1.0
+
+
 def test_whole_numbers_of_any_length_have_a_bucket():
     X = np.array([[10**5000 + each] for each in range(8)], dtype=object)
     found = dpsk.DPOneHotEncoder(n_buckets=4).fit_transform(X)
