@@ -175,8 +175,9 @@ def _kinds(X, declared, only):
         _check_only(column, only)
     if is_frame(X):
         return columns
-    # Whether an array is of whole numbers may follow from a list that a function made it of.
-    return [replace(column, dtype=np.dtype(object)) for column in columns]
+    # Whether an array is of whole numbers may follow from a list that a function made it of; what
+    # is read of it is of doubles.
+    return [replace(column, dtype=np.dtype(np.float64)) for column in columns]
 
 
 def _check_only(column, only):

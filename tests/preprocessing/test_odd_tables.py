@@ -180,7 +180,7 @@ def test_a_gap_shows_in_no_dtype_of_rows_that_are_no_array(cls):
         params = {"n_buckets": 4}
     dtypes = [[column.dtype for column in cls(**params).fit(Foreign(cells))._columns]
               for cells in (whole, gap)]
-    assert dtypes[0] == dtypes[1] == [np.dtype(object)] * 2
+    assert dtypes[0] == dtypes[1] == [np.dtype(np.float64)] * 2
 
 
 def test_the_dtype_that_a_list_gets_is_not_kept():
