@@ -61,6 +61,9 @@ class Buckets:
         return len(self.named) + self._shown.index(bucket) if bucket in self._shown else -1
 
     def _bucket(self, cell):
+        if isinstance(cell, Integral):
+            # The digits of a long one are refused.
+            return int(cell) % self.count
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
         try:
             return int(text) % self.count
@@ -120,8 +123,14 @@ def read_table(estimator, X, declared, only=None):
     "numbers", or of "words", which numbers then are as well. A ValueError, which quotes no value,
     where there is no way to tell what a column holds.
     """
+    foreign = hasattr(X, "__dataframe__") and not is_frame(X)
     X = _as_rows(estimator, X, reset=True)
     columns = _kinds(X, declared, only)
+    if foreign and any(column.categories is not None for column in columns):
+        # A gap may make floats of whole numbers, and then one of two that are long.
+        raise TypeError(f"X is a table of another library, whose cells may follow from those of "
+                        f"other rows; {type(estimator).__name__} finds categories in a DataFrame "
+                        "of pandas, or in an array. Use '.to_pandas()'.")
     found = [_occurring(X, place, column) if column.categories == [] else None
              for place, column in enumerate(columns)]
     lists = [column.categories if occurring is None else occurring
@@ -167,8 +176,9 @@ def _as_rows(estimator, X, reset):
 
 
 def _as_array(X):
-    # What NumPy takes a list for follows from all of its entries: one word makes words of all.
-    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
+    # What NumPy takes others than arrays for follows from all of their entries: one word in a list
+    # makes words of all, and one gap makes floats of what another library has for whole numbers.
+    array = np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if array.dtype.kind in "mM":
@@ -191,7 +201,11 @@ def _kinds(X, declared, only):
                for column in described(X, {**declared, **words})]
     for column in columns:
         _check_only(column, only)
-    return columns
+    if is_frame(X):
+        return columns
+    # Whether an array is of whole numbers may follow from a list that a function made it of; what
+    # is read of it is of doubles.
+    return [replace(column, dtype=np.dtype(np.float64)) for column in columns]
 
 
 def _check_only(column, only):
@@ -309,7 +323,11 @@ def _factorize(cells):
     if hasattr(cells, "factorize"):
         # Some versions of pandas warn of what cells become, which depends on them.
         codes, found = without_warnings(cells.factorize)
-        return codes, found.tolist()
+        # Some dtypes tell NaN from what is missing; among categories it would spoil their order.
+        found = found.tolist()
+        known = np.array([not _is_missing(cell) for cell in found], dtype=bool)
+        places = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
+        return places[codes], [found[place] for place in np.flatnonzero(known)]
     missing = np.array([_is_missing(cell) for cell in cells.tolist()])
     codes = np.full(len(cells), -1)
     found = {}

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from dpsk._budget import CarriesBudgets, covered
+from dpsk._charging import CarriesBudgets, covered
 from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, quietly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact

@@ -1,10 +1,12 @@
 """Columns that nobody wants: what every transformer makes of them, or says of them."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 
 import dpsk
 from dpsk import preprocessing
@@ -136,3 +138,74 @@ def test_rows_of_other_columns_are_refused(cls):
         coder.transform(numbers().assign(more=1.0))
     with pytest.raises(ValueError, match="minimum of 2"):
         cls().fit(numbers(1))
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_number_that_is_none_is_missing_among_categories_and_keeps_their_order(alone):
+    # Columns with a mask of their own tell NaN from what is missing.
+    missing = np.full(3, np.nan)
+    for seed in range(20):
+        numbers = np.random.default_rng(seed).permutation(40)[:8] + 0.5
+        cells = missing if alone else np.append(np.repeat(numbers, 200), missing)
+        column = pd.Series(pd.arrays.FloatingArray(cells, np.zeros(len(cells), dtype=bool)))
+        X = pd.DataFrame({"age": column})
+        encoder = dpsk.DPOneHotEncoder(epsilon=8.0, max_categories=9).fit(X)
+        assert encoder.categories_["age"] == ([] if alone else sorted(numbers))
+        assert (encoder.transform(X)[-3:, -1] == 1).all()
+
+
+class Foreign:
+    """A table of whole numbers of another library, which NumPy takes for floats if it has gaps."""
+
+    def __init__(self, cells):
+        self.cells, self.shape = cells, cells.shape
+
+    def __len__(self):
+        return len(self.cells)
+
+    def __array__(self, dtype=None, copy=None):
+        own = self.cells.astype(float if None in self.cells else int)
+        return own.astype(dtype or own.dtype)
+
+
+@every_transformer
+def test_a_gap_shows_in_no_dtype_of_rows_that_are_no_array(cls):
+    whole = np.arange(400).reshape(200, 2).astype(object)
+    gap = whole.copy()
+    gap[7, 0] = None
+    params = {"columns": dict.fromkeys(range(2), (0.0, 400.0))}
+    if cls is dpsk.DPPCA:
+        pytest.skip("takes no gaps")
+    if cls is dpsk.DPOneHotEncoder:
+        params = {"n_buckets": 4}
+    dtypes = [[column.dtype for column in cls(**params).fit(Foreign(cells))._columns]
+              for cells in (whole, gap)]
+    assert dtypes[0] == dtypes[1] == [np.dtype(np.float64)] * 2
+
+
+def test_the_dtype_that_a_list_gets_is_not_kept():
+    rows = [[each, each + 1] for each in range(200)]
+    kept = []
+    for last in (1, 1.5):
+        scaler = preprocessing.DPMinMaxScaler(columns=dict.fromkeys(range(2), (0.0, 400.0)))
+        model = dpsk.make_dp_pipeline(
+            FunctionTransformer(np.abs), scaler, dpsk.DPLogisticRegression(classes=[0, 1]))
+        model.fit([*rows[:-1], [last, 2]], [0, 1] * 100)
+        kept.append(pickle.dumps(vars(model.named_steps_.dpminmaxscaler)))
+    assert kept[0] == kept[1]
+
+
+def test_categories_are_not_told_apart_in_tables_of_other_libraries():
+    # With a gap NumPy would make one of the two.
+    table = Foreign(np.array([[2**53], [2**53 + 1]] * 200, dtype=object))
+    table.__dataframe__ = None
+    for columns in (None, {0: [2**53, 2**53 + 1]}):
+        with pytest.raises(TypeError, match="to_pandas"):
+            dpsk.DPOneHotEncoder(columns=columns).fit(table)
+    assert preprocessing.DPMinMaxScaler(columns={0: (0, 1)}).fit(table).row_norm_ == 1.0
+
+
+def test_whole_numbers_of_any_length_have_a_bucket():
+    X = np.array([[10**5000 + each] for each in range(8)], dtype=object)
+    found = dpsk.DPOneHotEncoder(n_buckets=4).fit_transform(X)
+    assert found.argmax(axis=1).tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
