@@ -20,9 +20,9 @@ from dpsk.auditing._tests import chosen_tests
 __all__ = ["audit"]
 
 #: Fits on each table of every pair, before any is chosen.
-_PILOT = 100
+_PILOT = 200
 #: Rounds: their shares of the runs, of the error probability, and how many pairs they look at.
-_ROUNDS = ((0.05, 0.1, 3), (0.25, 0.2, 2), (1.0, 0.7, 1))
+_ROUNDS = ((0.1, 0.1, 3), (0.3, 0.2, 2), (1.0, 0.7, 1))
 _FEWEST = 40
 _AUTO_RUNS, _AUTO_SECONDS = 2000, 150.0
 _CHUNK = 10

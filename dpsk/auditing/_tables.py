@@ -15,7 +15,7 @@ _N_SAMPLES, _N_FEATURES = 64, 5
 _FAR = 1e3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pair:
     """Two tables that differ in one row.
 

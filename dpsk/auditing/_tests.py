@@ -9,7 +9,9 @@ from dpsk.auditing._statistics import Statistic, learnt_statistics
 
 __all__ = ["Evidence", "Test", "chosen_tests"]
 
-_THRESHOLDS = 60
+_THRESHOLDS = 30
+#: By how many standard deviations a test must do better than a coin to be weighed further.
+_BETTER = 2.0
 #: The share of fits that statistics are learnt from; the others choose among them.
 _LEARNING = 0.6
 
@@ -91,8 +93,7 @@ def chosen_tests(first, second, names, kinds, claim, runs, level):
         What fits on the two tables published.
     names : list of str
     kinds : list of str
-    claim : callable, type I errors -> least type II errors
-    delta : float
+    claim : Claim
     runs : int
         Fits on each table that will judge.
     level : float
@@ -111,13 +112,17 @@ def chosen_tests(first, second, names, kinds, claim, runs, level):
         thresholds = _thresholds(*scores)
         wrong = _rates(np.mean(scores[0] > thresholds[:, None], axis=1), len(scores[0]))
         missed = _rates(np.mean(scores[1] <= thresholds[:, None], axis=1), len(scores[1]))
-        promise = _promise(wrong, missed, claim, runs)
+        better = ((1.0 - wrong - missed) * np.sqrt(len(scores[0]))
+                  / np.sqrt(wrong * (1 - wrong) + missed * (1 - missed)))
+        promise = _promise(wrong, missed, claim, len(scores[0]))
         epsilon = _epsilon(_upper_limit(np.rint(wrong * runs), runs, level),
                            _upper_limit(np.rint(missed * runs), runs, level), claim.delta)
         for found, values in ((refuting, promise), (bounding, epsilon)):
+            # A test that is no better than a coin promises nothing, whatever it was lucky with.
+            values = np.where(better > _BETTER, values, better - 1e3)
             best = int(np.argmax(values))
             found.append((values[best], Test(statistic, float(thresholds[best]),
-                                             float(promise[best]))))
+                                             float(values[best]))))
     best = [max(found, key=lambda each: each[0])[1] for found in (refuting, bounding) if found]
     return list(dict.fromkeys(best))
 
