@@ -20,11 +20,11 @@ from dpsk.auditing._tests import chosen_tests
 __all__ = ["audit"]
 
 #: Fits on each table of every pair, before any is chosen.
-_PILOT = 200
+_PILOT, _PILOT_SECONDS = 200, 40.0
 #: Rounds: their shares of the runs, of the error probability, and how many pairs they look at.
 _ROUNDS = ((0.1, 0.1, 3), (0.3, 0.2, 2), (1.0, 0.7, 1))
 _FEWEST = 40
-_AUTO_RUNS, _AUTO_SECONDS = 2000, 150.0
+_AUTO_RUNS, _AUTO_SECONDS = 2000, 120.0
 _CHUNK = 10
 
 
@@ -91,8 +91,9 @@ def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="wors
     all limits hold together with probability ``1 - level``, and the audit stops at the first
     refutation.
 
-    *What it means.* A refutation is a proof at that level. The lack of one is none: an audit bounds
-    privacy from one side, and tests some tables only.
+    *What it means.* A refutation is a proof at that level. The lack of one is none: an audit
+    bounds privacy from one side, tests some tables only, and sees what is published only; long
+    steps or a ridge may hide there what was released.
 
     References
     ----------
@@ -119,13 +120,12 @@ def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="wors
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
     pairs = neighboring_tables(estimator, X, y, neighbors, random_state)
+    start = time.monotonic()
     pairs, fitted = _accepted(estimator, pairs)
-    claim = find_claim(claim, estimator, fitted)
     fits = _Fits(estimator, n_jobs, progress)
-    samples = {pair: fits(pair, _PILOT if runs == "auto" else min(_PILOT, runs)) for pair in pairs}
-    if runs == "auto":
-        affordable = int(_AUTO_SECONDS / fits.seconds_each / 2)
-        runs = max(2 * _FEWEST, min(_AUTO_RUNS, affordable))
+    pilot, runs = _sizes(runs, len(pairs), (time.monotonic() - start) / (2 * len(pairs)))
+    claim = find_claim(claim, estimator, fitted)
+    samples = {pair: fits(pair, pilot) for pair in pairs}
     evidence, curve = [], None
     for share, error, count in _ROUNDS:
         size = max(_FEWEST, int(share * runs))
@@ -157,6 +157,16 @@ def _kinds(statistic):
     if not kinds or not set(kinds) <= set(STATISTICS):
         raise ValueError(f"statistic={statistic!r}: must be 'auto' or among {list(STATISTICS)}.")
     return kinds
+
+
+def _sizes(runs, n_pairs, seconds_each):
+    """Return how many fits on either table the pilot makes, and the last round."""
+    if runs != "auto":
+        return min(_PILOT, runs), runs
+    pilot = _PILOT_SECONDS / (2 * n_pairs * seconds_each)
+    rounds = sum(2 * share * count for share, _, count in _ROUNDS)
+    runs = _AUTO_SECONDS / (rounds * seconds_each)
+    return (int(np.clip(pilot, _FEWEST, _PILOT)), int(np.clip(runs, 2 * _FEWEST, _AUTO_RUNS)))
 
 
 def _accepted(estimator, pairs):
@@ -194,7 +204,7 @@ class _Fits:
     ----------
     made : int
     seconds : float
-        Since the first.
+        Since the start.
     """
 
     def __init__(self, estimator, n_jobs, progress):
@@ -205,10 +215,6 @@ class _Fits:
     @property
     def seconds(self):
         return time.monotonic() - self._start
-
-    @property
-    def seconds_each(self):
-        return self.seconds / self.made
 
     def __call__(self, pair, count):
         """Return two lists of what `count` fits on either table published."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from dpsk.accounting import total, type_two_error
 from dpsk.auditing._publication import certificates
 
 __all__ = ["Claim", "find_claim"]
+
+#: Type I errors at which the curve of a claim is computed.
+_ERRORS = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 0.1, 1000),
+                                    np.linspace(0.0, 1.0, 4001)]))
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,16 @@ class Claim:
         """Return the least type II error that the claim allows at type I errors."""
         alpha = np.asarray(type_one_error, dtype=np.float64)
         if self.event is not None:
-            return np.asarray(type_two_error(self.event, alpha))
+            # The curve falls: its value a little to the right is not above it.
+            return self._curve[np.searchsorted(_ERRORS, alpha)]
         # Beyond 700 nothing is left of the claim, and exp stays finite.
         growth = math.exp(min(self.epsilon, 700.0))
         return np.maximum(0.0, np.maximum(1.0 - self.delta - growth * alpha,
                                           (1.0 - self.delta - alpha) / growth))
+
+    @cached_property
+    def _curve(self):
+        return type_two_error(self.event, _ERRORS)
 
     def __str__(self):
         return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy, {self.origin}"

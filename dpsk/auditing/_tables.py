@@ -97,9 +97,9 @@ def _degenerate(targets, seed):
         if targets is None:
             both = rare = None
         else:
-            # Some of either, so that both are there whatever the changed row says.
+            # Each is there whatever the changed row says.
             both = np.where(np.arange(n) % 2, high, low)
-            rare = np.where(np.arange(n) < n - 2, low, high)
+            rare = np.where(np.arange(n) < n - 1, low, high)
             yield _pair("target of a long row among zeros", zeros, both, (far, low), (far, high),
                         probes)
             yield _pair("target among equal rows", same, rare, (same[0], low), (same[0], high),

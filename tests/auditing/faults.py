@@ -94,8 +94,11 @@ class SharedNoise(BaggingClassifier):
             return super().fit(X, y)
 
 
-_GD = dict(epsilon=1.0, precondition=False)
-_SGD = dict(epsilon=1.0, precondition=False, solver="sgd", max_iter=10, batch_size=8)
+#: Few short steps, whose end shows as much as was released.
+_SHORT = dict(epsilon=1.0, precondition=False, learning_rate=0.1, clip_norm=0.4)
+_GD = dict(**_SHORT, solver="gd", max_iter=4,
+           solver_options={"accelerate": False, "iterate": "last"})
+_SGD = dict(**_SHORT, solver="sgd", max_iter=8, batch_size=16)
 _MEMBERS = dict(n_estimators=2, bootstrap=False, max_features=3, random_state=0)
 
 
