@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import BaggingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +19,19 @@ from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.noise.streams import KeyedStream
 
 _noise, _gradient = Part.noise, GradientOracle.gradient
+
+
+class NoisyTotal(BaseEstimator):
+    """The number of rows that start with more than 0, with Laplace noise that may be too weak."""
+
+    def __init__(self, epsilon=1.0, noise=1.0):
+        self.epsilon = epsilon
+        self.noise = noise
+
+    def fit(self, X, y=None):
+        noise = np.random.default_rng().laplace(scale=self.noise / self.epsilon)
+        self.total_ = np.count_nonzero(np.asarray(X)[:, 0] > 0) + noise
+        return self
 
 
 class _Faulty(DPLogisticRegression):
