@@ -107,7 +107,7 @@ def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="wors
     >>> from dpsk import DPLogisticRegression
     >>> from dpsk.auditing import audit
     >>> model = DPLogisticRegression(epsilon=1.0, precondition=False)
-    >>> found = audit(make_pipeline(StandardScaler(), model), runs=200)
+    >>> found = audit(make_pipeline(StandardScaler(), model), runs=40)
     >>> found.refuted, found.evidence[-1].of.partition(".")[0]
     (True, 'standardscaler')
     """

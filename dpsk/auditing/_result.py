@@ -31,13 +31,13 @@ class AuditResult:
         How many were made.
     seconds : float
     scores : tuple of ndarray or None
-        Of the fits on either table that judged the test that bounds epsilon best.
+        Of the fits on either table by the test of the last round that bounds epsilon best.
 
     Examples
     --------
     >>> from dpsk import DPLogisticRegression
     >>> from dpsk.auditing import audit
-    >>> found = audit(DPLogisticRegression(epsilon=1.0, precondition=False), runs=100, level=1e-6)
+    >>> found = audit(DPLogisticRegression(epsilon=1.0, precondition=False), runs=40, level=1e-6)
     >>> found.refuted, found.epsilon_lower <= found.claim.epsilon
     (False, True)
     """
@@ -124,7 +124,7 @@ class AuditResult:
                 f"<table><tr>{head}</tr>{body}</table>")
 
     def error_rates(self):
-        """Return the observed trade-off between both errors of the test that bounds epsilon best.
+        """Return the observed trade-off between both errors of the best test of the last round.
 
         Returns
         -------
