@@ -36,11 +36,12 @@ every_file = in_a_row("path", _MODULES + _TESTS)
 
 #: Layers from the top; a module imports from its own layer's package or from lower ones.
 _LAYERS = {"_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fit": 3, "_budget": 3.5,
-           "_charging": 3.7,
-           "_callbacks": 3.5, "_solvers": 4, "_stages": 4, "_oracle": 5, "_defaults": 6,
-           "_problem": 7, "_models": 8, "_objective": 8, "_data": 9, "_privacy": 11, "_docs": 12,
-           "_parameters": 10, "_version": 12, "_progress": 12, "_drawing": 12, "exceptions": 12}
-_ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"}, **{
+           "_charging": 3.7, "_callbacks": 3.5, "_solvers": 4, "_stages": 4, "_oracle": 5,
+           "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8, "_data": 9,
+           "_privacy": 11, "_docs": 12, "_parameters": 10, "_version": 12, "_progress": 12,
+           "_drawing": 12, "exceptions": 12}
+_ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
+                           "auditing": {"accounting"}, "audit": {"auditing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
 
 _DRAWING = {"dpsk/_privacy/noise/samplers.py", "dpsk/_privacy/noise/streams.py"}
@@ -151,9 +152,9 @@ def test_only_oracles_and_the_fit_open_what_draws():
              if name.startswith(("dpsk._privacy.noise.samplers", "dpsk._privacy.noise.streams",
                                  "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
-    # What a sampler draws after its fit is public, and so are random features, splits, and the
-    # draws of a known noise that give its error.
-    assert users <= {"_fit.py", "generative/_base.py", "metrics/_table.py",
+    # What a sampler draws after its fit is public, and so are random features, splits, the rows
+    # of audits, and the draws of a known noise that give its error.
+    assert users <= {"_fit.py", "auditing/_tables.py", "generative/_base.py", "metrics/_table.py",
                      "model_selection/_split.py",
                      "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 

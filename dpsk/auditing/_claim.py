@@ -1,0 +1,112 @@
+"""What an audit tests: a guarantee, as the least error of any test between neighbors."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpsk._parameters import check_real
+from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.events import Event
+from dpsk.accounting import epsilon as event_epsilon
+from dpsk.accounting import total, type_two_error
+from dpsk.auditing._publication import certificates
+
+__all__ = ["Claim", "find_claim"]
+
+#: Type I errors at which the curve of a claim is computed.
+_ERRORS = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 0.1, 1000),
+                                    np.linspace(0.0, 1.0, 4001)]))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A guarantee.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    event : Event or None
+        What is said to be released, where more than a pair of numbers is claimed.
+    origin : str
+        Where the claim was found.
+    """
+
+    epsilon: float
+    delta: float
+    event: Event | None
+    origin: str
+
+    def type_two_error(self, type_one_error):
+        """Return the least type II error that the claim allows at type I errors."""
+        alpha = np.asarray(type_one_error, dtype=np.float64)
+        if self.event is not None:
+            # The curve falls: its value a little to the right is not above it.
+            return self._curve[np.searchsorted(_ERRORS, alpha)]
+        # Beyond 700 nothing is left of the claim, and exp stays finite.
+        growth = math.exp(min(self.epsilon, 700.0))
+        return np.maximum(0.0, np.maximum(1.0 - self.delta - growth * alpha,
+                                          (1.0 - self.delta - alpha) / growth))
+
+    @cached_property
+    def _curve(self):
+        return type_two_error(self.event, _ERRORS)
+
+    def __str__(self):
+        return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy, {self.origin}"
+
+
+def find_claim(claim, estimator, fitted):
+    """Return the claim that is given, or made by a fit, or by parameters.
+
+    Parameters
+    ----------
+    claim : None, float, (float, float), Certificate or Event
+    estimator, fitted : estimator
+
+    Returns
+    -------
+    claim : Claim
+    """
+    if claim is None:
+        found = certificates(fitted)
+        if len(found) == 1:
+            return _certified(found[0], "as privacy_ says")
+        if found:
+            return _certified(total(*found), f"the total of {len(found)} certificates")
+        return _from_parameters(estimator)
+    if isinstance(claim, Certificate):
+        return _certified(claim, "as given")
+    if isinstance(claim, Event):
+        delta = 1e-5
+        return Claim(event_epsilon(claim, delta), delta, claim, "as given")
+    epsilon, delta = claim if isinstance(claim, (tuple, list)) else (claim, 0.0)
+    return _stated(epsilon, delta, "as given")
+
+
+def _certified(certificate, origin):
+    if not certificate.is_private:
+        raise ValueError("claim=None: the estimator claims no privacy (epsilon=inf); there is "
+                         "nothing to refute. Give claim=(epsilon, delta).")
+    return Claim(certificate.epsilon, certificate.delta, certificate.event, origin)
+
+
+def _from_parameters(estimator):
+    params = estimator.get_params()
+    values = {name: [value for key, value in params.items() if key.split("__")[-1] == name]
+              for name in ("epsilon", "delta")}
+    if len(values["epsilon"]) != 1 or len(values["delta"]) > 1:
+        raise ValueError("claim=None: the fitted estimator has no certificate in privacy_, and "
+                         "its parameters no single epsilon; give claim=(epsilon, delta).")
+    delta = values["delta"][0] if values["delta"] else 0.0
+    if delta is None:
+        raise ValueError("claim=None: the estimator has delta=None and no certificate in "
+                         "privacy_; give claim=(epsilon, delta).")
+    return _stated(values["epsilon"][0], delta, "by its parameters")
+
+
+def _stated(epsilon, delta, origin):
+    epsilon = check_real("epsilon", epsilon, low=0, remedy="a finite number >= 0")
+    delta = check_real("delta", delta, low=0, high=1, open_high=True, remedy="a number in [0, 1)")
+    return Claim(epsilon, delta, None, origin)

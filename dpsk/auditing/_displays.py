@@ -1,0 +1,94 @@
+"""A picture of a claim beside what an audit has shown of it."""
+
+import numpy as np
+from scipy.special import betaincinv
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+__all__ = ["AuditDisplay"]
+
+
+class AuditDisplay:
+    """The least errors that a claim allows any test, and those of tests that were made.
+
+    Make one by `AuditResult.plot`. The line is the trade-off function of the claim; the curve with
+    its band what one statistic made of its errors at all thresholds, with pointwise limits; the
+    marks are the limits of the tests that were fixed beforehand. A mark below the line refutes.
+
+    Parameters
+    ----------
+    result : AuditResult
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_, curve_, marks_ : matplotlib artists
+
+    Examples
+    --------
+    >>> from dpsk import DPLogisticRegression
+    >>> from dpsk.auditing import audit
+    >>> audit(DPLogisticRegression(), runs=500).plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, *, result):
+        self.result = result
+
+    @classmethod
+    def from_result(cls, result, *, ax=None):
+        """Draw a result.
+
+        Parameters
+        ----------
+        result : AuditResult
+        ax : matplotlib Axes or None, default=None
+            None: new ones.
+
+        Returns
+        -------
+        display : AuditDisplay
+        """
+        return cls(result=result).plot(ax)
+
+    def plot(self, ax=None):
+        """Draw the claim and the evidence.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            None: new ones.
+
+        Returns
+        -------
+        display : AuditDisplay
+        """
+        check_matplotlib_support("AuditDisplay.plot")
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots()
+        result = self.result
+        alpha = np.linspace(0.0, 1.0, 201)
+        (self.line_,) = ax.plot(alpha, result.claim.type_two_error(alpha), label="claim")
+        wrong, missed = result.error_rates()
+        (self.curve_,) = ax.plot(wrong, missed, label="observed")
+        if result.scores is not None:
+            ax.fill_between(wrong, *_band(missed, len(result.scores[1]), result.level),
+                            alpha=0.2, color=self.curve_.get_color(), linewidth=0)
+        self.marks_ = ax.scatter([each.type_one_error for each in result.evidence],
+                                 [each.type_two_error for each in result.evidence],
+                                 marker="x", color="black", zorder=3, label="shown")
+        ax.plot([0, 1], [1, 0], color="gray", linestyle=":", zorder=0)
+        ax.set(xlabel="type I error", ylabel="type II error",
+               title="refuted" if result.refuted else "not refuted")
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _band(rates, runs, level):
+    """Return pointwise two-sided Clopper-Pearson limits on rates."""
+    counts = np.rint(rates * runs)
+    low = betaincinv(np.maximum(counts, 1), runs - counts + 1, level / 2)
+    high = betaincinv(counts + 1, np.maximum(runs - counts, 1), 1 - level / 2)
+    return np.where(counts > 0, low, 0.0), np.where(counts < runs, high, 1.0)

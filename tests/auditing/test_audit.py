@@ -1,0 +1,196 @@
+"""Audits find faults, and leave what is right alone."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from dpsk import (
+    DPAdditiveClassifier,
+    DPAUCMaximizer,
+    DPGaussianSampler,
+    DPLogisticRegression,
+    DPRidge,
+)
+from dpsk.accounting import Gaussian, SampledGaussian, total, type_two_error
+from dpsk.audit import main
+from dpsk.auditing import audit
+from dpsk.auditing._claim import find_claim
+from dpsk.auditing._publication import published
+from dpsk.auditing._tables import neighboring_tables
+from dpsk.testing import NoiseSeed
+from tests.auditing.faults import FAULTS, NoisyTotal
+
+#: So rarely is a claim refuted that holds, where a test of every run says that it is not.
+SURE = 1e-6
+
+
+@pytest.mark.parametrize("name", ["exact scaler", "noise on half of the coordinates"])
+def test_what_has_no_noise_is_found_in_a_moment(name):
+    """Found in the first round, of 40 fits on either table, unless they agree by chance."""
+    found = audit(FAULTS[name][0], runs=40, random_state=0)
+    assert found.refuted and found.epsilon_lower > found.claim.epsilon
+    assert "REFUTED" in str(found) and "REFUTED" in found._repr_html_()
+
+
+def test_a_private_fit_is_not_refuted():
+    """False-alarm rate at most 1e-6."""
+    found = audit(FAULTS["noise on half of the coordinates"][1], runs=40, level=SURE)
+    assert not found.refuted and "not refuted" in str(found)
+    assert found.epsilon_lower <= found.claim.epsilon
+    assert found.claim.delta == found.delta == 1 / 64**2
+    assert found.fits > 100 and found.evidence
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_is_flagged_within_five_minutes(name):
+    """Misses each with probability below 0.05 by what was measured: two misses are one in 400."""
+    tries = 0
+    while tries < 2:
+        found = audit(FAULTS[name][0])
+        assert found.seconds < 300
+        tries += 1
+        if found.refuted:
+            return
+    raise AssertionError(f"{name}: not refuted\n{found}")
+
+
+@pytest.mark.audit
+def test_twenty_clean_audits_flag_nothing_at_a_rate_of_one_in_a_million():
+    """False-alarm rate at most 2e-5 together."""
+    clean = [good for _, good in FAULTS.values()]
+    for i in range(20):
+        found = audit(clean[i % len(clean)], runs=300, level=SURE)
+        assert not found.refuted, found
+
+
+@pytest.mark.parametrize(("noise", "refuted"), [(0.0, True), (1 / 3, True), (1.0, False)])
+def test_estimators_of_others_are_audited_by_their_parameters(noise, refuted):
+    """Misses and false alarms both have probability below 1e-5."""
+    found = audit(NoisyTotal(noise=noise), runs=1500, level=SURE)
+    assert found.refuted is refuted
+    assert (found.claim.epsilon, found.claim.delta, found.claim.event) == (1.0, 0.0, None)
+
+
+def test_a_claim_is_a_pair_a_certificate_an_event_or_that_of_all_members():
+    X, y = np.eye(4), np.arange(4) % 2
+    model = DPLogisticRegression(epsilon=0.5, delta=1e-3, precondition=False, data_norm=1.0)
+    fitted = clone(model).fit(X, y)
+    assert find_claim(None, model, fitted).event == fitted.privacy_.event
+    assert find_claim(fitted.privacy_, model, fitted).event == fitted.privacy_.event
+    assert find_claim(Gaussian(0.1), model, fitted).event == Gaussian(0.1)
+    assert find_claim(2.0, model, fitted).delta == 0.0
+    assert find_claim((2.0, 0.1), model, fitted).event is None
+    ensemble = BaggingClassifier(model, n_estimators=2, bootstrap=False).fit(X, y)
+    both = total(*(each.privacy_ for each in ensemble.estimators_))
+    assert find_claim(None, ensemble, ensemble).epsilon == both.epsilon
+
+
+@pytest.mark.parametrize("claim", [(1.0, 1e-3), Gaussian(0.5), SampledGaussian(0.1, 1.0)])
+def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
+    errors = np.random.default_rng().uniform(size=200)**3
+    found = find_claim(claim, None, None)
+    exact = (type_two_error(claim, errors) if found.event is not None else
+             np.maximum(0, np.maximum(0.999 - np.e * errors, (0.999 - errors) / np.e)))
+    assert np.all(found.type_two_error(errors) <= exact + 1e-15)
+    np.testing.assert_allclose(found.type_two_error(errors), exact, atol=2e-3)
+
+
+@pytest.mark.parametrize(("estimator", "params", "message"), [
+    (LogisticRegression(), {}, "claim=None"),
+    (DPLogisticRegression(epsilon=np.inf), {}, "nothing to refute"),
+    (DPLogisticRegression(random_state=NoiseSeed(0)), {}, "random_state"),
+    (DPLogisticRegression(), {"level": 0.5}, "level=0.5"),
+    (DPLogisticRegression(), {"runs": 3}, "runs=3"),
+    (DPLogisticRegression(), {"statistic": "mean"}, "statistic='mean'"),
+    (DPLogisticRegression(), {"neighbors": "best"}, "neighbors='best'"),
+    (DPLogisticRegression(), {"neighbors": []}, "neighbors="),
+    (DPLogisticRegression(), {"claim": (1.0, 2.0)}, "delta=2.0"),
+    (DPRidge(data_norm=None), {}, "data_norm=None")])
+def test_what_cannot_be_audited_is_refused(estimator, params, message):
+    with pytest.raises(ValueError, match=message):
+        audit(estimator, **params)
+
+
+@pytest.mark.parametrize(("estimator", "count"), [
+    (DPRidge(1.0, target_bounds=(-1, 1)), 6), (DPRidge(1.0), 12), (DPGaussianSampler(1.0), 3),
+    (DPLogisticRegression(classes=["no", "yes"]), 6), (DPAUCMaximizer(), 6)])
+def test_estimators_of_all_kinds_have_tables_that_they_take(estimator, count):
+    pairs = neighboring_tables(estimator)
+    assert len(pairs) == count
+    for pair in pairs:
+        first, second = pair.tables
+        _differ_in_row_0(first["X"], second["X"], first.get("y"), second.get("y"))
+    clone(estimator).fit(**second)
+
+
+def _differ_in_row_0(X, other_X, y, other_y):
+    np.testing.assert_array_equal(np.asarray(X)[1:], np.asarray(other_X)[1:])
+    moved = np.any(np.asarray(X)[0] != np.asarray(other_X)[0])
+    if y is not None:
+        np.testing.assert_array_equal(y[1:], other_y[1:])
+        moved |= y[0] != other_y[0]
+    assert moved
+
+
+def test_the_row_of_a_frame_is_replaced_with_its_words():
+    n = 80
+    X = pd.DataFrame({"age": np.arange(n), "word": np.where(np.arange(n) % 3, "a", "b")})
+    y = np.where(np.arange(n) % 2, "yes", "no")
+    model = DPAdditiveClassifier(1.0, delta=1e-3, interactions=0)
+    for pair in neighboring_tables(model, X, y):
+        first, second = pair.tables
+        _differ_in_row_0(first["X"], second["X"], first["y"], second["y"])
+        assert list(second["X"].columns) == ["age", "word"]
+    assert published(model.fit(**second), pair.probes)
+    assert second["X"]["age"][0] == 1e3 * (n - 1) and second["X"]["word"][0] == "b"
+
+
+def test_progress_is_told_and_processes_are_used():
+    told, rows = [], {"X": np.zeros((4, 1))}
+    found = audit(NoisyTotal(), neighbors=[(rows, rows)], runs=40, n_jobs=2, level=SURE,
+                  progress=lambda made, text: told.append((made, text)))
+    assert told[-1][0] == found.fits and "of 40" in told[-1][1]
+
+
+def make_broken():
+    """Return an estimator without noise, for the command line."""
+    return NoisyTotal(noise=0.0)
+
+
+def test_the_command_line_exits_with_one_where_a_claim_is_refuted(tmp_path, capsys):
+    file = tmp_path / "found.json"
+    assert main(["tests.auditing.test_audit:make_broken", "--runs", "60", "--json", str(file),
+                 "--quiet"]) == 1
+    found = json.loads(file.read_text())
+    assert found["refuted"] and found["evidence"]
+    assert "REFUTED" in capsys.readouterr().out
+    assert main(["tests.auditing.test_audit:make_broken", "--runs", "40", "--claim", "60", "0.5",
+                 "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("name", ["nothing", "no_such_module:make", "dpsk.audit:make"])
+def test_the_command_line_says_what_a_factory_must_be(name):
+    with pytest.raises(SystemExit, match=name):
+        main([name])
+
+
+def test_the_picture_holds_claim_and_evidence():
+    matplotlib = pytest.importorskip("matplotlib", reason="pictures are an extra")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    found = audit(NoisyTotal(noise=0.0), runs=40)
+    drawn = found.plot()
+    assert drawn.ax_.get_title() == "refuted"
+    np.testing.assert_allclose(drawn.line_.get_ydata(), found.claim.type_two_error(
+        np.linspace(0, 1, 201)))
+    wrong, missed = found.error_rates()
+    assert (wrong[0], missed[0]) == (1.0, 0.0) and (wrong[-1], missed[-1]) == (0.0, 1.0)
+    assert len(drawn.marks_.get_offsets()) == len(found.evidence)
+    plt.close("all")
