@@ -68,6 +68,9 @@ def assert_unrelated(models):
         return
     for a, b in itertools.combinations(map(noise, models), 2):
         assert not np.any(a == b)
+        if models[0].solver == "accmd":
+            # In its geometry few coordinates hold most of the length; signs are as independent.
+            a, b = np.sign(a), np.sign(b)
         assert abs(a @ b) < LARGEST_CORRELATION * np.linalg.norm(a) * np.linalg.norm(b)
 
 
