@@ -45,7 +45,8 @@ class PrivacyBudget:
         (`DPTableVectorizer`, additive models, pipelines), a tenth of the delta of each fit, and of
         fits that are not Gaussian, a sixteenth of it each. None: a tenth of delta.
     unit : {"row", "group"}, default="row"
-        What is protected; "group" admits fits with groups of rows only.
+        What is protected; "group" admits fits with groups of rows only. In the eyes of "row" a
+        row that is replaced stays in its group.
     name : str or None, default=None
         Of the data set. The budget is for the same rows throughout, which is for the caller to see
         to.

@@ -75,8 +75,9 @@ def group_codes(labels, n_samples, unit="rows"):
     """
     if labels is None:
         return None
-    labels = one_a_row("groups", labels, n_samples, unit)
-    if not _tell_groups_apart(labels):
+    masked = bool(np.any(np.ma.getmask(labels)))
+    labels = _uncast(labels, one_a_row("groups", labels, n_samples, unit))
+    if masked or not _tell_groups_apart(labels):
         raise ValueError("groups contains NaN or infinity, or what is no number and no word; give "
                          f"those {unit} a group of their own.")
     distinct, codes = discreetly("groups", _distinct, labels)
@@ -93,6 +94,16 @@ def one_a_row(name, values, n_samples, unit="rows"):
         raise ValueError(f"{name} of shape {values.shape}: must be one entry for each of the "
                          f"{n_samples} {unit}, shape ({n_samples},).")
     return values
+
+
+def _uncast(given, labels):
+    """Return labels as they were given, where they became words on the way to an array.
+
+    Beside a word 1 and 1.0 would be two groups, and what is no number a word.
+    """
+    if labels.dtype.kind not in "SU" or hasattr(given, "dtype"):
+        return labels
+    return np.array([*given, None], dtype=object)[:-1]
 
 
 def _tell_groups_apart(labels):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dpsk._data.source import Block
 from dpsk._models.clipping import clip_factors
 from dpsk._oracle.whole_sums import WholeSums
 
@@ -15,6 +16,9 @@ SINGLE_HEADROOM = 1.0 - 2.0**-8
 #: single precision a sum is off by at most ``512 2^-24`` of the sum of norms: of two tables' sums
 #: over so many groups that is 2^-9 of the clip norm, within the margin.
 _GROUPS_APART = 32
+#: Rows of one pass where their number is secret, neither more nor fewer: in products of another
+#: shape a row may round otherwise, and a slope or a sign beside zero be another one.
+_GROUPED_ROWS = 128
 #: Longer gradients could overflow a float32 sum of a block; smaller factors lose bits in it.
 _LONGEST, _LEAST_FACTOR = 2.0**100, float(np.finfo(np.float32).tiny)
 
@@ -77,9 +81,16 @@ class NetworkSums(WholeSums):
     def _add_all(self, theta, rows, total):
         """Add the clipped gradients of the rows or groups of some indices, or of all."""
         groups = self._rows.groups
-        for part in self._rows.parts(SHORT_BLOCK, rows):
-            sizes = 1.0 if groups is None else groups.sizes[part]
-            self._add(theta, self._rows.take(part), self._clip_norm / sizes, total)
+        if groups is None:
+            for part in self._rows.parts(SHORT_BLOCK, rows):
+                self._add(theta, self._rows.take(part), self._clip_norm, total)
+            return
+        for part in self._rows.parts(_GROUPED_ROWS, rows):
+            filled = np.resize(part, _GROUPED_ROWS)
+            X, y, weights = self._rows.take(filled)
+            # Rows that fill a pass up add nothing.
+            weights[len(part):] = 0.0
+            self._add(theta, Block(X, y, weights), self._clip_norm / groups.sizes[filled], total)
 
     def _add(self, theta, rows, clip_norm, total):
         """Add the gradients of a block of rows, clipped at a norm each."""

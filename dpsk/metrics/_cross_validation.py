@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from dpsk._data.errors import discreetly, quietly
+from dpsk._data.labels import labels_fact
 from dpsk._parameters import check_integer
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
@@ -123,7 +124,8 @@ def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_
     evaluated = _opened(estimator, y, epsilon, delta, random_state, options)
     members, estimators = np.zeros((len(splits), len(y)), bool), []
     for place, (train, test) in enumerate(splits):
-        model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+        model = evaluated.told(clone(estimator))
+        model.fit(_safe_indexing(X, train), _safe_indexing(y, train))
         if not isinstance(getattr(model, "privacy_", None), Certificate):
             raise TypeError(f"{type(model).__name__} has no certificate in privacy_, so nothing "
                             "is known of its price; give a private estimator.")
@@ -134,10 +136,10 @@ def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_
     paid = _worst([model.privacy_ for model in estimators], members)
     certificate = certificate_sum.total([*paid, evaluation.privacy_])
     n_trainings = int(members.sum(axis=0).max())
-    facts = ("which rows are in which fold: by index, without a look at rows",
+    facts = (*evaluated.facts, "which rows are in which fold: by index, without a look at rows",
              f"that a row is in {n_trainings} trainings at most, and in one evaluation")
     # Here rows that train do evaluate others, and pay for both.
-    public = [fact for fact in certificate.public if fact != DISJOINT]
+    public = [fact for fact in certificate.public if fact not in (DISJOINT, *evaluated.untrue)]
     certificate = replace(certificate, public=(*public, *facts)).verify()
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
 
@@ -163,11 +165,28 @@ def _worst(certificates, members):
 
 
 class _Held:
-    """Predictions for rows that were held out, on their way to one evaluation."""
+    """Predictions for rows that were held out, on their way to one evaluation.
 
-    def __init__(self, labels, evaluate, predict):
+    Attributes
+    ----------
+    facts, untrue : tuple of str
+        What the certificate of all has to say of labels, and what those of its parts do.
+    """
+
+    def __init__(self, labels, declared, evaluate, predict):
         self._labels, self._evaluate, self._predict = labels, evaluate, predict
         self._found, self._indices = [], []
+        self.facts, self.untrue = (), ()
+        if labels is not None and declared is None:
+            self.facts = (labels_fact(labels, None),)
+            self.untrue = (labels_fact(labels, labels),)
+
+    def told(self, model):
+        """Return a model that knows all labels: which of them a training part lacks is data."""
+        last = _predictor(model)
+        if self._labels is not None and getattr(last, "classes", self._labels) is None:
+            last.set_params(classes=list(self._labels))
+        return model
 
     def score(self, model, X, indices):
         """Keep what a model says of rows."""
@@ -190,8 +209,10 @@ def _opened(estimator, y, epsilon, delta, random_state, options):
         signature(RegressionEvaluation.from_predictions).bind(y, y, **given)
         checked_bounds(options.get("residual_bound"), options.get("target_bounds"))
         targets, labels, kind = read_numbers("y", y), None, RegressionEvaluation
+        declared = None
     else:
-        labels, codes = read_labels("dp_cross_validate", y, getattr(estimator, "classes", None))
+        declared = getattr(_predictor(estimator), "classes", None)
+        labels, codes = read_labels("dp_cross_validate", y, declared)
         targets, given["labels"] = np.asarray(labels)[codes], labels
         kind = BinaryEvaluation if len(labels) == 2 else MulticlassEvaluation
         if kind is BinaryEvaluation:
@@ -203,8 +224,16 @@ def _opened(estimator, y, epsilon, delta, random_state, options):
     predict = {RegressionEvaluation: partial(predicted, classifies=False),
                MulticlassEvaluation: partial(predicted, classifies=True),
                BinaryEvaluation: scores_of}[kind]
-    return _Held(labels, lambda rows, found: kind.from_predictions(targets[rows], found, **given),
-                 predict)
+    return _Held(labels, declared,
+                 lambda rows, found: kind.from_predictions(targets[rows], found, **given), predict)
+
+
+def _predictor(estimator):
+    """Return what predicts: of a search what it fits, and of a pipeline its last step."""
+    while hasattr(estimator, "steps") or hasattr(estimator, "estimator"):
+        estimator = (estimator.steps[-1][1] if hasattr(estimator, "steps")
+                     else estimator.estimator)
+    return estimator
 
 
 def _splits(cv, n_samples, random_state):

@@ -121,8 +121,8 @@ class BaseSearch(CarriesBudgets, BaseEstimator, ABC):
         releases, stream = opened_stream(
             method, (plan, f"search, {plan}"), _key_rows(self.random_state, X, y), plan.event,
             random_state=self.random_state, verbose=self.verbose)
-        # All of them are drawn, and checked, before any is trained.
-        runs = [(asks, self._configured(self._drawn(releases), classes, releases, plan))
+        # All of them are drawn, and checked, before any is trained; warnings would count them.
+        runs = [(asks, without_warnings(self._configured, releases, classes, plan))
                 for asks in releases.runs(plan.event)]
         parts = split_rows(n_samples, plan.n_holdout, self.random_state)
         parts = [(_safe_indexing(X, part), y[part]) for part in parts]
@@ -181,8 +181,9 @@ class BaseSearch(CarriesBudgets, BaseEstimator, ABC):
             last._build_solver(last.solver)
         return model
 
-    def _configured(self, params, classes, releases, plan):
-        """Return a setting, and a model at the budget of a run that can be trained."""
+    def _configured(self, releases, classes, plan):
+        """Return a setting, drawn, and a model at the budget of a run that can be trained."""
+        params = self._drawn(releases)
         model = self._candidate(params)
         model.set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
         for key in model.get_params():

@@ -6,7 +6,11 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     StratifiedGroupKFold,
@@ -16,6 +20,7 @@ from sklearn.model_selection import (
 from sklearn.model_selection._search import BaseSearchCV
 
 from dpsk._privacy.accountant import mu_beside
+from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk.reporting._parts import Exposed, Private, known, parts_of
 
@@ -36,6 +41,10 @@ def _(search: BaseSearchCV, path):
         yield Exposed(path, "folds are stratified: which rows are in one follows from the labels "
                             "of all, so that one label moves many rows; use cv=KFold(...).")
     best = getattr(search, "best_estimator_", None)
+    if not _splits_groups(search.cv) and any(
+            _protects_groups(fitted) for _, _, fitted in _private_ones(search.estimator, best)):
+        yield Exposed(path, "folds follow from how many rows groups have, so that one group moves "
+                            "others; use cv=GroupKFold(..., shuffle=True).")
     for place, params in enumerate(search.cv_results_["params"]):
         candidate = clone(search.estimator).set_params(**clone(params, safe=False))
         yield from _fits(candidate, best, search.cv, search.n_splits_,
@@ -74,7 +83,9 @@ def _fits(candidate, best, cv, n_splits, path, halving):
                                            "kept; declare delta, or fit inside a PrivacyBudget, "
                                            "which charges them.")
         else:
-            yield Private(f"{path}{name}", certificate, trainings)
+            # Folds of rows may all have some of a group.
+            yield Private(f"{path}{name}", certificate,
+                          n_splits if _protects_groups(fitted) else trainings)
     if not found:
         yield Exposed(path, f"{type(candidate).__name__} has no private part.")
 
@@ -129,6 +140,17 @@ def _is_stratified(cv, estimator):
     if isinstance(cv, _STRATIFIED):
         return True
     return (cv is None or isinstance(cv, (int, np.integer))) and is_classifier(estimator)
+
+
+def _protects_groups(fitted):
+    certificate = getattr(fitted, "privacy_", None)
+    return certificate is not None and certificate.relation == GROUP_RELATION
+
+
+def _splits_groups(cv):
+    """Return whether folds are of whole groups, whatever the sizes of others."""
+    return isinstance(cv, (GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut)) or (
+        isinstance(cv, GroupKFold) and bool(getattr(cv, "shuffle", False)))
 
 
 def _trainings(cv, n_splits):

@@ -8,7 +8,7 @@ from dpsk._data.groups import Groups, groups_of
 from dpsk._data.parted import Threads, in_places
 from dpsk._data.source import Rows
 from dpsk._models import MLP, LinearModel, WhitenedModel
-from dpsk._objective.losses import Multinomial
+from dpsk._objective.losses import Multinomial, Squared
 from dpsk._oracle import Releases, row_sums
 from dpsk._oracle.compensated_sum import CompensatedSum
 from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
@@ -259,3 +259,39 @@ def test_means_are_those_of_groups(noiseless):
 def test_labels_that_tell_nobody_apart_are_refused(labels, message):
     with pytest.raises(ValueError, match=message):
         module.group_codes(labels, 3)
+
+
+def test_labels_of_any_kind_tell_the_same_groups_apart_in_lists_and_arrays():
+    for labels in ([1, 1.0, True, "a"], ["a", 2, "b", 2.0], [1, "1", b"1", "1"]):
+        codes = module.group_codes(labels, 4)
+        np.testing.assert_array_equal(codes, module.group_codes(np.array(labels, object), 4))
+        same = [[one == other for other in labels] for one in labels]
+        np.testing.assert_array_equal(codes[:, None] == codes, same)
+
+
+@pytest.mark.parametrize("labels", [
+    [np.nan, "a", "b"], np.ma.array([1, 2, 3], mask=[False, True, False])])
+def test_labels_that_are_missing_are_refused_in_any_container(labels):
+    with pytest.raises(ValueError, match="NaN"):
+        module.group_codes(labels, 3)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_how_many_rows_a_group_has_changes_nothing_of_others_in_networks(activation):
+    """Others lie on their predictions, whose rounding has a sign that a low clip norm shows."""
+    rng = np.random.default_rng(3)
+    model, clip = MLP(6, (20,), None, activation), 1e-7
+    theta = 30.0 * rng.normal(size=model.dimension)
+    X = rng.normal(size=(70, 6)).astype(np.float32)
+    labels = np.append(np.arange(1, 31), np.repeat(np.arange(31, 51), 2))
+    y = model.forward(theta.astype(np.float32), X).raw.copy()
+
+    def total(length):
+        rows = Rows(np.concatenate([np.zeros((length, 6), np.float32), X]),
+                    np.append(np.full(length, 1e9, np.float32), y),
+                    groups=groups_of(np.append(np.zeros(length, int), labels), length + 70))
+        return gradient(NetworkSums(model, Squared(), rows, clip), theta)
+
+    found = [total(length) for length in (1, 2, 3, 5, 97, 482, 513)]
+    # Rows of the first group are alike: so is what it adds.
+    assert max(np.linalg.norm(one - found[0]) for one in found) < 0.02 * clip

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.model_selection import (
     GroupKFold,
@@ -13,7 +14,13 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
-from dpsk import DPLinearRegression, DPLogisticRegression
+from dpsk import (
+    DPGridSearchCV,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPStandardScaler,
+    make_dp_pipeline,
+)
 from dpsk.accounting import Gaussian, SampledGaussian, compose, delta, epsilon
 from dpsk.metrics import (
     BinaryEvaluation,
@@ -110,14 +117,23 @@ def test_several_classes_and_numbers_are_evaluated_in_their_way():
     assert "CrossValidation(" in repr(result)
 
 
-def test_a_fold_that_lacks_a_label_is_told_apart_from_a_score():
-    rare = np.zeros(600, int)
-    rare[:200] = 1
-    with pytest.raises(ValueError, match=r"one class"):
-        dp_cross_validate(MODEL, X, rare, cv=[(np.arange(200, 600), np.arange(200))])
-    declared = DPLogisticRegression(classes=[0, 1], data_norm=5.0)
-    found = dp_cross_validate(declared, X, rare, cv=[(np.arange(200, 600), np.arange(200))])
-    assert found.evaluation.labels == (0, 1)
+@pytest.mark.parametrize("places", [[0, 1], [0, 400]])
+@pytest.mark.parametrize("model", [MODEL, make_dp_pipeline(DPStandardScaler(), MODEL),
+                                   DPGridSearchCV(MODEL, {"alpha": [0.0, 1e-3]})])
+def test_which_fold_lacks_a_label_makes_no_difference(model, places):
+    """Whether both rows of a label are in one training part is data, and no error may tell."""
+    rare = np.arange(600) % 2
+    rare[places] = 2
+    result = dp_cross_validate(model, X, rare, cv=KFold(3))
+    assert all(fitted.classes_.tolist() == [0, 1, 2] for fitted in result.estimators)
+    facts = result.privacy_.public
+    assert "the 3 class labels (taken from y)" in facts
+    assert "the 3 class labels (declared)" not in facts
+
+
+def test_labels_that_are_declared_are_said_to_be():
+    result = dp_cross_validate(clone(MODEL).set_params(classes=[0, 1, 7]), X, Y, cv=2)
+    assert "the 3 class labels (declared)" in result.privacy_.public
 
 
 class _Priced:
@@ -137,3 +153,10 @@ def test_where_prices_have_no_order_all_trainings_count():
     uneven = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 1]], bool)
     assert delta(compose(*(each.event for each in _worst(gaussians, uneven))), 0.1) == \
         delta(compose(Gaussian(0.3), Gaussian(0.2)), 0.1)
+
+
+def test_a_training_part_of_one_label_is_fitted_with_all():
+    rare = np.zeros(600, int)
+    rare[:200] = 1
+    found = dp_cross_validate(MODEL, X, rare, cv=[(np.arange(200, 600), np.arange(200))])
+    assert found.evaluation.labels == (0, 1)

@@ -116,6 +116,23 @@ def test_what_is_said_does_not_tell_how_many_runs_there_were(monkeypatch, capsys
     assert "geometric" in said[0][0].out and len(said[0][1]) == 1
 
 
+def test_warnings_of_settings_do_not_count_the_runs(monkeypatch):
+    class Loud(DPLogisticRegression):
+        def _check_params(self):
+            warnings.warn("loud", UserWarning, stacklevel=2)
+            super()._check_params()
+
+    X, y = rows()
+    said = []
+    for count in (1, 9):
+        monkeypatch.setattr(release.streams, "geometric", lambda *args, count=count: count)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            grid(Loud(solver="gd")).fit(X, y)
+        said.append(len(warned))
+    assert said[0] == said[1] > 0
+
+
 @pytest.mark.parametrize("name", SCORERS)
 def test_a_row_moves_a_score_by_its_share_at_most(name):
     """Whatever is predicted of it: hostile predictions and targets, no number among them."""

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.datasets import load_breast_cancer
@@ -19,6 +20,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
     ShuffleSplit,
     TunedThresholdClassifierCV,
@@ -210,3 +213,17 @@ def test_certificates_alone_will_do():
     assert report.events == (Composed((certificate.event,) * 3),)
     mu = accountant.merge(Repeated(certificate.event, 3)).mu
     assert report.fits_epsilon == accountant.epsilon(Gaussian(mu), 3 * DELTA)
+
+
+@pytest.mark.parametrize("cv, moves", [
+    (KFold(3), True), (GroupKFold(3), True), (GroupShuffleSplit(3), False)])
+def test_a_group_may_be_in_every_fold_and_move_others(cv, moves):
+    """As folds of rows, and those that are filled by sizes, follow from a group's size."""
+    groups = np.arange(len(X)) % 60
+    with config_context(enable_metadata_routing=True):
+        model = DPLogisticRegression(solver="gd", max_iter=2, data_norm=1.0,
+                                     delta=1e-5).set_fit_request(groups=True)
+        search = GridSearchCV(model, {"alpha": [1e-3]}, cv=cv).fit(X, Y, groups=groups)
+        report = privacy_report(search)
+    assert {part.count for part in report.private} == {1, 3}
+    assert any("one group moves others" in part.sentence for part in report.exposed) == moves
