@@ -25,6 +25,9 @@ _MOST_SHAPE = 100.0
 def to_dp_accounting(events):
     """Return what dp-accounting prices, under its relation ``REPLACE_ONE``.
 
+    By its ``PLDAccountant``: its accountant of Renyi divergences takes a Gaussian event as if one
+    row were added or removed, and so at half the mu.
+
     Parameters
     ----------
     events : Event, Certificate, or iterable of these

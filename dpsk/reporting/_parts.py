@@ -24,7 +24,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 
 __all__ = ["Exposed", "Note", "Private", "known", "parts_of"]
 
@@ -186,10 +186,15 @@ def _(model: OneVsOneClassifier, path):
 @known(BaggingClassifier)
 @known(BaggingRegressor)
 def _(model, path):
-    yield from _members(model.estimators_, path)
+    members = list(_members(model.estimators_, path))
+    yield from members
     if model.bootstrap:
         yield Exposed(path, "bags are drawn with replacement: a row that is in one several times "
                             "is not protected by a guarantee for one row; use bootstrap=False.")
+    if any(isinstance(part, Private) and part.certificate.relation == GROUP_RELATION
+           for part in members):
+        yield Exposed(path, "bags are drawn by rows, as many as there are, which guarantees for "
+                            "groups of rows do not cover.")
     if hasattr(model, "oob_score_"):
         yield _exact(path, "oob_score_")
     if isinstance(model, BaggingClassifier):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,6 +42,7 @@ from dpsk import (
     privacy_report,
 )
 from dpsk._privacy import accountant
+from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, Gaussian, Repeated
 from dpsk.accounting import to_dp_accounting
@@ -198,6 +200,14 @@ def test_regressors_and_their_targets_are_seen():
 def test_what_is_not_fitted_is_refused(unfitted):
     with pytest.raises(NotFittedError):
         privacy_report(unfitted)
+
+
+def test_bags_of_rows_do_not_keep_guarantees_for_groups():
+    bags = BaggingClassifier(model(), 2, bootstrap=False).fit(X, Y)
+    for member in bags.estimators_:
+        member.privacy_ = replace(member.privacy_, relation=GROUP_RELATION)
+    (part,) = privacy_report(bags).exposed
+    assert "drawn by rows" in part.sentence
 
 
 def test_a_fit_without_noise_leaves_no_guarantee():
