@@ -15,6 +15,8 @@ from dpsk.reporting._parts import Exposed, Note, Private, parts_of
 
 __all__ = ["PrivacyReport", "privacy_report"]
 
+#: What members of a list or a dict are called together.
+_SEVERAL = "Several fits"
 _FIXED = ("The total holds if neither which fits were made nor how they were set up followed from "
           "what an earlier one released; where it did, fit within a PrivacyBudget.")
 
@@ -144,9 +146,10 @@ class PrivacyReport:
         """
         kinds = sorted({part.certificate.estimator for part in self.private})
         fits = sum(part.count for part in self.private)
-        first = f"{self.name} was trained with differential privacy"
+        was, has = ("were", "have") if self.name == _SEVERAL else ("was", "has")
+        first = f"{self.name} {was} trained with differential privacy"
         if not self.is_private:
-            first = f"{self.name} has no differential privacy guarantee as a whole"
+            first = f"{self.name} {has} no differential privacy guarantee as a whole"
         sentences = [
             f"{first}: {self.guarantee}.",
             f"Neighbors are {self.relation.split(': ', 1)[1]}."]
@@ -252,7 +255,7 @@ def privacy_report(fitted, *, disjoint=False):
     if disjoint and not members:
         raise ValueError(f"disjoint=True: goes with a list or a dict of fitted members, each on "
                          f"its own part of the rows; got {type(fitted).__name__}.")
-    name = "several fits" if isinstance(fitted, (list, tuple, dict)) else type(fitted).__name__
+    name = _SEVERAL if isinstance(fitted, (list, tuple, dict)) else type(fitted).__name__
     parts = list(parts_of(fitted, "" if members else name))
     return PrivacyReport(name, *(tuple(part for part in parts if isinstance(part, kind))
                                  for kind in (Private, Exposed, Note)), bool(disjoint))
