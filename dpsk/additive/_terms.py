@@ -19,11 +19,14 @@ class Axis:
     categories : list or None
         Of a column of categories, buckets of several at the end, which products do not tell
         apart; one more value follows, that of any other.
+    n_named : int
+        How many of these are categories that buckets follow; all, where none do.
     """
 
     column: object
     knots: np.ndarray | None
     categories: list | None
+    n_named: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,4 +109,5 @@ def _axis(name, part, width):
     categories = getattr(part, "categories", None)
     if categories is not None:
         categories = categories[:width - 1]
-    return Axis(name, getattr(part, "knots", None), categories)
+    named = 0 if categories is None else getattr(part, "named", 0) or len(categories)
+    return Axis(name, getattr(part, "knots", None), categories, named)

@@ -213,6 +213,9 @@ def _draw_bars(ax, axis, values, std, turn, label):
     """Draw bars, beside those of other outputs, with their errors."""
     place, count = turn
     width = 0.8 / count
+    if axis.n_named < len(axis.categories):
+        # A bucket is of several categories, and its bar would say nothing of any.
+        values, std = values[:axis.n_named], None if std is None else std[:axis.n_named]
     shifts = np.arange(len(values)) + (place - 0.5 * (count - 1)) * width
     ax.bar(shifts, values, width, yerr=std, alpha=0.6, label=label,
            error_kw={"elinewidth": 1.0})
@@ -223,7 +226,9 @@ def _label(which, axis):
     """Write the names of categories at their places."""
     if axis.categories is None:
         return
-    names = [str(each) for each in axis.categories] + ["(other)"]
+    names = [str(each) for each in axis.categories[:axis.n_named]]
+    if axis.n_named == len(axis.categories):
+        names.append("(other)")
     which.set_ticks(range(len(names)), names)
     if which.axis_name == "x" and sum(map(len, names)) > _MOST_LETTERS:
         which.set_tick_params(rotation=90)
