@@ -17,7 +17,8 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk.preprocessing._base import DPTransformer
 
-__all__ = ["CLIP", "NUMBER_CONSTRAINTS", "NumericTransformer", "check_pair", "float_dtype"]
+__all__ = ["CLIP", "NUMBER_CONSTRAINTS", "CenteringScaler", "NumericTransformer", "check_pair",
+           "float_dtype"]
 
 
 def _check_bounds(name, value):
@@ -150,6 +151,29 @@ class NumericTransformer(DPTransformer):
 
     def _names_out(self, names):
         return names
+
+
+class CenteringScaler(NumericTransformer):
+    """Numbers less a center, over a scale, cut to +-clip; either may be left out."""
+
+    #: The attribute of the centers; None in it, or in `scale_`, where they are left out.
+    _center_name: ClassVar[str]
+
+    @property
+    def _ends(self):
+        return -float(self.clip), float(self.clip)
+
+    def _there(self, values):
+        centers = getattr(self, self._center_name)
+        if centers is not None:
+            values = values - centers
+        return values if self.scale_ is None else values / self.scale_
+
+    def _back(self, values):
+        centers = getattr(self, self._center_name)
+        if self.scale_ is not None:
+            values = values * self.scale_
+        return values if centers is None else values + centers
 
 
 def _rounded_within(values, low, high, dtype):

@@ -10,14 +10,14 @@ from dpsk._defaults.budgets import mu_of_share
 from dpsk._defaults.columns import median_share
 from dpsk._docs import documented
 from dpsk._parameters import check_flag
-from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, NumericTransformer
+from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, CenteringScaler
 from dpsk.preprocessing._statistics_plan import SpreadPlan
 
 __all__ = ["DPRobustScaler"]
 
 
 @documented
-class DPRobustScaler(NumericTransformer):
+class DPRobustScaler(CenteringScaler):
     r"""Scale columns by median and spread, with differential privacy; rows of known norm.
 
     .. math:: x \mapsto \min(\max((x - c) / s, -b), b)
@@ -92,6 +92,7 @@ class DPRobustScaler(NumericTransformer):
 
     _constraints: ClassVar[dict] = {**NUMBER_CONSTRAINTS, "clip": CLIP, **dict.fromkeys(
         ("with_centering", "with_scaling", "unit_variance"), check_flag)}
+    _center_name: ClassVar[str] = "center_"
     _learnt: ClassVar[str] = "medians and spreads"
     _learnt_names: ClassVar[tuple] = ("center_", "scale_")
 
@@ -112,17 +113,3 @@ class DPRobustScaler(NumericTransformer):
         if self.with_scaling:
             width = spreads / float(ndtri(0.75)) if self.unit_variance else 2.0 * spreads
             self.scale_ = np.where(width > 0, width, 1.0)
-
-    @property
-    def _ends(self):
-        return -float(self.clip), float(self.clip)
-
-    def _there(self, values):
-        if self.with_centering:
-            values = values - self.center_
-        return values / self.scale_ if self.with_scaling else values
-
-    def _back(self, values):
-        if self.with_scaling:
-            values = values * self.scale_
-        return values + self.center_ if self.with_centering else values

@@ -8,14 +8,14 @@ from dpsk._defaults.columns import MOMENTS, SPREADS, moment_share, range_tail, s
 from dpsk._docs import documented
 from dpsk._parameters import check_flag
 from dpsk._privacy.certificate import Enforced
-from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, NumericTransformer
+from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, CenteringScaler
 from dpsk.preprocessing._statistics_plan import MomentPlan, SpreadPlan
 
 __all__ = ["DPStandardScaler"]
 
 
 @documented
-class DPStandardScaler(NumericTransformer):
+class DPStandardScaler(CenteringScaler):
     r"""Scale columns by mean and standard deviation, with differential privacy.
 
     .. math:: x \mapsto \min(\max((x - m) / s, -b), b)
@@ -92,6 +92,7 @@ class DPStandardScaler(NumericTransformer):
                                     "with_std": check_flag}
     #: As where rows are few, so that tails fit the price.
     _usual_share: ClassVar[float] = SPREADS[1] + MOMENTS[1]
+    _center_name: ClassVar[str] = "mean_"
     _learnt: ClassVar[str] = "means and standard deviations"
     _learnt_names: ClassVar[tuple] = ("mean_", "scale_", "var_", "ranges_")
 
@@ -120,17 +121,3 @@ class DPStandardScaler(NumericTransformer):
         self.mean_ = means if self.with_mean else None
         self.scale_ = scales if self.with_std else None
         self.var_ = scales**2 if self.with_std else None
-
-    @property
-    def _ends(self):
-        return -float(self.clip), float(self.clip)
-
-    def _there(self, values):
-        if self.with_mean:
-            values = values - self.mean_
-        return values / self.scale_ if self.with_std else values
-
-    def _back(self, values):
-        if self.with_std:
-            values = values * self.scale_
-        return values + self.mean_ if self.with_mean else values
