@@ -32,7 +32,7 @@ from dpsk.model_selection import _search
 from dpsk.model_selection._scoring import SCORERS, Scorer
 from dpsk.model_selection._split import split_rows
 from dpsk.testing import NoiseSeed
-from tests.sklearn_checks import run_check
+from tests.sklearn_checks import ids_of, run_check
 
 ALPHAS = [1e-4, 1e-2, 1.0]
 
@@ -273,16 +273,23 @@ def test_a_weak_delta_is_warned_of_once():
     assert len(warned) == 1
 
 
-@parametrize_with_checks([grid(epsilon=8.0, n_iter=1, random_state=NoiseSeed(0))])
+def every_check(*searches):
+    """Try all of scikit-learn's checks, which its oldest version gives as an iterator."""
+    checks = parametrize_with_checks(list(searches))
+    return pytest.mark.parametrize(checks.args[0], list(checks.args[1]), ids=ids_of(checks))
+
+
+@every_check(grid(epsilon=8.0, n_iter=1, random_state=NoiseSeed(0)))
 def test_scikit_learn_finds_nothing_wrong(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 
 
 @pytest.mark.audit
-@parametrize_with_checks([randomized(random_state=NoiseSeed(0), epsilon=8.0).set_params(
+@every_check(
     # The text of a distribution has its address, which names of tests must not.
-    param_distributions={"alpha": [0.0, 0.1]}),
-                          grid(DPRidge(target_bounds=(0, 1)), random_state=NoiseSeed(0))])
+    randomized(random_state=NoiseSeed(0), epsilon=8.0).set_params(
+        param_distributions={"alpha": [0.0, 0.1]}),
+    grid(DPRidge(target_bounds=(0, 1)), random_state=NoiseSeed(0)))
 def test_scikit_learn_finds_nothing_wrong_elsewhere(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 
