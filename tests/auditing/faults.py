@@ -50,7 +50,7 @@ class NoClip(_Faulty):
     def _faults(self):
         yield LinearModel, "row_scales", lambda self, X: (
             np.ones(len(X)), np.sqrt(np.einsum("ij,ij->i", X, X)))
-        yield RowSums, "_limit", lambda self, norms: np.full(len(norms), np.inf)
+        yield RowSums, "_limit", lambda self, norms, *where: np.full(len(norms), np.inf)
 
 
 class HalfNoise(_Faulty):
