@@ -102,7 +102,7 @@ STEPS = st.lists(st.tuples(
 
 
 @given(STEPS, st.floats(0.3, 2.0))
-@settings(max_examples=2000, deadline=None, database=None,
+@settings(max_examples=10_000, deadline=None, database=None,
           suppress_health_check=list(HealthCheck))
 def test_no_programme_spends_more_or_is_charged_less(steps, epsilon):
     outer = PrivacyBudget(epsilon, 1e-5, disclosure=0.0)
