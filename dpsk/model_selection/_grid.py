@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from sklearn.model_selection import ParameterGrid
-
 from dpsk._docs import documented
 from dpsk.model_selection._search import BaseSearch, checked_mean
 
@@ -117,6 +115,9 @@ class DPGridSearchCV(BaseSearch):
         if not isinstance(grid, Mapping) and not (isinstance(grid, (list, tuple)) and grid):
             raise ValueError(f"param_grid of type {type(grid).__name__}: must be a dict from "
                              "names to lists of values, or a list of such.")
+        # Its package imports all metrics, which nobody else needs to wait for.
+        from sklearn.model_selection import ParameterGrid
+
         return ParameterGrid(grid)
 
     def _probes(self):

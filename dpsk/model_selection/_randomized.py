@@ -1,7 +1,5 @@
 """Search among settings that are drawn from distributions."""
 
-from sklearn.model_selection import ParameterSampler
-
 from dpsk._docs import documented
 from dpsk.model_selection._search import BaseSearch, checked_mean
 
@@ -113,6 +111,9 @@ class DPRandomizedSearchCV(BaseSearch):
         return self._setting(releases.index(1 << 32))
 
     def _setting(self, seed):
+        # Its package imports all metrics, which nobody else needs to wait for.
+        from sklearn.model_selection import ParameterSampler
+
         (setting,) = ParameterSampler(self.param_distributions, 1, random_state=seed)
         return setting
 

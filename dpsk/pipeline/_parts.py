@@ -1,9 +1,9 @@
 """Parts of steps: transformers of some columns each, or beside each other, within one step."""
 
 import math
+import sys
 
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion
 from sklearn.utils import _safe_indexing
@@ -18,7 +18,7 @@ __all__ = ["every_part", "fit_parts", "has_parts", "rows_of_parts"]
 
 def has_parts(step):
     """Return whether a step is made of parts that are known; subclasses may do anything."""
-    return type(step) in (ColumnTransformer, FeatureUnion)
+    return type(step) is FeatureUnion or _takes_columns(step)
 
 
 def every_part(steps):
@@ -42,14 +42,14 @@ def rows_of_parts(name, step, X):
 
     Which columns a part takes follows from names, places and dtypes alone.
     """
-    if type(step) is not ColumnTransformer:
+    if not _takes_columns(step):
         return {each: X for each, _ in every_part([(name, step)])}
     if not hasattr(X, "shape"):
         X = discreetly("X", check_array, X, dtype=object, ensure_all_finite=False)
     found, taken = {}, set()
     for part, each, columns in step.transformers:
         if callable(columns):
-            if not isinstance(columns, make_column_selector):
+            if not isinstance(columns, sys.modules["sklearn.compose"].make_column_selector):
                 raise ValueError(f"step {name!r}: the columns of {part!r} are chosen by a "
                                  "function, which may look at rows; use names, positions or "
                                  "make_column_selector.")
@@ -104,6 +104,13 @@ def fit_parts(name, step, X, y, fit):
     if norm is not None:
         step.row_norm_ = norm
     return step
+
+
+def _takes_columns(step):
+    """Return whether a step is a ColumnTransformer, and no subclass."""
+    # It comes with half of scikit-learn: where nobody has imported it there is none.
+    compose = sys.modules.get("sklearn.compose")
+    return compose is not None and type(step) is compose.ColumnTransformer
 
 
 def _parts(step):

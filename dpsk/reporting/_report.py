@@ -10,8 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._privacy import accountant
 from dpsk._privacy.certificate_fields import GROUP_RELATION, RELATION, written_epsilon
 from dpsk._privacy.events import Composed, Repeated
-from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
-from dpsk.reporting._parts import Exposed, Note, Private, parts_of
 
 __all__ = ["PrivacyReport", "privacy_report"]
 
@@ -250,6 +248,10 @@ def privacy_report(fitted, *, disjoint=False):
     """
     if hasattr(fitted, "fit"):
         check_is_fitted(fitted)
+    # What knows all of scikit-learn's wrappers imports them, as nothing else here does.
+    from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
+    from dpsk.reporting._parts import Exposed, Note, Private, parts_of
+
     members = isinstance(fitted, (list, tuple)) or (
         isinstance(fitted, dict) and "fit_time" not in fitted)
     if disjoint and not members:
