@@ -5,14 +5,15 @@ import warnings
 import numpy as np
 from sklearn import config_context
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, validate_data
 
 from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
 __all__ = ["FLOATS", "check_block", "check_next_rows", "check_part", "check_prediction_rows",
-           "check_public_rows", "check_rows", "check_unlabeled_rows", "is_source", "refuse_source"]
+           "check_public_rows", "check_rows", "check_unlabeled_rows", "count_rows", "is_source",
+           "refuse_source"]
 
 #: The types of rows that are kept; others become the first.
 FLOATS = [np.float64, np.float32]
@@ -32,6 +33,15 @@ def refuse_source(what, X):
                         "read by predictions and by fits of classifiers and regressors of rows; "
                         "pass one array here, such as np.concatenate([*source.blocks()]) of "
                         "blocks without targets, or a memory map.")
+
+
+def count_rows(name, X):
+    """Return the number of rows for the fit of `name`; a ValueError where they are too few."""
+    n_samples = discreetly("X", _num_samples, X)
+    if n_samples < 2:
+        raise ValueError(f"Found array with {n_samples} sample(s) (shape={getattr(X, 'shape', ())}"
+                         f") while a minimum of 2 is required by {name}.")
+    return n_samples
 
 
 def check_rows(estimator, X, y, **checks):

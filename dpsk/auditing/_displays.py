@@ -2,12 +2,15 @@
 
 import numpy as np
 from scipy.special import betaincinv
-from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+from dpsk._docs import documented
+from dpsk._drawing import LineDisplay
 
 __all__ = ["AuditDisplay"]
 
 
-class AuditDisplay:
+@documented
+class AuditDisplay(LineDisplay):
     """The least errors that a claim allows any test, and those of tests that were made.
 
     Make one by `AuditResult.plot`. The line is the trade-off function of the claim; the curve with
@@ -41,8 +44,7 @@ class AuditDisplay:
         Parameters
         ----------
         result : AuditResult
-        ax : matplotlib Axes or None, default=None
-            None: new ones.
+        %(ax)s
 
         Returns
         -------
@@ -55,21 +57,18 @@ class AuditDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            None: new ones.
+        %(ax)s
 
         Returns
         -------
         display : AuditDisplay
         """
-        check_matplotlib_support("AuditDisplay.plot")
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
         result = self.result
         alpha = np.linspace(0.0, 1.0, 201)
-        (self.line_,) = ax.plot(alpha, result.claim.type_two_error(alpha), label="claim")
+        self._drawn(ax, "claim", "plot", alpha, result.claim.type_two_error(alpha),
+                    xlabel="type I error", ylabel="type II error",
+                    title="refuted" if result.refuted else "not refuted")
+        ax = self.ax_
         wrong, missed = result.error_rates()
         (self.curve_,) = ax.plot(wrong, missed, label="observed")
         if result.scores is not None:
@@ -79,10 +78,7 @@ class AuditDisplay:
                                  [each.type_two_error for each in result.evidence],
                                  marker="x", color="black", zorder=3, label="shown")
         ax.plot([0, 1], [1, 0], color="gray", linestyle=":", zorder=0)
-        ax.set(xlabel="type I error", ylabel="type II error",
-               title="refuted" if result.refuted else "not refuted")
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 

@@ -35,8 +35,8 @@ def dp_roc_auc_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
     >>> float(area) > 0.9, area.privacy_.epsilon
     (True, 1.0)
     """
-    return _alone(BinaryEvaluation.from_predictions(
-        y_true, y_score, epsilon=epsilon, delta=delta, **options), "roc_auc")
+    return _alone(BinaryEvaluation, "roc_auc", y_true, y_score, epsilon=epsilon,
+                  delta=delta, **options)
 
 
 def dp_average_precision_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
@@ -59,8 +59,8 @@ def dp_average_precision_score(y_true, y_score, *, epsilon=1.0, delta=None, **op
     >>> 0.5 < float(dp_average_precision_score(score**2 > 0.3, score, epsilon=8.0)) <= 1.0
     True
     """
-    return _alone(BinaryEvaluation.from_predictions(
-        y_true, y_score, epsilon=epsilon, delta=delta, **options), "average_precision")
+    return _alone(BinaryEvaluation, "average_precision", y_true, y_score, epsilon=epsilon,
+                  delta=delta, **options)
 
 
 def dp_brier_score_loss(y_true, y_proba, *, epsilon=1.0, delta=None, **options):
@@ -84,8 +84,8 @@ def dp_brier_score_loss(y_true, y_proba, *, epsilon=1.0, delta=None, **options):
     >>> float(dp_brier_score_loss(p > 0.5, p, epsilon=8.0)) < 0.2
     True
     """
-    return _alone(BinaryEvaluation.from_predictions(
-        y_true, y_proba, epsilon=epsilon, delta=delta, **options), "brier_score")
+    return _alone(BinaryEvaluation, "brier_score", y_true, y_proba, epsilon=epsilon,
+                  delta=delta, **options)
 
 
 def dp_accuracy_score(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
@@ -111,8 +111,8 @@ def dp_accuracy_score(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
     >>> float(dp_accuracy_score(y, y, epsilon=8.0)) > 0.9
     True
     """
-    return _alone(MulticlassEvaluation.from_predictions(
-        y_true, y_pred, epsilon=epsilon, delta=delta, **options), "accuracy")
+    return _alone(MulticlassEvaluation, "accuracy", y_true, y_pred, epsilon=epsilon,
+                  delta=delta, **options)
 
 
 def dp_mean_squared_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
@@ -138,8 +138,8 @@ def dp_mean_squared_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options)
     >>> float(dp_mean_squared_error(y, y, epsilon=8.0, residual_bound=1.0)) < 0.1
     True
     """
-    return _alone(RegressionEvaluation.from_predictions(
-        y_true, y_pred, epsilon=epsilon, delta=delta, **options), "mean_squared_error")
+    return _alone(RegressionEvaluation, "mean_squared_error", y_true, y_pred, epsilon=epsilon,
+                  delta=delta, **options)
 
 
 def dp_mean_absolute_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
@@ -162,8 +162,8 @@ def dp_mean_absolute_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options
     >>> float(dp_mean_absolute_error(y, y, epsilon=8.0, residual_bound=1.0)) < 0.1
     True
     """
-    return _alone(RegressionEvaluation.from_predictions(
-        y_true, y_pred, epsilon=epsilon, delta=delta, **options), "mean_absolute_error")
+    return _alone(RegressionEvaluation, "mean_absolute_error", y_true, y_pred, epsilon=epsilon,
+                  delta=delta, **options)
 
 
 def dp_r2_score(y_true, y_pred, *, target_bounds, epsilon=1.0, delta=None, **options):
@@ -189,11 +189,11 @@ def dp_r2_score(y_true, y_pred, *, target_bounds, epsilon=1.0, delta=None, **opt
     >>> float(dp_r2_score(y, y, target_bounds=(0, 1), epsilon=8.0)) > 0.9
     True
     """
-    return _alone(RegressionEvaluation.from_predictions(
-        y_true, y_pred, epsilon=epsilon, delta=delta, target_bounds=target_bounds, **options),
-        "r2")
+    return _alone(RegressionEvaluation, "r2", y_true, y_pred, epsilon=epsilon,
+                  delta=delta, target_bounds=target_bounds, **options)
 
 
-def _alone(evaluation, metric):
-    """Return a metric with the certificate of the release that it is all of."""
-    return replace(getattr(evaluation, metric)(), privacy_=evaluation.privacy_)
+def _alone(evaluation, metric, *data, **options):
+    """Release an evaluation for one metric, and return it with the certificate."""
+    evaluated = evaluation.from_predictions(*data, **options)
+    return replace(getattr(evaluated, metric)(), privacy_=evaluated.privacy_)

@@ -9,7 +9,6 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._charging import CarriesBudgets, covered
@@ -19,7 +18,8 @@ from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.targets import numeric_targets
-from dpsk._data.validation import is_source
+from dpsk._data.validation import count_rows, is_source
+from dpsk._delegation import Delegates
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, certify, opened_stream
 from dpsk._oracle.release import Part
@@ -40,15 +40,7 @@ _TIES = 1 << 53
 _SEEDS = 1 << 63
 
 
-def _best_has(name):
-    """Return a check that the best estimator, or before a fit the one given, has a method."""
-    def check(self):
-        getattr(getattr(self, "best_estimator_", self.estimator), name)
-        return True
-    return check
-
-
-class BaseSearch(CarriesBudgets, BaseEstimator, ABC):
+class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
     """Base of the searches: a prior over settings is what they add."""
 
     _constraints: ClassVar[dict] = {
@@ -203,11 +195,7 @@ class BaseSearch(CarriesBudgets, BaseEstimator, ABC):
         if is_source(X) or is_dask(X):
             raise ValueError(f"X of type {type(X).__name__}: {name} splits rows by their index, "
                              "so it takes arrays, tables and CSR matrices in memory only.")
-        n_samples = discreetly("X", _num_samples, X)
-        if n_samples < 2:
-            raise ValueError(f"Found array with {n_samples} sample(s) "
-                             f"(shape={getattr(X, 'shape', ())}) while a minimum of 2 is required "
-                             f"by {name}.")
+        n_samples = count_rows(name, X)
         (X,) = discreetly("X", indexable, X)
         return X, y, n_samples
 
@@ -257,29 +245,13 @@ class BaseSearch(CarriesBudgets, BaseEstimator, ABC):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")
 
-    def _best(self, method, X):
+    @property
+    def _inner(self):
+        return getattr(self, "best_estimator_", self.estimator)
+
+    def _delegated(self, method, X):
         check_is_fitted(self)
         return getattr(self.best_estimator_, method)(X)
-
-    @available_if(_best_has("predict"))
-    def predict(self, X):
-        """Return what the best estimator predicts of rows."""
-        return self._best("predict", X)
-
-    @available_if(_best_has("predict_proba"))
-    def predict_proba(self, X):
-        """Return the best estimator's probabilities of classes."""
-        return self._best("predict_proba", X)
-
-    @available_if(_best_has("predict_log_proba"))
-    def predict_log_proba(self, X):
-        """Return the best estimator's logarithms of probabilities of classes."""
-        return self._best("predict_log_proba", X)
-
-    @available_if(_best_has("decision_function"))
-    def decision_function(self, X):
-        """Return the best estimator's scores."""
-        return self._best("decision_function", X)
 
     def score(self, X, y=None):
         """Return the exact score of rows, which is a release if they are sensitive."""

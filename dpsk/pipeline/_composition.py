@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._callbacks import TakesCallbacks
 from dpsk._charging import CarriesBudgets
 from dpsk._data.errors import discreetly
+from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
 
 __all__ = ["NOTHING", "Composition"]
@@ -19,7 +20,7 @@ NOTHING = ("passthrough", None)
 def _last_has(name):
     """Return a check that the last step has a method."""
     def check(self):
-        last = self._known_steps()[-1][1]
+        last = self._inner
         if last not in NOTHING:
             getattr(last, name)
         elif name != "transform":
@@ -37,7 +38,7 @@ def _mapped(step, X):
     return discreetly("X", step.transform, X)
 
 
-class Composition(TakesCallbacks, CarriesBudgets, _BaseComposition):
+class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
     """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
     """
 
@@ -96,6 +97,10 @@ class Composition(TakesCallbacks, CarriesBudgets, _BaseComposition):
         """Return the fitted steps, or those that were given."""
         return getattr(self, "steps_", self.steps)
 
+    @property
+    def _inner(self):
+        return self._known_steps()[-1][1]
+
     def _first_step(self):
         """Return the first step that is one, of those that were fitted."""
         steps = [step for _, step in getattr(self, "steps_", ()) if step not in NOTHING]
@@ -110,35 +115,15 @@ class Composition(TakesCallbacks, CarriesBudgets, _BaseComposition):
             X = _mapped(step, X)
         return X
 
-    def _last(self, method, X, *args, **params):
+    def _delegated(self, method, X, *args, **params):
         X = self._before_last(X)
         return getattr(self.steps_[-1][1], method)(X, *args, **params)
-
-    @available_if(_last_has("predict"))
-    def predict(self, X):
-        """Return what the last step predicts of rows, after the steps before it."""
-        return self._last("predict", X)
-
-    @available_if(_last_has("predict_proba"))
-    def predict_proba(self, X):
-        """Return the last step's probabilities of classes."""
-        return self._last("predict_proba", X)
-
-    @available_if(_last_has("predict_log_proba"))
-    def predict_log_proba(self, X):
-        """Return the last step's logarithms of probabilities of classes."""
-        return self._last("predict_log_proba", X)
-
-    @available_if(_last_has("decision_function"))
-    def decision_function(self, X):
-        """Return the last step's scores."""
-        return self._last("decision_function", X)
 
     @available_if(_last_has("score"))
     def score(self, X, y=None, sample_weight=None):
         """Return the last step's exact score, which is a release if rows are sensitive."""
         more = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self._last("score", X, y, **more)
+        return self._delegated("score", X, y, **more)
 
     @available_if(_last_has("transform"))
     def transform(self, X):
@@ -169,7 +154,7 @@ class Composition(TakesCallbacks, CarriesBudgets, _BaseComposition):
     @property
     def classes_(self):
         """ndarray of shape (n_classes,) : the classes of the last step."""
-        return self._known_steps()[-1][1].classes_
+        return self._inner.classes_
 
     @property
     def n_features_in_(self):

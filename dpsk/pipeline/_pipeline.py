@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from dpsk._callbacks import private_fit
+from dpsk._data.validation import count_rows
 from dpsk._docs import documented
 from dpsk._fit import Method
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_real, optional
@@ -16,7 +17,7 @@ from dpsk.pipeline._checks import check_fit, check_prices
 from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
-from dpsk.pipeline._rows import mapped, n_rows, transformed
+from dpsk.pipeline._rows import mapped, transformed
 
 __all__ = ["DPPipeline", "make_dp_pipeline"]
 
@@ -141,7 +142,7 @@ class DPPipeline(Composition):
         """
         private = self._check_steps()
         params = self._routed(params, private)
-        n_samples = n_rows(X)
+        n_samples = count_rows("DPPipeline", X)
         # Of columns nothing is known before the first steps.
         delta = self.delta if self.delta is not None else 1.0 / n_samples**2
         budget = Budget(n_samples, 1, float(self.epsilon), float(delta))

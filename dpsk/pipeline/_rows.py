@@ -6,16 +6,7 @@ from dpsk._data.errors import discreetly
 from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._parts import fit_parts, has_parts
 
-__all__ = ["mapped", "n_rows", "transformed"]
-
-
-def n_rows(X):
-    """Return the number of rows; a ValueError where there are none to speak of."""
-    n_samples = discreetly("X", _num_samples, X)
-    if n_samples < 2:
-        raise ValueError(f"Found array with {n_samples} sample(s) (shape={getattr(X, 'shape', ())}"
-                         ") while a minimum of 2 is required by DPPipeline.")
-    return n_samples
+__all__ = ["mapped", "transformed"]
 
 
 def mapped(step, X, n_samples):

@@ -17,16 +17,6 @@ from dpsk.accounting import (
 DISPLAYS = [PrivacyCurveDisplay, TradeOffCurveDisplay]
 
 
-@pytest.fixture
-def pyplot():
-    matplotlib = pytest.importorskip("matplotlib", reason="pictures are an extra")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    yield plt
-    plt.close("all")
-
-
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_a_line_is_drawn_on_the_axes_that_are_given(display, pyplot):
     _, ax = pyplot.subplots()

@@ -18,16 +18,6 @@ P = np.linspace(0.0, 1.0, 2000)
 Y = (P + np.sin(np.arange(2000)) / 2 > 0.5).astype(int)
 
 
-@pytest.fixture
-def pyplot():
-    matplotlib = pytest.importorskip("matplotlib", reason="pictures are an extra")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    yield plt
-    plt.close("all")
-
-
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_a_line_and_its_band_are_drawn_on_the_axes_that_are_given(display, pyplot):
     _, ax = pyplot.subplots()

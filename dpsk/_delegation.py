@@ -1,0 +1,42 @@
+"""Predictions that are those of another estimator: of a last step, or of the best of a search."""
+
+from sklearn.utils.metaestimators import available_if
+
+__all__ = ["Delegates"]
+
+
+def _inner_has(name):
+    """Return a check that the estimator inside has a method."""
+    def check(self):
+        getattr(self._inner, name)
+        return True
+    return check
+
+
+class Delegates:
+    """Methods that the estimator inside has.
+
+    Subclasses have `_inner`, that estimator as far as it is known, and ``_delegated(method, X)``,
+    which calls a method of the fitted one on rows as it takes them.
+    """
+
+    @available_if(_inner_has("predict"))
+    def predict(self, X):
+        """Return what the last step, or the best estimator, predicts of rows."""
+        return self._delegated("predict", X)
+
+    @available_if(_inner_has("predict_proba"))
+    def predict_proba(self, X):
+        """Return probabilities of classes by the last step, or the best estimator."""
+        return self._delegated("predict_proba", X)
+
+    @available_if(_inner_has("predict_log_proba"))
+    def predict_log_proba(self, X):
+        """Return logarithms of probabilities of classes by the last step, or the best estimator.
+        """
+        return self._delegated("predict_log_proba", X)
+
+    @available_if(_inner_has("decision_function"))
+    def decision_function(self, X):
+        """Return scores by the last step, or the best estimator."""
+        return self._delegated("decision_function", X)
