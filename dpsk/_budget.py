@@ -205,13 +205,15 @@ class PrivacyBudget:
                 f"name={terms['name']!r})")
 
     def __str__(self):
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
+        return "\n".join([self._title(), *(f"  {name}: {text}"
+                                           for name, text in self._lines(self.charges))])
 
     def _repr_html_(self):
+        charges = self.charges
         rows = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
                        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-                       for name, text in self._lines())
-        share = 100.0 * self._share()
+                       for name, text in self._lines(charges))
+        share = 100.0 * self._share(charges)
         return (f"<table><caption>{html.escape(self._title())}<br><progress max='100' "
                 f"value='{share:.1f}'></progress> {share:.1f} % spent</caption>"
                 f"<tbody>{rows}</tbody></table>")
@@ -222,20 +224,21 @@ class PrivacyBudget:
         return (f"Privacy budget{name}: ({terms['epsilon']:g}, {terms['delta']:.3g}) for a "
                 f"{terms['unit']}")
 
-    def _lines(self):
-        charges = self.charges
+    def _lines(self, charges):
+        delta = self._terms["delta"]
         spent = self._sum(charges)
         yield "counted", f"{self._terms['kind']}, {', '.join(self._filter.units)}"
         for unit, one, limit in zip(self._filter.units, spent, self._filter.limits, strict=True):
             if limit:
                 yield f"spent, {unit}", f"{one:.6g} of {limit:.6g}"
-        yield "left", f"epsilon={self.left():.4g} at delta={self._terms['delta']:.3g} for one fit"
+        yield "left", (f"epsilon={self._filter.left(spent, delta):.4g} at delta={delta:.3g} "
+                       "for one fit")
         for charge in charges:
             yield "charged", charge.name + ": " + " + ".join(
                 f"{count} x {event!r}" for event, count in tally(charge.event).items())
 
-    def _share(self):
-        pairs = zip(self._sum(self.charges), self._filter.limits, strict=True)
+    def _share(self, charges):
+        pairs = zip(self._sum(charges), self._filter.limits, strict=True)
         return max((one / limit for one, limit in pairs if limit), default=0.0)
 
     def _read(self, pages):

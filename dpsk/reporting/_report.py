@@ -4,6 +4,7 @@ import html
 import json
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -60,7 +61,7 @@ class PrivacyReport:
         """float : of everything at `delta`; infinite where something has no guarantee."""
         return self.fits_epsilon if not self.exposed and self.delta < 1 else math.inf
 
-    @property
+    @cached_property
     def fits_epsilon(self):
         """float : of the private fits alone at `delta`."""
         return self.epsilon_at(min(self.delta, 1.0))
