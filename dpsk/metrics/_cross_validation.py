@@ -129,17 +129,18 @@ def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_
         if not isinstance(getattr(model, "privacy_", None), Certificate):
             raise TypeError(f"{type(model).__name__} has no certificate in privacy_, so nothing "
                             "is known of its price; give a private estimator.")
+        model.privacy_ = evaluated.restated(model.privacy_)
         members[place, train] = True
         evaluated.score(model, _safe_indexing(X, test), test)
         estimators.append(model)
     evaluation = evaluated.evaluation()
     paid = _worst([model.privacy_ for model in estimators], members)
-    certificate = certificate_sum.total([*paid, evaluation.privacy_])
+    certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
     n_trainings = int(members.sum(axis=0).max())
-    facts = (*evaluated.facts, "which rows are in which fold: by index, without a look at rows",
+    facts = ("which rows are in which fold: by index, without a look at rows",
              f"that a row is in {n_trainings} trainings at most, and in one evaluation")
     # Here rows that train do evaluate others, and pay for both.
-    public = [fact for fact in certificate.public if fact not in (DISJOINT, *evaluated.untrue)]
+    public = [fact for fact in certificate.public if fact != DISJOINT]
     certificate = replace(certificate, public=(*public, *facts)).verify()
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
 
@@ -165,21 +166,15 @@ def _worst(certificates, members):
 
 
 class _Held:
-    """Predictions for rows that were held out, on their way to one evaluation.
-
-    Attributes
-    ----------
-    facts, untrue : tuple of str
-        What the certificate of all has to say of labels, and what those of its parts do.
-    """
+    """Predictions for rows that were held out, on their way to one evaluation."""
 
     def __init__(self, labels, declared, evaluate, predict):
         self._labels, self._evaluate, self._predict = labels, evaluate, predict
         self._found, self._indices = [], []
-        self.facts, self.untrue = (), ()
+        #: What certificates say of labels that were told, and what is true of them.
+        self._told = ()
         if labels is not None and declared is None:
-            self.facts = (labels_fact(labels, None),)
-            self.untrue = (labels_fact(labels, labels),)
+            self._told = ((labels_fact(labels, labels), labels_fact(labels, None)),)
 
     def told(self, model):
         """Return a model that knows all labels: which of them a training part lacks is data."""
@@ -187,6 +182,14 @@ class _Held:
         if self._labels is not None and getattr(last, "classes", self._labels) is None:
             last.set_params(classes=list(self._labels))
         return model
+
+    def restated(self, certificate):
+        """Return the certificate of a model, whose labels were told and not declared."""
+        public = certificate.public
+        for untrue, true in self._told:
+            # Facts of a step have its name before them.
+            public = tuple(fact.replace(untrue, true) for fact in public)
+        return replace(certificate, public=public).verify()
 
     def score(self, model, X, indices):
         """Keep what a model says of rows."""
