@@ -61,8 +61,7 @@ class PrivacyCurveDisplay(LineDisplay):
         display : PrivacyCurveDisplay
         """
         self._drawn(ax, self.name if name is None else name, "semilogy", self.epsilon,
-                    self.delta, xlabel="epsilon", ylabel="delta")
-        self.line_.set(**kwargs)
+                    self.delta, kwargs, xlabel="epsilon", ylabel="delta")
         return self
 
     @classmethod
@@ -140,8 +139,8 @@ class TradeOffCurveDisplay(LineDisplay):
         display : TradeOffCurveDisplay
         """
         self._drawn(ax, self.name if name is None else name, "plot", self.type_one_error,
-                    self.type_two_error, xlabel="type I error", ylabel="type II error")
-        self.line_.set(**kwargs)
+                    self.type_two_error, kwargs, xlabel="type I error",
+                    ylabel="type II error")
         self.ax_.plot([0, 1], [1, 0], color="gray", linestyle=":", zorder=0)
         return self
 

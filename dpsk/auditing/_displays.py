@@ -65,7 +65,7 @@ class AuditDisplay(LineDisplay):
         """
         result = self.result
         alpha = np.linspace(0.0, 1.0, 201)
-        self._drawn(ax, "claim", "plot", alpha, result.claim.type_two_error(alpha),
+        self._drawn(ax, "claim", "plot", alpha, result.claim.type_two_error(alpha), {},
                     xlabel="type I error", ylabel="type II error",
                     title="refuted" if result.refuted else "not refuted")
         ax = self.ax_

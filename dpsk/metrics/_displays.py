@@ -38,8 +38,7 @@ class _BandDisplay(LineDisplay):
         """
         xlabel, ylabel = self._labels
         self._drawn(ax, self.name if name is None else name, "plot", self.x, self.y,
-                    xlabel=xlabel, ylabel=ylabel, xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        self.line_.set(**kwargs)
+                    kwargs, xlabel=xlabel, ylabel=ylabel, xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         self.band_ = self._draw_band(self.ax_)
         self._draw_reference(self.ax_)
         return self

@@ -50,8 +50,8 @@ class PrivacyPlanDisplay(LineDisplay):
         """
         plan = self.plan
         self._drawn(ax, name or f"{plan.n_samples} rows", "loglog", plan.epsilon,
-                    plan.excess_risk, xlabel="epsilon", ylabel="predicted excess risk")
-        self.line_.set(**{"marker": "o", **kwargs})
+                    plan.excess_risk, {"marker": "o", **kwargs}, xlabel="epsilon",
+                    ylabel="predicted excess risk")
         self.ax_.axhline(plan.largest_excess_risk, color="gray", linestyle=":")
         return self
 

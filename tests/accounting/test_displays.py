@@ -25,6 +25,7 @@ def test_a_line_is_drawn_on_the_axes_that_are_given(display, pyplot):
     assert drawn.figure_ is ax.figure
     assert drawn.line_.get_color() == "red"
     assert ax.get_legend().get_texts()[0].get_text() == "half"
+    assert ax.get_legend().get_lines()[0].get_color() == "red"
     again = drawn.plot()
     assert again.ax_ is not ax
 
