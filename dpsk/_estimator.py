@@ -150,6 +150,14 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
         return Rows(X, y, self._check_weights(sample_weight, X),
                     groups=groups_of(groups, X.shape[0]))
 
+    def _check_table(self, X, y):
+        """Raise what a fit would of rows as they come, before anything is charged for it.
+
+        Names and number of features are set; it is for a clone.
+        """
+        if hasattr(self, "_check_rows"):
+            self._check_rows(X, y)
+
     def _units_fact(self, rows):
         """Return what is taken as public of the size of a table."""
         return ("number of rows and of features" if rows.groups is None else
