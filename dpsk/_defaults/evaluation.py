@@ -23,15 +23,17 @@ def histogram_bins(budget):
     return max(least, 4 * round(wanted / 4))
 
 
-def holdout_shares(compared, counts):
-    """Return the shares of mu^2 of a choice on held-out rows and of what goes with it, by name.
+def holdout_shares(compared, chosen, counted):
+    """Return the shares of mu^2 of what held-out rows are asked, by name.
 
     Parameters
     ----------
     compared : bool
         Whether the score is compared with those of other runs, and not only told.
-    counts : bool
-        Whether the rows of a class are counted.
+    chosen, counted : bool
+        Whether there is a choice among candidates, and whether the rows of a class are counted.
     """
-    shares = {"score": 0.5 if compared else 0.1, "count": 0.1 if counts else 0.0}
-    return {**shares, "choice": 1.0 - sum(shares.values())}
+    shares = {"count": 0.1} if counted else {}
+    if chosen:
+        shares["choice"] = 0.5 if compared else 0.9 - sum(shares.values())
+    return {**shares, "score": 1.0 - sum(shares.values())}

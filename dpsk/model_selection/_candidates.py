@@ -49,7 +49,9 @@ class Thresholds(Candidates):
 
     def losses(self, models, scorer, X, targets):
         (model,) = models
-        scores, _ = responses(model, X)
+        # As the wrapper that is made chooses by itself.
+        method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+        scores = responses(model, X, method)
         positive = np.asarray(targets) == model.classes_[1]
         for value in self.values:
             yield (scores >= value) != positive
@@ -175,12 +177,10 @@ class _Logs:
         return self.logs
 
 
-def responses(model, X, method="auto"):
-    """Return scores of the second class, and the method of a fitted classifier they are by."""
-    if method == "auto":
-        method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+def responses(model, X, method):
+    """Return what a fitted classifier says of the second of two classes, shape (n,)."""
     found = getattr(model, method)(X)
-    return np.asarray(found[:, 1] if method == "predict_proba" else found), method
+    return np.asarray(found[:, 1] if method == "predict_proba" else found)
 
 
 def _check_thresholds(estimator, scorer, classes, values):

@@ -77,7 +77,9 @@ class SearchPlan:
 
     @property
     def score_noise(self):
-        """float : standard deviation of the noise on the score of a run, before its unit."""
+        """float : standard deviation of the noise on the score of a run, a mean of numbers in
+        [0, 1], before its unit.
+        """
         return 1.0 / (self.n_holdout * self.score_mu)
 
     def covers(self, event):
@@ -95,10 +97,11 @@ class SearchPlan:
         runs = "one run" if one else f"a geometric number of runs, {self.mean_runs:g} on average,"
         among = "" if self.choices == 1 else (
             f", one of its {self.choices} candidates chosen under noise and")
+        noise = "under noise" if self.count_mu else f"with noise of {self.score_noise:.3g}"
         return (f"{runs}{'' if one else ' each'} trained with ({self.run_epsilon:.6g}, "
                 f"{self.run_delta:.3g}) on {self.n_train} rows{among or ' and'} scored on "
-                f"{self.n_holdout} others with noise of {self.score_noise:.3g}; all together "
-                f"({self.epsilon:g}, {self.delta:.3g})")
+                f"{self.n_holdout} others {noise}; all together ({self.epsilon:g}, "
+                f"{self.delta:.3g})")
 
 
 def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disclosed, choices=1,
@@ -140,16 +143,13 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
         run_epsilon = 1.0 / scale
         # Whatever is (epsilon, delta)-private costs less than randomized response at both.
         mu = gaussian_mu(run_epsilon, run_delta) * _MARGIN
-    shares = dict.fromkeys(("score", "choice", "count"), 0.0)
-    if choices > 1:
-        # The mu of a choice, of which the range is solved for, is rounded up.
+    shares = holdout_shares(mean_runs > 1, choices > 1, counts)
+    if len(shares) > 1:
+        # The mu of a choice, of which the range is solved for, is rounded up, and so are sums.
         mu *= _MARGIN
-        shares = holdout_shares(mean_runs > 1, counts)
-    else:
-        shares["score"] = 1.0
     plan = SearchPlan(
         epsilon, delta, event, mean_runs, run_epsilon, run_delta, n_train, n_holdout, choices,
-        **{f"{name}_mu": math.sqrt(share) * mu for name, share in shares.items()})
+        *(math.sqrt(shares.get(name, 0.0)) * mu for name in ("score", "choice", "count")))
     if not plan.covers(plan.holdout_event):
         raise RuntimeError("What is asked of held-out rows exceeds a run; nothing was drawn.")
     return plan
