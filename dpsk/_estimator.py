@@ -69,7 +69,9 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
         """bool : whether all that a fit releases is Gaussian for sure, at delta > 0."""
         if not self._solvers or self.solver == "auto":
             return self._auto_is_gaussian
-        return self._solvers[self.solver].is_gaussian
+        # Whoever asks may do so before a solver that there is not is refused.
+        known = isinstance(self.solver, str) and self.solver in self._solvers
+        return known and self._solvers[self.solver].is_gaussian
 
     def _check_params(self):
         """Check every parameter, then all of them together, before any row is looked at."""

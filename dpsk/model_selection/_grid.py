@@ -104,7 +104,8 @@ class DPGridSearchCV(BaseSearch):
     """
 
     def __init__(self, estimator, param_grid, *, epsilon=1.0, delta=None, n_iter=None,
-                 scoring=None, score_bound=None, post_params=None, test_size=0.2, random_state=None, verbose=0):
+                 scoring=None, score_bound=None, post_params=None, test_size=0.2,
+                 random_state=None, verbose=0):
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon

@@ -113,9 +113,16 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
             return numeric_targets(y), None
         return y, encode_labels(y, last.classes, name)[0]
 
-    def _check_table(self, X, y):
+    def _check_rows_of(self, models, plan, X, y):
         """Raise what a run would of rows, all of them, before it is charged for."""
-        without_warnings(clone(self.estimator)._check_table, X, y)
+        without_warnings(clone(models[0])._check_table, X, y)
+        for model in models:
+            model = clone(model).set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
+            check = getattr(model, "_check_inside", None)
+            if check is not None:
+                without_warnings(check, y, len(y))
+            elif hasattr(model, "_check_fit"):
+                without_warnings(model._check_fit, len(y), y)
 
     def _releases(self, plan, X, y):
         """Charge open budgets; return what names the fit, its releases and their stream."""

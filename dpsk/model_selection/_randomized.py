@@ -97,7 +97,8 @@ class DPRandomizedSearchCV(BaseSearch):
     """
 
     def __init__(self, estimator, param_distributions, *, epsilon=1.0, delta=None, n_iter=10,
-                 scoring=None, score_bound=None, post_params=None, test_size=0.2, random_state=None, verbose=0):
+                 scoring=None, score_bound=None, post_params=None, test_size=0.2,
+                 random_state=None, verbose=0):
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.epsilon = epsilon

@@ -58,14 +58,7 @@ class BaseSearch(HoldoutModel):
         """
         self._check_params()
         name, after = self._after()
-        settings = list(self._probes())
-        if any(name in params for params in settings):
-            raise ValueError(f"post_params has {name!r}, and so have the settings that are drawn; "
-                             "leave one of the two out.")
-        probes = [self._candidate(params) for params in settings]
-        for model in probes:
-            # Settings may have a solver of their own.
-            self._after(estimator=model)
+        probes = self._probed(name)
         for value in after.values if name == "alpha" else ():
             self._candidate({name: value})
         return search_plan(
@@ -73,6 +66,18 @@ class BaseSearch(HoldoutModel):
             gaussian=all(model._is_gaussian for model in probes),
             disclosed=max(model._disclosed_share for model in probes),
             choices=1 if after is None else len(after.values))
+
+    def _probed(self, name):
+        """Return models of settings that stand for all; a ValueError where one is no good."""
+        settings = list(self._probes())
+        if any(name in params for params in settings):
+            raise ValueError(f"post_params has {name!r}, and so have the settings that are drawn; "
+                             "leave one of the two out.")
+        models = [self._candidate(params) for params in settings]
+        for model in models:
+            # Settings may have a solver of their own.
+            self._after(estimator=model)
+        return models
 
     @quietly
     def fit(self, X, y=None):
@@ -94,7 +99,7 @@ class BaseSearch(HoldoutModel):
         scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
         name, after = self._after(classes)
         plan = self.plan(n_samples)
-        self._check_table(X, y)
+        self._check_rows_of(self._probed(name), plan, X, y)
         method, releases, stream = self._releases(plan, X, y)
         # All of them are drawn, and checked, before any is trained; warnings would count them.
         runs = [(asks, without_warnings(self._configured, releases, classes, plan))
@@ -175,21 +180,24 @@ def _run(model, plan, scorer, after, asks, parts):
     (X, y), held = parts
     models = [trained(model, plan, X, y)] if after is None else after.trained(model, plan, X, y)
 
-    def sums():
-        # About the middle of [0, 1], so that one row moves a sum inside a ball of radius 1/2.
-        losses = [scorer.losses(model, *held)] if after is None else after.losses(
-            models, scorer, *held)
-        return np.array([(0.5 - each).sum() for each in losses])
+    sums, place = [], 0
 
-    found, place = sums(), 0
-    if plan.choices > 1:
+    def read(inside):
+        if not sums:
+            losses = [scorer.losses(models[0], *held)] if after is None else after.losses(
+                models, scorer, *held)
+            # About the middle of [0, 1]: one row moves a sum inside a ball of radius 1/2.
+            sums.append(np.array([(0.5 - each).sum() for each in losses]))
+        return sums[0][[place]] if chosen else sums[0].copy()
+
+    chosen = plan.choices == 1
+    if not chosen:
         event, multiplier = plan.choice
         part = Part(multiplier, 0.5, "gumbel", terms=plan.n_holdout, size=plan.choices,
                     rounded=False)
-        place = int(asks(event, lambda inside: found.copy(), part, only=np.argmax))
+        place, chosen = int(asks(event, read, part, only=np.argmax)), True
     part = Part(2.0 / plan.score_mu, 0.5, terms=plan.n_holdout, size=1)
-    score = asks(Gaussian(plan.score_mu), lambda inside: found[place:place + 1].copy(), part,
-                 divisor=plan.n_holdout)
+    score = asks(Gaussian(plan.score_mu), read, part, divisor=plan.n_holdout)
     return float(score[0]), models[0] if after is None else after.made(models, place), place
 
 

@@ -174,7 +174,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; a threshold is of two.")
         plan, thresholds = self.plan(n_samples), self._grid()
-        self._check_table(X, y)
+        self._check_rows_of([self.estimator], plan, X, y)
         method, releases, stream = self._releases(plan, X, y)
         (asks,) = releases.runs(plan.event, plan.holdout_event)
         model = self._at_budget(clone(self.estimator), releases, classes, plan)

@@ -105,7 +105,7 @@ def test_the_law_of_the_choice_is_within_its_price(score):
 
 @pytest.mark.parametrize("scoring", THRESHOLD_SCORES)
 def test_what_is_drawn_is_that_law_and_the_declared_noise(scoring, monkeypatch):
-    """4000 draws: chi-square of 3 degrees, and six deviations; a false alarm in 1e-5 or less."""
+    """1500 draws: chi-square of 3 degrees, and six deviations; a false alarm in 1e-5 or less."""
     plan = search_plan(1.0, 1e-3, 1.0, 5, 5, gaussian=True, disclosed=0.0, choices=4,
                        counts=scoring != "accuracy")
     scores = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -120,15 +120,15 @@ def test_what_is_drawn_is_that_law_and_the_declared_noise(scoring, monkeypatch):
     monkeypatch.setattr(_threshold, "ThresholdScore", remembered)
     found = np.array([_threshold._choose(
         Releases(EntropyStream(), Ledger(plan.holdout_event)), plan, scoring, scores, positive,
-        GRID) for _ in range(4000)])
+        GRID) for _ in range(1500)])
     score = remembered(scoring, 5, counts[0])
     exact = score.values(scores, positive, GRID)
     law = np.exp((exact - exact.max()) / (plan.choice[1] * score.width / 4.0))
-    expected = 4000 * law / law.sum()
+    expected = 1500 * law / law.sum()
     drawn = np.array([(found[:, 0] == each).sum() for each in GRID])
     assert ((drawn - expected) ** 2 / expected).sum() < 25.9
     noise = found[:, 1] - exact[np.searchsorted(GRID, found[:, 0])]
-    assert noise.std() == pytest.approx(score.moved / plan.score_mu, rel=6 / np.sqrt(8000))
+    assert noise.std() == pytest.approx(score.moved / plan.score_mu, rel=6 / np.sqrt(3000))
     if plan.count_mu:
         inside = np.array(counts[:-1])
         assert inside.min() >= 0.5 and inside.max() <= 4.5
