@@ -152,9 +152,9 @@ class BaseSearch(HoldoutModel):
                              "of every run; leave it out.")
         model = clone(self.estimator).set_params(
             **{key: clone(value, safe=False) for key, value in params.items()})
-        if hasattr(model, "_check_params"):
-            model._check_params()
         last = last_step(model)
+        if hasattr(last, "_check_params"):
+            last._check_params()
         if getattr(last, "solver", "auto") != "auto" and hasattr(last, "_build_solver"):
             last._build_solver(last.solver)
         return model

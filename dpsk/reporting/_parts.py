@@ -225,7 +225,8 @@ def _(model: FixedThresholdClassifier, path):
 @known
 def _(model: TunedThresholdClassifierCV, path):
     yield from parts_of(model.estimator_, f"{path}.estimator_")
-    yield _exact(path, "best_threshold_")
+    yield Exposed(path, "best_threshold_ was chosen by exact scores of rows: they have no noise. "
+                        "Use DPTunedThresholdClassifier.")
     yield _unkept(path)
 
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
 from dpsk import (
+    DPGridSearchCV,
     DPLinearSVC,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -26,6 +27,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon, gaussian_delta, ga
 from dpsk._privacy.events import Disclosure, Gaussian, Pure, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk.auditing import epsilon_lower_bound
 from dpsk.model_selection import _threshold
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore, confusion
 from dpsk.model_selection._plan import search_plan
@@ -245,3 +247,37 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check, monkeypatch):
     """With one threshold: of several the one that is chosen need not be that of `predict_proba`.
     """
     run_check(estimator, check, monkeypatch)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("model", [
+    tuned(DPLogisticRegression(solver="gd", max_iter=1, classes=[0, 1], data_norm=1.0),
+          thresholds=[0.48, 0.5, 0.52], scoring="balanced_accuracy"),
+    DPGridSearchCV(DPLogisticRegression(solver="gd", max_iter=1, classes=[0, 1], data_norm=1.0),
+                   {}, post_params={"threshold": [0.48, 0.5, 0.52]})],
+    ids=lambda model: type(model).__name__)
+def test_what_is_shown_is_within_its_budget(model):
+    """Tables that differ in a row that is held out or trained on, as it comes: the chosen
+    threshold and the score; a false alarm in 1 of 1000 audits.
+    """
+    X = np.zeros((10, 1))
+    tables = [np.tile([0, 1], 5), np.append(np.tile([0, 1], 4), [0, 0])]
+    model = clone(model).set_params(epsilon=1.0, delta=1e-3, test_size=0.5)
+    runs = 3000
+    shown = np.array([[_shown(model.fit(X, y)) for _ in range(runs)] for y in tables])
+    for column in range(shown.shape[2]):
+        first, second = shown[:, :runs // 2, column], shown[:, runs // 2:, column]
+        ends = np.quantile(first, np.linspace(0.02, 0.98, 49))
+        gaps = (first[0][:, None] > ends).mean(0) - (first[1][:, None] > ends).mean(0)
+        end = ends[np.argmax(np.abs(gaps))]
+        hits = [int((each > end).sum()) for each in second]
+        for one, other in (hits, hits[::-1]):
+            assert epsilon_lower_bound(one, runs // 2, other, runs // 2, delta=1e-3,
+                                       level=1e-4) <= 1.0
+
+
+def _shown(model):
+    chosen = getattr(model, "best_threshold_", None)
+    if chosen is None:
+        chosen = model.best_params_["threshold"]
+    return chosen, model.best_score_
