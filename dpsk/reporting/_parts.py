@@ -219,7 +219,9 @@ def _(model: CalibratedClassifierCV, path):
 
 @known
 def _(model: FixedThresholdClassifier, path):
-    yield from parts_of(model.estimator_, f"{path}.estimator_")
+    # Around a fitted one it predicts without a fit of its own.
+    name = "estimator_" if hasattr(model, "estimator_") else "estimator"
+    yield from parts_of(getattr(model, name), f"{path}.{name}")
 
 
 @known

@@ -22,14 +22,19 @@ from dpsk import (
     DPTableVectorizer,
     PrivacyBudget,
     make_dp_pipeline,
+    privacy_report,
 )
-from dpsk._oracle import release
+from dpsk._oracle import Releases, release
 from dpsk._oracle.replay import recording, replaying
 from dpsk._privacy import accountant
-from dpsk._privacy.closed_forms import bounded_range_mu, gaussian_mu
+from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu, gaussian_mu
 from dpsk._privacy.events import BestOf, Gaussian, tally
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._solvers import SOLVERS
+from dpsk.model_selection import _search
 from dpsk.model_selection._candidates import TemperedClassifier, post_candidates
+from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import Scorer
 from dpsk.testing import NoiseSeed
 from tests.model_selection.test_searches import grid, rows
@@ -71,6 +76,8 @@ def test_all_candidates_cost_one_run(name):
     (value,) = found.best_params_.values()
     assert list(found.best_params_) == [name] and value in SEARCHES[name].post_params[name]
     assert found.best_estimator_.privacy_ is found.privacy_
+    for reported in (found, found.best_estimator_):
+        assert privacy_report(reported).epsilon == pytest.approx(2.0)
     assert getattr(found.best_estimator_, name) == value and found.n_features_in_ == 3
 
 
@@ -104,6 +111,40 @@ def test_nothing_of_what_was_not_chosen_is_kept(name, monkeypatch):
     assert len(fits) == (name != "alpha")
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(X), found.predict(X))
+
+
+class Fixed:
+    """Candidates of known losses; the place stands for the model."""
+
+    table = np.array([[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.5, 0.0], [1.0, 1.0, 1.0, 1.0]])
+
+    def trained(self, model, plan, X, y):
+        return [model]
+
+    def losses(self, models, scorer, X, targets):
+        yield from self.table
+
+    def made(self, models, place):
+        return place
+
+
+def test_a_run_draws_the_law_of_its_price_and_the_declared_noise():
+    """1500 draws: chi-square of 2 degrees, and six deviations; a false alarm in 1e-5 or less."""
+    plan = search_plan(1.0, 1e-3, 2.0, 4, 4, gaussian=True, disclosed=0.0, choices=3)
+    found = [_search._run(None, plan, None, Fixed(), Releases(
+        EntropyStream(), Ledger(plan.holdout_event)), ((None, None), (None, None)))
+        for _ in range(1500)]
+    sums = 4 * (0.5 - Fixed.table.mean(axis=1))
+    scale = 2.0 / bounded_range_epsilon(plan.choice_mu)
+    law = np.exp(sums / scale) / np.exp(sums / scale).sum()
+    drawn = np.bincount([place for _, _, place in found], minlength=3)
+    assert ((drawn - 1500 * law) ** 2 / (1500 * law)).sum() < 23.1
+    noise = np.array([score - sums[place] / 4 for score, _, place in found])
+    assert noise.std() == pytest.approx(1 / (4 * plan.score_mu), rel=6 / math.sqrt(3000))
+    assert all(model == place for _, model, place in found)
+    # A row that is replaced moves a sum by 1: so much and no less is what the law is priced for.
+    worst = np.log(law) - np.log(softmax((sums + np.array([1.0, -1.0, -1.0])) / scale))
+    assert np.ptp(worst) == pytest.approx(bounded_range_epsilon(plan.choice_mu), rel=1e-9)
 
 
 def test_candidates_are_what_is_predicted():
