@@ -69,7 +69,9 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
         """bool : whether all that a fit releases is Gaussian for sure, at delta > 0."""
         if not self._solvers or self.solver == "auto":
             return self._auto_is_gaussian
-        return self._solvers[self.solver].is_gaussian
+        # Whoever asks may do so before a solver that there is not is refused.
+        known = isinstance(self.solver, str) and self.solver in self._solvers
+        return known and self._solvers[self.solver].is_gaussian
 
     def _check_params(self):
         """Check every parameter, then all of them together, before any row is looked at."""
@@ -149,6 +151,14 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
         X, y = self._check_rows(X, y)
         return Rows(X, y, self._check_weights(sample_weight, X),
                     groups=groups_of(groups, X.shape[0]))
+
+    def _check_table(self, X, y):
+        """Raise what a fit would of rows as they come, before anything is charged for it.
+
+        Names and number of features are set; it is for a clone.
+        """
+        if hasattr(self, "_check_rows"):
+            self._check_rows(X, y)
 
     def _units_fact(self, rows):
         """Return what is taken as public of the size of a table."""

@@ -10,7 +10,8 @@ import sklearn
 from dpsk._charging import admit
 from dpsk._data.content import table_digest
 from dpsk._objective.requirements import check_requirements
-from dpsk._oracle import Context, Releases
+from dpsk._oracle import Context
+from dpsk._oracle.replay import opened_releases
 from dpsk._parameters import plain
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
@@ -250,7 +251,7 @@ def _opened(method, name, event, stream, verbose, of_groups=False):
     if verbose:
         print(f"{method.name}: {name}")
     progress = opened_progress(method.name, sum(tally(event).values()), verbose)
-    return Releases(stream, Ledger(event), progress, paid)
+    return opened_releases(stream, Ledger(event), progress, paid)
 
 
 def _calibrated(plan, budget):

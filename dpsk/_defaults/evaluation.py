@@ -1,6 +1,9 @@
-"""How finely scores are told apart in a private evaluation; docs/results/evaluation.md."""
+"""How finely scores are told apart in a private evaluation, and what held-out rows are asked.
 
-__all__ = ["histogram_bins"]
+Bins: docs/results/evaluation.md; shares of a choice on held-out rows: docs/results/search.md.
+"""
+
+__all__ = ["histogram_bins", "holdout_shares"]
 
 #: The least and the most bins, and how many at a signal of 1.
 BINS, _AT_ONE = (8, 64), 0.65
@@ -18,3 +21,19 @@ def histogram_bins(budget):
     least, most = BINS
     wanted = min(_AT_ONE * min(budget.signal, 1e9)**_POWER, most)
     return max(least, 4 * round(wanted / 4))
+
+
+def holdout_shares(compared, chosen, counted):
+    """Return the shares of mu^2 of what held-out rows are asked, by name.
+
+    Parameters
+    ----------
+    compared : bool
+        Whether the score is compared with those of other runs, and not only told.
+    chosen, counted : bool
+        Whether there is a choice among candidates, and whether the rows of a class are counted.
+    """
+    shares = {"count": 0.1} if counted else {}
+    if chosen:
+        shares["choice"] = 0.5 if compared else 0.9 - sum(shares.values())
+    return {**shares, "score": 1.0 - sum(shares.values())}

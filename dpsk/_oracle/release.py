@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpsk._privacy.events import BestOf, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.grids import float_unit
@@ -204,16 +205,22 @@ class Releases:
         self._progress.repeat(count)
         return self._ledger.groups(count)
 
-    def runs(self, event):
+    def runs(self, event, asked):
         """Charge the best of a secret number of runs; yield what each of them asks, in turn.
 
-        The number is drawn first, from a geometric law, and nothing but the best may leave.
+        The number is drawn first, from a geometric law, and nothing but the best may leave; any
+        other event is that of one run. `asked` is what a run may ask of the rows that it was not
+        trained on, which costs at most a run: a row is among these or is trained on.
         """
-        if event.shape != 1:
-            raise RuntimeError("The number of runs is drawn from a geometric law only.")
-        self._ledger.charge(event)
-        for _ in range(streams.geometric(self._stream, failure_rate(event.mean_runs, 1.0))):
-            yield Releases(self._stream, Ledger(event.event))
+        for one, times in tally(event).items():
+            self._ledger.charge(one, times)
+        count = 1
+        if isinstance(event, BestOf):
+            if event.shape != 1:
+                raise RuntimeError("The number of runs is drawn from a geometric law only.")
+            count = streams.geometric(self._stream, failure_rate(event.mean_runs, 1.0))
+        for _ in range(count):
+            yield Releases(self._stream, Ledger(asked))
 
     def index(self, stop):
         """Return a secret integer, uniform on ``0 .. stop - 1``."""

@@ -295,6 +295,7 @@ class BestRuns:
     Parameters
     ----------
     mean_runs : float
+        1 is a run for sure, of which none is chosen.
     pure : bool
         Whether a run costs a loss that is the inverse of the noise multiplier, else that mu.
     chance : float
@@ -311,7 +312,8 @@ class BestRuns:
         return Composed((event, Disclosure(self.chance))) if self.chance else event
 
     def __call__(self, noise_multiplier):
-        return BestOf(self.run(noise_multiplier), self.mean_runs)
+        run = self.run(noise_multiplier)
+        return run if self.mean_runs == 1 else BestOf(run, self.mean_runs)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,9 @@ class Solver(ABC):
     takes_temperature: ClassVar[bool] = False
     #: Whether neither plan nor price depends on a penalty, so that it may be in a released unit.
     takes_unit = False
+    #: Whether nothing that it asks depends on the strength of a penalty, so that models of other
+    #: strengths follow from its answers.
+    penalizes_after: ClassVar[bool] = False
     #: Whether it runs at an infinite epsilon, with the noise multiplier 0.
     without_noise: ClassVar[bool] = False
     #: Whether all that it releases is Gaussian, at delta > 0 and whatever the problem.

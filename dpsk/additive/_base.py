@@ -105,6 +105,9 @@ class AdditiveModel(DPEstimator):
             released=["terms_", *self._released])
         return model
 
+    def _check_table(self, X, y):
+        read_table(self, X, self.columns)
+
     def _check_share(self, n_samples, y, epsilon, delta):
         """Raise a ValueError where a model at a part of the budget would, before any release."""
 

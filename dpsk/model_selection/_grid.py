@@ -37,6 +37,12 @@ class DPGridSearchCV(BaseSearch):
     score_bound : float or None, default=None
         Where the loss of a row is cut off. None: 4.6 for "neg_log_loss", and for numbers what
         declared `target_bounds` of the estimator imply.
+    post_params : dict or None, default=None
+        A parameter that is set after the training, with a list of values, all of which a run
+        tries for the price of one: "threshold" of the probability of the second of two classes,
+        with scoring="accuracy"; "temperature" of probabilities, with the other scores of classes;
+        "alpha" of ``solver="sufficient_statistics"``. A run chooses among them on the held-out
+        rows, under noise.
     test_size : float, default=0.2
         Share of rows that are held out to score runs, never trained on.
     random_state : int, NoiseSeed or None, default=None
@@ -98,7 +104,8 @@ class DPGridSearchCV(BaseSearch):
     """
 
     def __init__(self, estimator, param_grid, *, epsilon=1.0, delta=None, n_iter=None,
-                 scoring=None, score_bound=None, test_size=0.2, random_state=None, verbose=0):
+                 scoring=None, score_bound=None, post_params=None, test_size=0.2,
+                 random_state=None, verbose=0):
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -106,6 +113,7 @@ class DPGridSearchCV(BaseSearch):
         self.n_iter = n_iter
         self.scoring = scoring
         self.score_bound = score_bound
+        self.post_params = post_params
         self.test_size = test_size
         self.random_state = random_state
         self.verbose = verbose

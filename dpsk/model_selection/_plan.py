@@ -3,15 +3,16 @@
 import math
 from dataclasses import dataclass
 
+from dpsk._defaults.evaluation import holdout_shares
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
-from dpsk._privacy.events import Event, Gaussian, tally
-from dpsk._privacy.plans import BestRuns
+from dpsk._privacy.events import BestOf, Composed, Event, Gaussian
+from dpsk._privacy.plans import BestRuns, choice_price
 
 __all__ = ["SearchPlan", "search_plan"]
 
-#: An epsilon that is solved for is rounded up, so runs are asked for a little less.
+#: What is solved for is rounded up, so runs are asked for a little less.
 _MARGIN = 1.0 - 1e-9
 #: The share of delta of runs that are not Gaussian.
 _PURE_SHARE = 0.4
@@ -26,14 +27,18 @@ class SearchPlan:
     epsilon, delta : float
         Of the search, all runs together.
     event : Event
-        The best of a secret number of runs.
+        The best of a secret number of runs; of one that is made for sure, that run.
     mean_runs : float
-        The number of runs to expect; how many there are stays secret.
+        The number of runs to expect; how many there are stays secret. 1: one for sure.
     run_epsilon, run_delta : float
         The budget that every run is trained with.
     n_train, n_holdout : int
-    score_noise : float
-        Standard deviation of the noise on the score of a run, before its unit.
+    choices : int
+        How many candidates of a run follow from what its training released; one of them is
+        chosen on the held-out rows, under noise.
+    score_mu, choice_mu, count_mu : float
+        What a run asks of the held-out rows, each as a mu: its score, the choice and the count
+        of a class; 0 for what is not asked.
     """
 
     epsilon: float
@@ -44,17 +49,38 @@ class SearchPlan:
     run_delta: float
     n_train: int
     n_holdout: int
-    score_noise: float
+    choices: int
+    score_mu: float
+    choice_mu: float
+    count_mu: float
 
     @property
     def run_event(self):
-        """Event : what a run costs, training and score together."""
-        return self.event.event
+        """Event : what a run costs: a row is trained on or scored, and never both."""
+        return self.event.event if isinstance(self.event, BestOf) else self.event
 
     @property
-    def score_mu(self):
-        """float : what the score of a run costs at most."""
-        return 1.0 / (self.n_holdout * self.score_noise)
+    def holdout_event(self):
+        """Event : what a run costs a row that is held out."""
+        parts = [Gaussian(self.score_mu)]
+        if self.choices > 1:
+            parts.insert(0, self.choice[0])
+        if self.count_mu:
+            parts.insert(0, Gaussian(self.count_mu))
+        return Composed(tuple(parts))
+
+    @property
+    def choice(self):
+        """(Event, float) : the choice among the candidates of a run, and its noise multiplier."""
+        declared, multiplier = choice_price(1, self.choice_mu)
+        return declared.release(multiplier), multiplier
+
+    @property
+    def score_noise(self):
+        """float : standard deviation of the noise on the score of a run, a mean of numbers in
+        [0, 1], before its unit.
+        """
+        return 1.0 / (self.n_holdout * self.score_mu)
 
     def covers(self, event):
         """Return whether a run may cost an event."""
@@ -67,17 +93,23 @@ class SearchPlan:
         return accountant.delta(event, self.run_epsilon) <= self.run_delta
 
     def __str__(self):
-        return (f"a geometric number of runs, {self.mean_runs:g} on average, each trained with "
-                f"({self.run_epsilon:.6g}, {self.run_delta:.3g}) on {self.n_train} rows and "
-                f"scored on {self.n_holdout} others with noise of {self.score_noise:.3g}; all "
-                f"together ({self.epsilon:g}, {self.delta:.3g})")
+        one = self.mean_runs == 1
+        runs = "one run" if one else f"a geometric number of runs, {self.mean_runs:g} on average,"
+        among = "" if self.choices == 1 else (
+            f", one of its {self.choices} candidates chosen under noise and")
+        noise = "under noise" if self.count_mu else f"with noise of {self.score_noise:.3g}"
+        return (f"{runs}{'' if one else ' each'} trained with ({self.run_epsilon:.6g}, "
+                f"{self.run_delta:.3g}) on {self.n_train} rows{among or ' and'} scored on "
+                f"{self.n_holdout} others {noise}; all together ({self.epsilon:g}, "
+                f"{self.delta:.3g})")
 
 
-def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disclosed):
+def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disclosed, choices=1,
+                counts=False):
     """Return the `SearchPlan` of a budget.
 
     Training rows and hold-out rows are disjoint, so that a run costs a row either of the two:
-    noise on the score is as large as makes them equal.
+    noise on what held-out rows are asked is as large as makes them equal.
 
     Parameters
     ----------
@@ -88,6 +120,10 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
         Whether all that runs release is Gaussian, else of any kind.
     disclosed : float
         Share of their delta that runs may use as a chance to show a row.
+    choices : int
+        How many candidates follow from what the training of a run released.
+    counts : bool
+        Whether the rows of a class are counted among those held out.
     """
     run_delta = delta
     if not gaussian:
@@ -106,9 +142,17 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
     else:
         run_epsilon = 1.0 / scale
         # Whatever is (epsilon, delta)-private costs less than randomized response at both.
-        mu = gaussian_mu(run_epsilon, run_delta)
-    return SearchPlan(epsilon, delta, event, mean_runs, run_epsilon, run_delta, n_train,
-                      n_holdout, 1.0 / (n_holdout * mu))
+        mu = gaussian_mu(run_epsilon, run_delta) * _MARGIN
+    shares = holdout_shares(mean_runs > 1, choices > 1, counts)
+    if len(shares) > 1:
+        # The mu of a choice, of which the range is solved for, is rounded up, and so are sums.
+        mu *= _MARGIN
+    plan = SearchPlan(
+        epsilon, delta, event, mean_runs, run_epsilon, run_delta, n_train, n_holdout, choices,
+        *(math.sqrt(shares.get(name, 0.0)) * mu for name in ("score", "choice", "count")))
+    if not plan.covers(plan.holdout_event):
+        raise RuntimeError("What is asked of held-out rows exceeds a run; nothing was drawn.")
+    return plan
 
 
 def _budget(mu, delta):
@@ -120,13 +164,3 @@ def _budget(mu, delta):
     epsilon = accountant.epsilon(Gaussian(mu), delta)
     # Where delta alone would allow that much it says little of the mu.
     return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
-
-
-def charged(plan):
-    """Return the elementary events of a run, as the ledger holds them."""
-    return tuple(tally(plan.run_event))
-
-
-def score_multiplier(plan):
-    """Return the scale of the noise on a sum over the radius in which one row moves it."""
-    return 2.0 / plan.score_mu if plan.score_mu < math.inf else 0.0

@@ -222,6 +222,19 @@ class DPPipeline(Composition):
         """Raise what the private steps would of targets and parameters, as a step of another."""
         check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
 
+    def _check_table(self, X, y):
+        """Raise what the first private step, or its parts, would of rows as they come."""
+        n_samples = count_rows("DPPipeline", X)
+        for name, step in self.steps:
+            parts = dict(every_part([(name, step)]))
+            if any(map(is_private, parts.values())):
+                rows = rows_of_parts(name, step, X)
+                for part, each in parts.items():
+                    if is_private(each) and hasattr(each, "_check_table"):
+                        clone(each)._check_table(rows[part], y)
+                return
+            X = mapped(step if step in NOTHING else clone(step), X, n_samples)
+
     def _check_steps(self):
         """Return the names of the private steps; a ValueError where there is none, or another
         step learns from rows.

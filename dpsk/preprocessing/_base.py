@@ -72,6 +72,9 @@ class DPTransformer(TransformerMixin, DPEstimator):
         """Return a name for every feature that comes out, from those of the columns."""
         raise NotImplementedError
 
+    def _check_table(self, X, y):
+        self._read(X)
+
     def _own_plan(self, table, budget):
         """Return the table and the plan of a fit within a budget of its own."""
         return self._plan(table, self._whole or self._usual_whole(budget))

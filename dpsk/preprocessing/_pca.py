@@ -270,6 +270,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         self._least = max(spectrum.edge, _LEAST_VARIANCE * float(spectrum.found[0]))
         self.row_norm_ = self._row_map().norm
 
+    def _check_table(self, X, y):
+        check_unlabeled_rows(self, X, dtype=FLOATS)
+
     def _count(self, spectrum, ratios):
         """Return how many directions are kept, from what was released."""
         wanted = self.n_components

@@ -219,13 +219,16 @@ def _(model: CalibratedClassifierCV, path):
 
 @known
 def _(model: FixedThresholdClassifier, path):
-    yield from parts_of(model.estimator_, f"{path}.estimator_")
+    # Around a fitted one it predicts without a fit of its own.
+    name = "estimator_" if hasattr(model, "estimator_") else "estimator"
+    yield from parts_of(getattr(model, name), f"{path}.{name}")
 
 
 @known
 def _(model: TunedThresholdClassifierCV, path):
     yield from parts_of(model.estimator_, f"{path}.estimator_")
-    yield _exact(path, "best_threshold_")
+    yield Exposed(path, "best_threshold_ was chosen by exact scores of rows: they have no noise. "
+                        "Use DPTunedThresholdClassifier.")
     yield _unkept(path)
 
 

@@ -59,9 +59,9 @@ def several_runs(monkeypatch):
     seen, run = [], _search._run
 
     def recorded(model, *args):
-        score = run(model, *args)
-        seen.append((model.alpha, score))
-        return score
+        found = run(model, *args)
+        seen.append((model.alpha, found[0]))
+        return found
 
     monkeypatch.setattr(release.streams, "geometric", lambda *args: 7)
     monkeypatch.setattr(_search, "_run", recorded)

@@ -35,6 +35,7 @@ class SufficientStatistics(Solver):
     requires: ClassVar[tuple] = (POSITIVE_DELTA, SQUARED_LOSS, RIDGE_OR_NONE)
     whitens: ClassVar[bool] = False
     takes_unit = True
+    penalizes_after: ClassVar[bool] = True
 
     def configured(self, problem):
         return self

@@ -1,0 +1,83 @@
+"""Answers that are kept, and given again: a fit from them alone reads no row.
+
+What a fit released may be used again at no price. A second fit that is given the answers of a
+first one, in their order, makes another model of them, such as that of another penalty. It charges
+nothing, draws nothing and calls nothing that reads rows; an answer goes only to a release of the
+same price and noise, so that it is noised as the second fit takes it to be.
+"""
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+
+from dpsk._oracle.release import Releases
+
+__all__ = ["opened_releases", "recording", "replaying"]
+
+#: What kind of releases a fit gets, and the answers that it keeps or is given; None: usual ones.
+_KEPT = ContextVar("kept answers", default=None)
+
+
+@contextmanager
+def recording():
+    """Keep the answers of fits inside, for `replaying`; yields the list that holds them."""
+    answers = []
+    token = _KEPT.set((_Recorded, answers))
+    try:
+        yield answers
+    finally:
+        _KEPT.reset(token)
+
+
+@contextmanager
+def replaying(answers):
+    """Give fits inside the answers that were kept, and no others."""
+    token = _KEPT.set((_Replayed, iter(answers)))
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def opened_releases(stream, ledger, progress, paid):
+    """Return the way out of a fit: that of its own noise, or of answers that are given again."""
+    kept = _KEPT.get()
+    if kept is None:
+        return Releases(stream, ledger, progress, paid)
+    kind, answers = kept
+    releases = kind(stream, ledger, progress, paid)
+    releases.answers = answers
+    return releases
+
+
+class _Recorded(Releases):
+    """Releases whose answers are kept."""
+
+    def __call__(self, event, read, *parts, divisor=1.0, only=None, **options):
+        answer = super().__call__(event, read, *parts, divisor=divisor, only=only, **options)
+        self.answers.append(((event, parts, divisor, only), _copied(answer)))
+        return answer
+
+
+class _Replayed(Releases):
+    """Releases that give answers again, and read nothing."""
+
+    def __call__(self, event, read, *parts, divisor=1.0, only=None, **options):
+        asked, answer = next(self.answers, (None, None))
+        if asked != (event, parts, divisor, only):
+            raise RuntimeError("What this fit releases is not what was kept, so it does not "
+                               "follow from it.")
+        return _copied(answer)
+
+    def _refused(self, *args):
+        raise RuntimeError("This fit draws by itself, so it does not follow from what was kept.")
+
+    hidden = groups = runs = index = batches = permutation = normals = _refused
+
+
+def _copied(answer):
+    """Return an answer in memory of its own, as whoever gets it may change it."""
+    if isinstance(answer, tuple):
+        return tuple(part.copy() for part in answer)
+    return answer.copy() if isinstance(answer, np.ndarray) else answer

@@ -1,0 +1,230 @@
+"""What is tried on held-out rows: a split by index, runs at a budget, one certificate."""
+
+import hashlib
+import re
+from abc import ABC
+from typing import ClassVar
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._charging import CarriesBudgets
+from dpsk._data.dask import is_dask
+from dpsk._data.errors import discreetly, without_warnings
+from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.opening import check_targets
+from dpsk._data.source import Rows
+from dpsk._data.targets import numeric_targets
+from dpsk._data.validation import count_rows, is_source
+from dpsk._delegation import Delegates
+from dpsk._estimator import warn_of_weak_budget
+from dpsk._fit import Method, certify, opened_stream
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
+from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.noise.seeds import NoiseSeed
+from dpsk._problem import Budget
+from dpsk.model_selection._split import holdout_size, split_rows
+
+__all__ = ["HoldoutModel", "last_step", "trained"]
+
+_SEEDS = 1 << 63
+
+
+class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
+    """Base of what trains on some rows and chooses by others, apart by their index.
+
+    A row is in one part of the two, so that both cost it no more than the dearer one.
+    """
+
+    #: The attribute that holds the model that was chosen, and what the fit is called.
+    _chosen: ClassVar[str]
+    _kind: ClassVar[str]
+    _constraints: ClassVar[dict] = {
+        "epsilon": number("a finite number > 0, such as 1.0; for fits without noise use "
+                          "scikit-learn's", low=0, open_low=True),
+        "delta": GAUSSIAN_DELTA,
+        "test_size": number("a number in (0, 1), the share of rows that are held out", low=0,
+                            open_low=True, high=1, open_high=True),
+        **{name: PARAMETER_CONSTRAINTS[name] for name in ("random_state", "verbose")}}
+
+    def _check_params(self):
+        """Raise a ValueError for a parameter out of range, before any row is looked at."""
+        for name, check in self._constraints.items():
+            check(name, getattr(self, name))
+        estimator, name = self.estimator, type(self.estimator).__name__
+        known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+        if not ({"epsilon", "delta"} <= set(known) and hasattr(estimator, "_is_gaussian")
+                and hasattr(estimator, "predict")):
+            raise ValueError(f"estimator={name}: its price is not known here; use a classifier "
+                             "or a regressor of dpsk, or a DPPipeline.")
+        if hasattr(estimator, "group_labels"):
+            raise ValueError(f"estimator={name}: it is fitted with groups, which "
+                             f"{type(self).__name__} does not pass on; use one that is fitted to "
+                             "rows.")
+        seeds = [value for key, value in estimator.get_params().items()
+                 if key.split("__")[-1] == "random_state" and isinstance(value, NoiseSeed)]
+        if seeds:
+            raise ValueError(f"estimator={name}: with random_state={seeds[0]!r} runs would not be "
+                             f"independent; give the seed to the {self._kind} instead.")
+
+    def _sizes(self, n_samples):
+        """Return how many rows are trained on, and how many are held out."""
+        held_out = holdout_size(n_samples, float(self.test_size))
+        return n_samples - held_out, held_out
+
+    def _allowed(self, n_samples):
+        """Return epsilon and delta, by default of the public number of rows."""
+        delta = 1.0 / n_samples**2 if self.delta is None else self.delta
+        return float(self.epsilon), float(delta)
+
+    def _at_budget(self, model, releases, classes, plan):
+        """Set what a run may cost; return a model that can be trained."""
+        model.set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
+        for key in model.get_params():
+            if key.split("__")[-1] == "verbose":
+                model.set_params(**{key: 0})
+        if isinstance(self.random_state, NoiseSeed):
+            model.set_params(random_state=NoiseSeed(releases.index(_SEEDS)))
+        last = last_step(model)
+        # Labels are public as in any fit: all of them, as the training part may lack some.
+        if classes is not None and getattr(last, "classes", classes) is None:
+            last.set_params(classes=classes.tolist())
+        return model
+
+    def _opened(self, X, y):
+        """Return rows that can be split, and their number."""
+        name = type(self).__name__
+        if is_source(X) or is_dask(X):
+            raise ValueError(f"X of type {type(X).__name__}: {name} splits rows by their index, "
+                             "so it takes arrays, tables and CSR matrices in memory only.")
+        n_samples = count_rows(name, X)
+        (X,) = discreetly("X", indexable, X)
+        return X, y, n_samples
+
+    def _checked_targets(self, y, n_samples):
+        """Return targets as an array, and the classes of a classifier, or None."""
+        name = type(self).__name__
+        last = last_step(self.estimator)
+        y = check_targets(name, y, n_samples, getattr(last, "_target_checks", {}))
+        if not is_classifier(self.estimator):
+            return numeric_targets(y), None
+        return y, encode_labels(y, last.classes, name)[0]
+
+    def _check_rows_of(self, models, plan, X, y):
+        """Raise what a run would of rows, all of them, before it is charged for."""
+        without_warnings(clone(models[0])._check_table, X, y)
+        for model in models:
+            model = clone(model).set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
+            check = getattr(model, "_check_inside", None)
+            if check is not None:
+                without_warnings(check, y, len(y))
+            elif hasattr(model, "_check_fit"):
+                without_warnings(model._check_fit, len(y), y)
+
+    def _releases(self, plan, X, y):
+        """Charge open budgets; return what names the fit, its releases and their stream."""
+        warn_of_weak_budget(Budget(plan.n_train + plan.n_holdout, 1, plan.epsilon, plan.delta))
+        # Distributions say where in memory they are, which is no setting.
+        settings = repr(sorted(self.get_params().items(), key=str))
+        settings = re.sub(r" at 0x[0-9a-fA-F]+", "", settings)
+        method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
+                        settings, None, self._budgets)
+        releases, stream = opened_stream(
+            method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
+            plan.event, random_state=self.random_state, verbose=self.verbose)
+        return method, releases, stream
+
+    def _parts(self, plan, X, y):
+        """Return training rows and held-out ones, each with their targets."""
+        parts = split_rows(plan.n_train + plan.n_holdout, plan.n_holdout, self.random_state)
+        return [(_safe_indexing(X, part), y[part]) for part in parts]
+
+    def _certificate(self, method, plan, stream, own, classes, *, enforced, released):
+        """Return the certificate of all that is shown; what a run enforced is that of the best."""
+        public = own.public
+        if classes is not None and last_step(self.estimator).classes is None:
+            # Runs were told what was taken from all rows.
+            public = [fact.replace(labels_fact(classes, classes), labels_fact(classes, None))
+                      for fact in public]
+        budget = Budget(plan.n_train + plan.n_holdout, 1, plan.epsilon, plan.delta)
+        return certify(
+            method, f"{plan}; the best: {own.estimator}, {own.solver}", budget, event=plan.event,
+            noise_multiplier=own.noise_multiplier,
+            source=(stream.description, stream.reproducible),
+            enforced=(*enforced, *own.enforced),
+            public=("number of rows", "all parameters", "split of rows, by their index",
+                    *public),
+            released=released,
+            arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        try:
+            inner = get_tags(self.estimator)
+        except (TypeError, ValueError, AttributeError):
+            # Whatever is no estimator is refused by `fit`.
+            return tags
+        for name in ("estimator_type", "target_tags", "classifier_tags", "regressor_tags",
+                     "input_tags"):
+            setattr(tags, name, getattr(inner, name))
+        tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "privacy_")
+
+    @property
+    def _inner(self):
+        return getattr(self, self._chosen, self.estimator)
+
+    def _delegated(self, method, X):
+        check_is_fitted(self)
+        return getattr(self._inner, method)(X)
+
+    @property
+    def classes_(self):
+        """ndarray of shape (n_classes,) : the classes of the model."""
+        return self._attribute("classes_")
+
+    @property
+    def n_features_in_(self):
+        """int : the number of features that the model has seen."""
+        return self._attribute("n_features_in_")
+
+    @property
+    def feature_names_in_(self):
+        """ndarray of str : the names of the features that the model has seen."""
+        return self._attribute("feature_names_in_")
+
+    def _attribute(self, name):
+        if not hasattr(self, self._chosen):
+            raise AttributeError(f"{type(self).__name__} is not fitted, and has no {name}")
+        return getattr(self._inner, name)
+
+
+def trained(model, plan, X, y):
+    """Return a model that is trained; a RuntimeError if that cost more than the plan says."""
+    certificate = model.fit(X, y).privacy_
+    if not (certificate.relation == Certificate.relation and plan.covers(certificate.event)):
+        raise RuntimeError(f"A run of {type(model).__name__} costs more than its budget, or its "
+                           "guarantee is not for single rows; nothing of it was shown.")
+    return model
+
+
+def last_step(estimator):
+    """Return what predicts: the estimator, or the last step of a pipeline."""
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+
+
+def _key_rows(random_state, X, y):
+    """Return what keys noise that repeats: a row that digests all rows, if any does."""
+    digest = np.zeros(32)
+    if isinstance(random_state, NoiseSeed):
+        # Whatever holds the same numbers keys the same noise.
+        plain = X if hasattr(X, "tocsr") else np.ascontiguousarray(X)
+        text = joblib.hash((plain, np.ascontiguousarray(y))).encode()
+        digest = np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8).astype(np.float64)
+    return Rows(digest[None], np.zeros(1))

@@ -1,0 +1,262 @@
+"""A classifier of two classes whose threshold is chosen under the same budget."""
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._charging import covered
+from dpsk._data.errors import quietly, without_warnings
+from dpsk._docs import documented
+from dpsk._oracle.release import Part
+from dpsk._parameters import check_integer, check_real, choice
+from dpsk._privacy.events import Gaussian
+from dpsk._progress import watching
+from dpsk.model_selection._candidates import responses
+from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
+from dpsk.model_selection._holdout import HoldoutModel, trained
+from dpsk.model_selection._plan import search_plan
+
+__all__ = ["DPTunedThresholdClassifier"]
+
+#: Noise on a count is rounded to multiples of it.
+_COUNT_UNIT = 2.0**-20
+_MOST = 10_000
+
+
+@documented
+class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
+    """Classifier of two classes with a threshold that is chosen privately, for the price of one.
+
+    The model is trained on a part of the rows, and the threshold of its probability, or of its
+    score, is chosen on the others under noise. A row is in one part of the two, by its index, so
+    that both together cost no more than the dearer one, and each has the whole budget.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`, `delta` and
+        `verbose` are set here.
+    %(epsilon)s
+        Of the model, the threshold and its score together.
+    %(delta_gaussian)s
+    scoring : {"accuracy", "balanced_accuracy", "f1"}, default="balanced_accuracy"
+        What the threshold is to make large. For the last two a tenth of the held-out part's budget
+        counts the rows of the second class; "f1" is of the second class.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        What is compared with the threshold; "auto": the first of the two that the estimator has.
+    thresholds : int or array-like of float, default=100
+        Values to choose from. An int: so many from 0 to 1, for probabilities. They must not
+        follow from the rows.
+    test_size : float, default=0.2
+        Share of rows that the threshold is chosen by, never trained on.
+    random_state : int, NoiseSeed or None, default=None
+        None or an int rules the split of rows only. Of a `dpsk.testing.NoiseSeed` all of it
+        repeats, for tests: not private for anyone who knows the seed.
+    verbose : int or bool, default=0
+        1 prints the plan, which is public.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The model, trained on the training part, and not refitted. Its `privacy_` is that of all.
+    best_threshold_ : float
+        From it on the second class is predicted.
+    best_score_ : float
+        Its noisy score on the held-out part; as the best of several it is rather high.
+    classes_ : ndarray of shape (2,)
+    plan_ : SearchPlan
+        What was declared beforehand, see `plan`.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, an estimator whose price is not known, a score whose
+        sensitivity is not known, more than two classes, or rows that a fit would refuse; always
+        before any noise is drawn.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: the model, the threshold and its
+    noisy score. The model costs mu where the row that differs is trained on. Where it is held out
+    the count of a class, the choice among all thresholds by Gumbel noise (an exponential
+    mechanism) and the score cost mu together, .1, .8 and .1 of its square, whatever the number of
+    thresholds. The number of rows, all parameters, thresholds and the split by index are public.
+
+    See Also
+    --------
+    DPGridSearchCV : With ``post_params={"threshold": [...]}`` beside other parameters.
+
+    References
+    ----------
+    McSherry, Talwar, "Mechanism design via differential privacy", FOCS 2007; Dong, Durfee, Rogers,
+    "Optimal differential privacy composition for exponential mechanisms", ICML 2020;
+    ``docs/theory/selection.md``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from dpsk import DPLogisticRegression, DPTunedThresholdClassifier
+    >>> X, y = make_classification(4000, weights=[0.9], random_state=0)
+    >>> model = DPTunedThresholdClassifier(DPLogisticRegression(), epsilon=2.0).fit(X, y)
+    >>> bool(0 < model.best_threshold_ < 0.5)
+    True
+    >>> model.privacy_.delta_at(2.0) <= model.privacy_.delta
+    True
+    """
+
+    _chosen = "estimator_"
+    _kind = "choice of a threshold"
+    _constraints: ClassVar[dict] = {
+        **HoldoutModel._constraints, "scoring": choice(*THRESHOLD_SCORES),
+        "response_method": choice("auto", "predict_proba", "decision_function")}
+
+    def __init__(self, estimator, *, epsilon=1.0, delta=None, scoring="balanced_accuracy",
+                 response_method="auto", thresholds=100, test_size=0.2, random_state=None,
+                 verbose=0):
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.scoring = scoring
+        self.response_method = response_method
+        self.thresholds = thresholds
+        self.test_size = test_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = False
+        return tags
+
+    def plan(self, n_samples):
+        """Return what a fit to so many rows would spend, before it looks at any.
+
+        Parameters
+        ----------
+        n_samples : int
+
+        Returns
+        -------
+        plan : SearchPlan
+            Its text says it in a sentence; nothing in it depends on rows.
+        """
+        self._check_params()
+        counts = self.scoring != "accuracy"
+        return search_plan(
+            *self._allowed(n_samples), 1.0, *self._sizes(n_samples),
+            gaussian=self.estimator._is_gaussian, disclosed=self.estimator._disclosed_share,
+            choices=len(self._grid()), counts=counts)
+
+    @quietly
+    def fit(self, X, y=None):
+        """Train the model and choose its threshold, under the declared budget.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or table of shape (n, n_features)
+            As the estimator takes it.
+        y : array-like of shape (n,)
+            Labels of two classes, numbers or strings.
+
+        Returns
+        -------
+        self : object
+        """
+        X, y, n_samples = self._opened(X, y)
+        self._check_params()
+        y, classes = self._checked_targets(y, n_samples)
+        if len(classes) > 2:
+            raise ValueError("Only binary classification is supported. The label set has "
+                             f"{len(classes)} classes; a threshold is of two.")
+        plan, thresholds = self.plan(n_samples), self._grid()
+        self._check_rows_of([self.estimator], plan, X, y)
+        method, releases, stream = self._releases(plan, X, y)
+        (asks,) = releases.runs(plan.event, plan.holdout_event)
+        model = self._at_budget(clone(self.estimator), releases, classes, plan)
+        train, (held_X, held_y) = self._parts(plan, X, y)
+        with covered(releases.paid), watching(None):
+            without_warnings(trained, model, plan, *train)
+            scores = without_warnings(responses, model, held_X, self._method()).astype(np.float64)
+            found = _choose(asks, plan, self.scoring, scores, held_y == classes[1], thresholds)
+        certificate = self._certificate(
+            method, plan, stream, model.privacy_, classes, enforced=(),
+            released=("estimator_", "best_threshold_", "best_score_"))
+        # Its own tells what the training costs, and not the threshold.
+        model.privacy_ = certificate
+        self.estimator_, self.privacy_, self.plan_ = model, certificate, plan
+        self.best_threshold_, self.best_score_ = found
+        return self
+
+    @quietly
+    def predict(self, X):
+        """Return the second class where the threshold is reached, else the first."""
+        check_is_fitted(self)
+        reached = responses(self.estimator_, X, self._method()) >= self.best_threshold_
+        return self.classes_[reached.astype(int)]
+
+    def score(self, X, y=None):
+        """Return the exact accuracy on rows, which is a release if they are sensitive."""
+        return super().score(X, y)
+
+    def _check_params(self):
+        super()._check_params()
+        estimator, name = self.estimator, type(self.estimator).__name__
+        if not is_classifier(estimator):
+            raise ValueError(f"estimator={name}: not a classifier, so it has no threshold; use "
+                             "one.")
+        if hasattr(estimator, "_check_params"):
+            estimator._check_params()
+        if not hasattr(estimator, self._method()):
+            raise ValueError(f"response_method={self.response_method!r}: {name} has no such "
+                             "method; leave 'auto'.")
+        self._grid()
+
+    def _method(self):
+        """Return the method whose values are compared with the threshold."""
+        if self.response_method != "auto":
+            return self.response_method
+        return ("predict_proba" if hasattr(self.estimator, "predict_proba")
+                else "decision_function")
+
+    def _grid(self):
+        """Return the thresholds, rising."""
+        remedy = f"an int in [2, {_MOST}], or a list of finite numbers"
+        given = self.thresholds
+        if np.ndim(given) == 0:
+            count = check_integer("thresholds", given, low=2, high=_MOST, remedy=remedy)
+            if self._method() != "predict_proba":
+                raise ValueError(f"thresholds={count}: scores by decision_function have no known "
+                                 "range; give a list, such as [-1.0, 0.0, 1.0].")
+            return np.linspace(0.0, 1.0, count)
+        if isinstance(given, dict) or np.ndim(given) != 1 or not 1 <= len(given) <= _MOST:
+            raise ValueError(f"thresholds of type {type(given).__name__}: must be {remedy}.")
+        return np.unique([check_real("thresholds", value, remedy=remedy) for value in given])
+
+
+def _choose(asks, plan, scoring, scores, positive, thresholds):
+    """Return a threshold, chosen under noise, and its noisy score."""
+    n_samples, count = len(scores), None
+    if plan.count_mu:
+        noisy = asks(Gaussian(plan.count_mu), lambda inside: np.array([float(positive.sum())]),
+                     Part(1.0 / plan.count_mu, 1.0, unit=_COUNT_UNIT))
+        count = float(np.clip(noisy[0], 0.5, n_samples - 0.5))
+    score = ThresholdScore(scoring, n_samples, count)
+
+    def values(inside):
+        return score.values(scores, positive, thresholds)
+
+    place = 0
+    if plan.choices > 1:
+        event, multiplier = plan.choice
+        # Of all differences what they have in common changes no choice: half their width counts.
+        part = Part(multiplier, score.width / 4.0, "gumbel", terms=n_samples,
+                    size=len(thresholds), rounded=False)
+        place = int(asks(event, values, part, only=np.argmax))
+    part = Part(2.0 / plan.score_mu, score.moved / 2.0, terms=n_samples, size=1)
+    shown = asks(Gaussian(plan.score_mu), lambda inside: values(inside)[place:place + 1], part)
+    return float(thresholds[place]), float(shown[0])
