@@ -2,10 +2,10 @@
 Rank images with a fixed map
 ============================
 
-A map that is fixed beforehand and acts on each row by itself costs no privacy. Here each image is
-turned into histograms of its oriented gradients, which leave a linear score little to learn, and
-``DPAUCMaximizer`` learns to rank digits from 5 to 9 above those from 0 to 4. Noise is fresh in
-every fit, so each point is a mean of ten.
+A map that is fixed beforehand and acts on each row by itself costs no privacy. Here each image
+is turned into histograms of its oriented gradients, which leave a linear score little to learn,
+and ``DPAUCMaximizer`` learns to rank digits from 5 to 9 above those from 0 to 4. Noise is fresh
+in every fit, so each point is a mean of ten.
 """
 
 # %%
@@ -66,5 +66,6 @@ ax.legend(loc="lower right")
 plt.show()
 
 # %%
-# The map has twice as many columns as there are pixels, and pays nevertheless, the more the larger
-# the budget. At epsilon 0.5 most of the difference is lost in the noise on 128 coefficients.
+# The map has twice as many columns as there are pixels, and pays nevertheless, the more the
+# larger the budget. At epsilon 0.5 most of the difference is lost in the noise on 128
+# coefficients.

@@ -2,17 +2,17 @@
 Auditing a broken estimator
 ===========================
 
-``dpsk.auditing.audit`` fits any estimator over and over on two tables that differ in one row, and
-tries to tell from what it publishes which of the two it was. If that succeeds more often than the
-claim of the estimator allows, the claim is refuted.
+``dpsk.auditing.audit`` fits any estimator over and over on two tables that differ in one row,
+and tries to tell from what it publishes which of the two it was. If that succeeds more often
+than the claim of the estimator allows, the claim is refuted.
 """
 
 # %%
 # An estimator with a slip
 # ------------------------
-# It publishes the mean of a column cut to [-1, 1], under Laplace noise. If a row is replaced, the sum
-# can change by 2, from -1 to 1. Who thinks of a change of 1 adds half of the noise that is needed,
-# and no test of accuracy will tell. The noise is NumPy's, to keep the example short.
+# It publishes the mean of a column cut to [-1, 1], under Laplace noise. If a row is replaced,
+# the sum can change by 2, from -1 to 1. Who thinks of a change of 1 adds half of the noise that
+# is needed, and no test of accuracy will tell. The noise is NumPy's, to keep the example short.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,9 +34,9 @@ class NoisyMean(BaseEstimator):
 # %%
 # The audit
 # ---------
-# Both claim epsilon 1, by their parameters. We hand over two tables of 50 rows that differ in the
-# first; without them the audit makes some of its own. A claim that holds is refuted in one audit of
-# a hundred at most.
+# Both claim epsilon 1, by their parameters. We hand over two tables of 50 rows that differ in
+# the first; without them the audit makes some of its own. A claim that holds is refuted in one
+# audit of a hundred at most.
 
 tables = [{"X": np.array([[first]] + [[0.0]] * 49)} for first in (-1.0, 1.0)]
 results = {change: audit(NoisyMean(largest_change=change), neighbors=[tuple(tables)], runs=2000,
@@ -49,8 +49,9 @@ for ax, (change, result) in zip(axes, results.items(), strict=True):
 plt.show()
 
 # %%
-# A cross below the line is a test that makes fewer errors than any could, were the claim true; the
-# audit stops at the first. The curve shows the same statistic at all thresholds. "Not refuted"
-# proves nothing: this audit has found nothing. The evidence against the second estimator:
+# A cross below the line is a test that makes fewer errors than any could, were the claim true;
+# the audit stops at the first. The curve shows the same statistic at all thresholds. "Not
+# refuted" proves nothing: this audit has found nothing. The evidence against the second
+# estimator:
 
 print(results[1.0])

@@ -2,17 +2,17 @@
 Choosing epsilon
 ================
 
-Two questions come before a fit: what will it cost in accuracy, and what can be found out about one
-person? Both are answered from public numbers, before any row is looked at, so that choosing costs
-nothing. No noise is drawn on this page.
+Two questions come before a fit: what will it cost in accuracy, and what can be found out about
+one person? Both are answered from public numbers, before any row is looked at, so that choosing
+costs nothing. No noise is drawn on this page.
 """
 
 # %%
 # What an epsilon will cost
 # -------------------------
-# ``plan_privacy`` predicts from the numbers of rows and columns by how much the mean loss of a linear
-# model will exceed the least. The prediction is rough. Below 0.02, the dotted line, it is taken as
-# good enough.
+# ``plan_privacy`` predicts from the numbers of rows and columns by how much the mean loss of a
+# linear model will exceed the least. The prediction is rough. Below 0.02, the dotted line, it is
+# taken as good enough.
 
 import matplotlib.pyplot as plt
 
@@ -35,9 +35,9 @@ plt.show()
 # What can be found out
 # ---------------------
 # Somebody who knows all other rows, and everything of one person, wants to tell from the model
-# whether that person's row is in the table or another. Every test makes errors: it takes the row to
-# be there when it is not (type I), or misses it (type II). No test gets below the curve. The dotted
-# line is a coin.
+# whether that person's row is in the table or another. Every test makes errors: it takes the row
+# to be there when it is not (type I), or misses it (type II). No test gets below the curve. The
+# dotted line is a coin.
 
 plan = plan_privacy(5_000, 30, epsilon=[0.5, 1.0, 2.0, 4.0, 8.0])
 figure, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
@@ -50,6 +50,6 @@ ax.set_title(f"delta = {plan.delta:.0e}")
 plt.show()
 
 # %%
-# The curves are those of Gaussian releases, as most solvers make them. The guarantee is a whole curve,
-# of which (epsilon, delta) is one point. So small a delta makes epsilon look worse than the curve
-# is: at epsilon 1 such a test finds eight of a hundred, where a coin finds five.
+# The curves are those of Gaussian releases, as most solvers make them. The guarantee is a whole
+# curve, of which (epsilon, delta) is one point. So small a delta makes epsilon look worse than
+# the curve is: at epsilon 1 such a test finds eight of a hundred, where a coin finds five.

@@ -10,9 +10,9 @@ fresh in every fit; each picture is one.
 # %%
 # Images
 # ------
-# A normal law for every digit, in the subspace that stands clear of the noise. The range of pixels is
-# declared. With fewer than 200 images of a digit a large epsilon is needed. Of a private table the
-# upper rows could not be shown; the lower ones could.
+# A normal law for every digit, in the subspace that stands clear of the noise. The range of
+# pixels is declared. With fewer than 200 images of a digit a large epsilon is needed. Of a
+# private table the upper rows could not be shown; the lower ones could.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,8 +37,8 @@ plt.show()
 # %%
 # A table
 # -------
-# Bins of every column, joined along a forest of the columns that depend most on each other, within
-# each class. Bounds are declared.
+# Bins of every column, joined along a forest of the columns that depend most on each other,
+# within each class. Bounds are declared.
 
 columns = {"mean radius": (5, 30), "mean concavity": (0, 0.5), "worst texture": (10, 50)}
 table, benign = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -59,6 +59,6 @@ axes[0].legend()
 plt.show()
 
 # %%
-# What is common survives, such as that malignant tumors are larger and more concave. Nothing finer
-# than bins and pairs of columns does, nor do rare rows. If you know the question, fit the model that
-# answers it: that is more accurate than a model of drawn rows at the same epsilon.
+# What is common survives, such as that malignant tumors are larger and more concave. Nothing
+# finer than bins and pairs of columns does, nor do rare rows. If you know the question, fit the
+# model that answers it: that is more accurate than a model of drawn rows at the same epsilon.

@@ -2,16 +2,17 @@
 What noise does to coefficients
 ===============================
 
-Every private fit draws fresh noise, so two fits to the same rows have different coefficients. This
-page shows by how much, and how it falls with the number of rows and with epsilon. To fit twice is
-to pay twice: in practice there is one fit, and its noise is an error bar to keep in mind.
+Every private fit draws fresh noise, so two fits to the same rows have different coefficients.
+This page shows by how much, and how it falls with the number of rows and with epsilon. To fit
+twice is to pay twice: in practice there is one fit, and its noise is an error bar to keep in
+mind.
 """
 
 # %%
 # The same rows, many fits
 # ------------------------
-# Four columns of a medical table, mapped to [-1, 1] by constants, so that no row is longer than 2.
-# Each mark is the coefficient of one fit. The same fit without privacy is the cross.
+# Four columns of a medical table, mapped to [-1, 1] by constants, so that no row is longer than
+# 2. Each mark is the coefficient of one fit. The same fit without privacy is the cross.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,14 +48,15 @@ plt.show()
 
 # %%
 # At epsilon 0.5 even a sign can be lost: such a coefficient says little. Noise is not all: steps
-# are few and gradients are clipped, so that the clouds lie a little nearer to 0 than the crosses.
+# are few and gradients are clipped, so that the clouds lie a little nearer to 0 than the
+# crosses.
 #
 # More rows, less noise
 # ---------------------
-# Noise is added to sums over rows, so that on their mean it falls as 1 / (n epsilon), about. So it
-# does in coefficients, if nothing else changes. The table is taken two and four times, a stand-in
-# for larger ones, and always fitted with 20 steps on rows as they are. The defaults, above, do
-# better at a small epsilon: they make fewer steps then, each with less noise.
+# Noise is added to sums over rows, so that on their mean it falls as 1 / (n epsilon), about. So
+# it does in coefficients, if nothing else changes. The table is taken two and four times, a
+# stand-in for larger ones, and always fitted with 20 steps on rows as they are. The defaults,
+# above, do better at a small epsilon: they make fewer steps then, each with less noise.
 
 epsilons = [0.5, 1.0, 2.0, 4.0, 8.0]
 figure, ax = plt.subplots(layout="constrained")

@@ -11,8 +11,9 @@ certificate, for both.
 # One budget for all steps
 # ------------------------
 # ``make_dp_pipeline`` takes epsilon and splits it among its steps by a rule of public numbers.
-# scikit-learn's own ``StandardScaler`` would be refused here, as it learns from rows without noise.
-# Ranges of columns are learnt as well, unless they are declared, as here: that saves budget.
+# scikit-learn's own ``StandardScaler`` would be refused here, as it learns from rows without
+# noise. Ranges of columns are learnt as well, unless they are declared, as here: that saves
+# budget.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,9 +34,9 @@ model.fit(X_train, y_train)
 # %%
 # The certificate
 # ---------------
-# It says what the fit gives away, which kinds of noise were added how often, what was enforced on
-# every row, and what is taken as public. The score below is exact, and so is itself a release:
-# print it of public rows only, or evaluate privately.
+# It says what the fit gives away, which kinds of noise were added how often, what was enforced
+# on every row, and what is taken as public. The score below is exact, and so is itself a
+# release: print it of public rows only, or evaluate privately.
 
 print(f"test accuracy {model.score(X_test, y_test):.2f}")
 model.privacy_
@@ -48,9 +49,9 @@ print(model.privacy_)
 # %%
 # What the steps have learnt
 # --------------------------
-# All of it was released, so that it may be shown. A column's part of the score is straight between
-# its knots, the marks. The outer knots are the declared ends; few rows are near them, and what is
-# seen there is mostly noise.
+# All of it was released, so that it may be shown. A column's part of the score is straight
+# between its knots, the marks. The outer knots are the declared ends; few rows are near them,
+# and what is seen there is mostly noise.
 
 knots = model.named_steps_.dptablevectorizer.knots_
 weights = iter(np.split(model.named_steps_.dplogisticregression.coef_.ravel(),

@@ -2,17 +2,17 @@
 Private evaluation
 ==================
 
-An exact score on sensitive rows is a release without noise. ``BinaryEvaluation`` releases one noisy
-histogram of the scores instead, and every metric and curve follows from it at no further cost, each
-with the error that the noise leaves. Noise is fresh in every evaluation.
+An exact score on sensitive rows is a release without noise. ``BinaryEvaluation`` releases one
+noisy histogram of the scores instead, and every metric and curve follows from it at no further
+cost, each with the error that the noise leaves. Noise is fresh in every evaluation.
 """
 
 # %%
 # Two halves of the rows
 # ----------------------
-# One half trains, the other evaluates. No row is in both, by index, so that nobody pays twice. Digits
-# from 5 to 9 are to be told from those below; as there are a few hundred rows of each half, both
-# budgets are large.
+# One half trains, the other evaluates. No row is in both, by index, so that nobody pays twice.
+# Digits from 5 to 9 are to be told from those below; as there are a few hundred rows of each
+# half, both budgets are large.
 
 import matplotlib.pyplot as plt
 from sklearn.calibration import calibration_curve
@@ -36,8 +36,8 @@ for name in ("accuracy", "roc_auc", "brier_score"):
 # %%
 # Curves of the same release
 # --------------------------
-# The dashed curves are exact. They are there to compare with, and could not be shown of rows that
-# are private.
+# The dashed curves are exact. They are there to compare with, and could not be shown of rows
+# that are private.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 scores = model.predict_proba(X_test)[:, 1]

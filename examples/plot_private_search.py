@@ -2,17 +2,17 @@
 A private search
 ================
 
-``DPRandomizedSearchCV`` makes a secret number of runs, each of a setting drawn anew, and shows the
-best of them only. One budget covers all. Noise is fresh in every fit and
-every search: bars are means of five fits, and there are eight searches.
+``DPRandomizedSearchCV`` makes a secret number of runs, each of a setting drawn anew, and shows
+the best of them only. One budget covers all. Noise is fresh in every fit and every search: bars
+are means of five fits, and there are eight searches.
 """
 
 # %%
 # A choice that has no rule
 # -------------------------
-# Defaults of dpsk follow from public numbers, cost nothing, and should be tried first. How to turn
-# images into features has no such rule: here edges are counted by direction in 1, 4, 16 or 64 cells
-# of an image. More cells say more and leave more coefficients to the noise.
+# Defaults of dpsk follow from public numbers, cost nothing, and should be tried first. How to
+# turn images into features has no such rule: here edges are counted by direction in 1, 4, 16 or
+# 64 cells of an image. More cells say more and leave more coefficients to the noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,7 +48,7 @@ search = DPRandomizedSearchCV(
 
 # %%
 # The plan, before a row is looked at, and the certificate of the whole search
-# -----------------------------------------------------------------------------
+# ----------------------------------------------------------------------------
 
 print(search.plan(len(y_train)))
 search.fit(X_train, y_train)
@@ -58,9 +58,9 @@ search.privacy_
 # %%
 # Against every setting by itself
 # -------------------------------
-# A bar is a model of one setting that has all of the budget and all rows. Nobody could choose among
-# the four without paying for all, which is why there is the search. A cross is what a search showed,
-# at the setting that it chose.
+# A bar is a model of one setting that has all of the budget and all rows. Nobody could choose
+# among the four without paying for all, which is why there is the search. A cross is what a
+# search showed, at the setting that it chose.
 
 alone = np.array([[pipeline(2.0, side).fit(X_train, y_train).score(X_test, y_test)
                    for _ in range(5)] for side in sides])
@@ -79,6 +79,7 @@ ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# A search costs some accuracy: a run has a smaller budget than a single fit, and a fifth of the rows
-# only score. The number of runs is random, which is part of the guarantee, so now and then there is
-# one only, and its setting may be poor. Where defaults are good, a search rarely beats them.
+# A search costs some accuracy: a run has a smaller budget than a single fit, and a fifth of the
+# rows only score. The number of runs is random, which is part of the guarantee, so now and then
+# there is one only, and its setting may be poor. Where defaults are good, a search rarely beats
+# them.

@@ -2,16 +2,16 @@
 The budget of a project
 =======================
 
-Whoever looks at one model and then fits another pays for both. A ``PrivacyBudget`` is opened first:
-every private fit inside is charged before it draws any noise, or refused. ``privacy_report`` says
-what has been given away by something that is already fitted.
+Whoever looks at one model and then fits another pays for both. A ``PrivacyBudget`` is opened
+first: every private fit inside is charged before it draws any noise, or refused.
+``privacy_report`` says what has been given away by something that is already fitted.
 """
 
 # %%
 # Spend it
 # --------
-# Three fits, each of epsilon 0.8 by itself. Squares of mu add up, so that three cost less
-# than 2.4 together. The fits may follow from one another, and from whatever was seen in between.
+# Three fits, each of epsilon 0.8 by itself. Squares of mu add up, so that three cost less than
+# 2.4 together. The fits may follow from one another, and from whatever was seen in between.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -69,8 +69,8 @@ plt.show()
 # %%
 # A report
 # --------
-# A grid search of scikit-learn fits again and again, and scores without noise. The report says what
-# its fits cost together, and what has no guarantee at all.
+# A grid search of scikit-learn fits again and again, and scores without noise. The report says
+# what its fits cost together, and what has no guarantee at all.
 
 search = GridSearchCV(DPLogisticRegression(0.5, data_norm=2.0, solver="gd", **shared),
                       {"alpha": [0.0, 0.01]}, cv=KFold(3))

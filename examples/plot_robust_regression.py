@@ -2,17 +2,18 @@
 Robust regression
 =================
 
-Some targets of a table are wrong: here they were written down as 1000, the end of the scale. Least
-squares follows them. ``DPHuberRegressor`` minimizes a loss that is linear for large errors, so that
-they count for less. Noise is fresh in every fit, so private points are means of twenty fits.
+Some targets of a table are wrong: here they were written down as 1000, the end of the scale.
+Least squares follows them. ``DPHuberRegressor`` minimizes a loss that is linear for large
+errors, so that they count for less. Noise is fresh in every fit, so private points are means of
+twenty fits.
 """
 
 # %%
 # Wrong targets
 # -------------
-# Right targets are between 25 and 346. What may occur is declared, from 0 to 1000, as is a bound on
-# the norm of a row. ``threshold`` says where the loss turns linear, as a share of half that width:
-# at errors of 50.
+# Right targets are between 25 and 346. What may occur is declared, from 0 to 1000, as is a bound
+# on the norm of a row. ``threshold`` says where the loss turns linear, as a share of half that
+# width: at errors of 50.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -58,7 +59,7 @@ ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# Private least squares breaks later than least squares without privacy. What bounds the influence of
-# a row for the sake of privacy, a clip on its gradient, makes the fit robust as well. Huber's loss
-# is better still where one target in ten is wrong. It needs a large epsilon here: 331 rows are
-# few, and at epsilon 2 there is no difference that the noise would not hide.
+# Private least squares breaks later than least squares without privacy. What bounds the
+# influence of a row for the sake of privacy, a clip on its gradient, makes the fit robust as
+# well. Huber's loss is better still where one target in ten is wrong. It needs a large epsilon
+# here: 331 rows are few, and at epsilon 2 there is no difference that the noise would not hide.

@@ -2,9 +2,10 @@
 Shape functions
 ===============
 
-``DPAdditiveClassifier`` takes a table as it is and fits one curve a column. The curves are what was
-released, so they may be looked at as long as anybody likes: ``DPShapeDisplay`` draws them with bands
-of what the noise of the fit does. Noise is fresh in every fit; here there is one for each epsilon.
+``DPAdditiveClassifier`` takes a table as it is and fits one curve a column. The curves are what
+was released, so they may be looked at as long as anybody likes: ``DPShapeDisplay`` draws them
+with bands of what the noise of the fit does. Noise is fresh in every fit; here there is one for
+each epsilon.
 """
 
 # %%
@@ -39,10 +40,10 @@ plt.show()
 # %%
 # How to read them
 # ----------------
-# A curve is drawn less its mean, so it says what a value adds compared to others. A larger budget
-# buys more knots. Where few rows are, towards the ends, bands are wide and curves say little. Bands
-# hold the noise of the fit, and neither that another sample of patients would give other curves nor
-# that the knots themselves were found under noise.
+# A curve is drawn less its mean, so it says what a value adds compared to others. A larger
+# budget buys more knots. Where few rows are, towards the ends, bands are wide and curves say
+# little. Bands hold the noise of the fit, and neither that another sample of patients would give
+# other curves nor that the knots themselves were found under noise.
 #
 # The numbers behind the picture are in ``terms_``, here of the last model.
 

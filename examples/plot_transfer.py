@@ -10,10 +10,10 @@ points are means of six fits, with standard deviations.
 # %%
 # The images
 # ----------
-# Where the environment variable ``DPSK_DATA`` names a folder with both sets, the public images are
-# those of Fashion-MNIST and the private ones those of MNIST, 6000 each, shrunk to 14 x 14 pixels.
-# Elsewhere both are from the digits that come with scikit-learn: 0 to 4 are public, 5 to 9 private,
-# some 900 each. The line below says which were taken on this page.
+# Where the environment variable ``DPSK_DATA`` names a folder with both sets, the public images
+# are those of Fashion-MNIST and the private ones those of MNIST, 6000 each, shrunk to 14 x 14
+# pixels. Elsewhere both are from the digits that come with scikit-learn: 0 to 4 are public, 5 to
+# 9 private, some 900 each. The line below says which were taken on this page.
 
 import gzip
 import os
@@ -54,10 +54,10 @@ print(f"public: {len(public)} images of {names[0]}; private: {len(private)} of {
 # %%
 # The map
 # -------
-# Sixteen patches that public images are made of, by k-means; how strongly an image responds to each
-# in 3 x 3 cells; and the 32 main directions of these responses. All three follow from public images
-# only. At last rows get norm 1, so that ``data_norm=1`` shortens none. Here images are mapped once
-# for all fits; in use the map is a step of a pipeline before the head.
+# Sixteen patches that public images are made of, by k-means; how strongly an image responds to
+# each in 3 x 3 cells; and the 32 main directions of these responses. All three follow from
+# public images only. At last rows get norm 1, so that ``data_norm=1`` shortens none. Here images
+# are mapped once for all fits; in use the map is a step of a pipeline before the head.
 
 SIDE = public.shape[1]
 PATCH = round(SIDE / 3)
@@ -92,9 +92,10 @@ tables = {
 # %%
 # Three tasks
 # -----------
-# The private classes are cut in two. "Imbalanced" keeps a ninth of the positive rows in training. In
-# "heavy-tailed" classes have fewer and fewer rows, by a constant factor, down to a twentieth of the
-# first. Tasks of these kinds are in Zhang et al. (2025). All test rows are kept.
+# The private classes are cut in two. "Imbalanced" keeps a ninth of the positive rows in
+# training. In "heavy-tailed" classes have fewer and fewer rows, by a constant factor, down to a
+# twentieth of the first. Tasks of these kinds are in Zhang et al. (2025). All test rows are
+# kept.
 
 classes = np.unique(y)
 positive = classes[1::2]
@@ -135,6 +136,6 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %%
-# The map has 32 columns where there are 64 pixels or 196, and so less noise to bear: it helps most
-# where rows or epsilon are few. With the digits 0 to 4 as public images, and enough epsilon, raw
-# pixels are as good: the map is worth what public images have taught it.
+# The map has 32 columns where there are 64 pixels or 196, and so less noise to bear: it helps
+# most where rows or epsilon are few. With the digits 0 to 4 as public images, and enough
+# epsilon, raw pixels are as good: the map is worth what public images have taught it.

@@ -69,7 +69,7 @@ axes.legend(loc="center right")
 plt.show()
 
 # %%
-# With 426 rows little is lost at epsilon 2 and above, and much at 0.25. It is the product of n and
-# epsilon that counts, roughly: ten times as many rows give at epsilon 0.2 what these give at 2.
-# Whitening pays for a noisy second moment of the rows. On so small a table that is worth its price
-# at epsilon 4, and not at 0.5.
+# With 426 rows little is lost at epsilon 2 and above, and much at 0.25. It is the product of n
+# and epsilon that counts, roughly: ten times as many rows give at epsilon 0.2 what these give at
+# 2. Whitening pays for a noisy second moment of the rows. On so small a table that is worth its
+# price at epsilon 4, and not at 0.5.

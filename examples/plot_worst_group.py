@@ -2,17 +2,17 @@
 The worst group
 ===============
 
-A model that is good on average can be bad for some. ``DPGroupDROClassifier`` minimizes the risk of
-the group of rows that fares worst. Noise is fresh in every fit, so bars are means of twenty fits,
-with standard deviations.
+A model that is good on average can be bad for some. ``DPGroupDROClassifier`` minimizes the risk
+of the group of rows that fares worst. Noise is fresh in every fit, so bars are means of twenty
+fits, with standard deviations.
 """
 
 # %%
 # A task with a hard group
 # ------------------------
 # A linear score is to tell odd digits from even ones. It finds 1 and 8 hard: they are one group,
-# the other eight digits the second. Groups are known in training only, and prediction does not ask
-# for them. The *set* of groups is public, and declared; which row has which stays protected.
+# the other eight digits the second. Groups are known in training only, and prediction does not
+# ask for them. The *set* of groups is public, and declared; which row has which stays protected.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,4 +57,5 @@ plt.show()
 
 # %%
 # At epsilon 4 the hard group gains eight points or so, and the others lose as many. At epsilon 1
-# there is little gain: some 200 rows are too few to see, through the noise, what would help them.
+# there is little gain: some 200 rows are too few to see, through the noise, what would help
+# them.
