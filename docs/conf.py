@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/]plot_",
     "ignore_pattern": r"^(?!plot_)",
+    "within_subsection_order": "gallery_order.ReadingOrder",
     "backreferences_dir": "api/backreferences",
     "doc_module": ("dpsk",),
     "reference_url": {"dpsk": None},

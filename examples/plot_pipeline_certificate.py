@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from dpsk import DPLogisticRegression, DPTableVectorizer, make_dp_pipeline
+from dpsk import Certificate, DPLogisticRegression, DPTableVectorizer, make_dp_pipeline
 
 COLUMNS = {"mean radius": (5, 30), "mean texture": (5, 45), "mean smoothness": (0, 0.2),
            "mean concavity": (0, 0.5)}
@@ -42,9 +42,11 @@ print(f"test accuracy {model.score(X_test, y_test):.2f}")
 model.privacy_
 
 # %%
-# The same text is what an auditor loads: ``Certificate.from_json`` prices the events again.
+# As text it goes to an auditor, who loads it again: that prices the events anew, and any other
+# point of the guarantee follows.
 
-print(model.privacy_)
+received = Certificate.from_json(model.privacy_.to_json())
+print(f"at delta 1e-4 epsilon is {received.epsilon_at(1e-4):.2f}")
 
 # %%
 # What the steps have learnt
