@@ -3,7 +3,7 @@
     python benchmarks/paper/auc_networks.py --output table.md
 
 Classes are cut in two at random; imbalanced sets keep a tenth of positives in training, and the
-test sets are whole. Features are raw pixels or the histograms of examples/auc_of_images.py,
+test sets are whole. Features are raw pixels or the histograms of oriented_gradients.py,
 which are computed row by row from constants and so change nothing in the guarantee. "As
 printed" is Algorithms 1 and 3 with the noise of the paper's remarks and with 1 for the constants
 it leaves open. Their guarantees do not hold, so both are **not private**; they run in plain
@@ -27,9 +27,9 @@ from dpsk._oracle.network_sums import bounded_factors
 from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parent))
 import datasets
-from auc_of_images import oriented_gradients
+from oriented_gradients import oriented_gradients
 
 SIZES = (256, 128)
 STEPS = (0.02, 0.2, 2.0)
