@@ -1,5 +1,8 @@
 """The pages: what they show runs, and what they point to is there."""
 
+import contextlib
+import doctest
+import io
 import re
 import warnings
 from pathlib import Path
@@ -7,11 +10,15 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path(__file__).parent.parent
+#: What Sphinx writes is no page of ours.
+_MADE = {"_build", "auto_examples", "generated"}
 _PAGES = [path.relative_to(_ROOT).as_posix() for path in sorted(
-    [*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])]
-_SHOWN = ["README.md", "docs/guide.md", "docs/sharp_edges.md"]
+    [*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
+    if not _MADE.intersection(path.relative_to(_ROOT).parts)]
 #: Paths of this repository in code quotes, a glob where one stands for several.
 _PATH = re.compile(r"`((?:dpsk|tests|docs|examples|benchmarks)/[\w./*-]*)`")
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+_NUMBER = re.compile(r"-?\d[\w.+-]*")
 
 
 def _text(page):
@@ -19,18 +26,49 @@ def _text(page):
 
 
 def _blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", _text(page), re.MULTILINE | re.DOTALL)
+    """Yield (language, code, whether nothing but space stands between it and the one before)."""
+    text, end = _text(page), None
+    for block in _BLOCK.finditer(text):
+        yield *block.groups(), end is not None and not text[end:block.start()].strip()
+        end = block.end()
+
+
+_SHOWN = [page for page in _PAGES
+          if any(language in ("python", "pycon") for language, _, _ in _blocks(page))]
+
+
+def _words(text):
+    """Return the lines of an output without their numbers, which noise and versions change."""
+    return [_NUMBER.sub("#", line).split() for line in text.strip().splitlines()]
+
+
+def _run_session(code, namespace, page):
+    """Run a session, whose output must be what the page shows."""
+    session = doctest.DocTestParser().get_doctest(code, {}, page, page, 0)
+    session.globs = namespace
+    report = io.StringIO()
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
+        session, out=report.write, clear_globs=False)
+    assert not report.getvalue(), report.getvalue()
 
 
 @pytest.mark.parametrize("page", _SHOWN)
-def test_the_snippets_of_a_page_run_in_their_order(page, capsys):
-    namespace = {"__name__": "__main__"}
+def test_the_snippets_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace, said = {"__name__": "__main__"}, ""
     with warnings.catch_warnings():
         # Also the warning of a weak delta: no page recommends one.
         warnings.simplefilter("error")
-        for block in _blocks(page):
-            exec(compile(block, page, "exec"), namespace)
-    assert _blocks(page) and "Error" not in capsys.readouterr().out
+        for language, code, follows in _blocks(page):
+            if language == "python":
+                with contextlib.redirect_stdout(io.StringIO()) as output:
+                    exec(compile(code, page, "exec"), namespace)
+                said = output.getvalue()
+                assert "Error" not in said
+            elif language == "pycon":
+                _run_session(code, namespace, page)
+            elif language == "text" and follows:
+                assert _words(code) == _words(said)
 
 
 def _targets(page):
