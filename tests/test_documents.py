@@ -1,6 +1,7 @@
 """The pages: what they show runs, and what they point to is there."""
 
 import contextlib
+import csv
 import doctest
 import io
 import re
@@ -92,7 +93,8 @@ def test_links_and_paths_lead_to_files(page):
         target).exists()]
     # The changelog speaks of what was there.
     if page != "CHANGELOG.md":
-        lost += [name for name in _PATH.findall(_text(page)) if not list(_ROOT.glob(name))]
+        lost += [name for name in _PATH.findall(_text(page))
+                 if not _MADE.intersection(name.split("/")) and not list(_ROOT.glob(name))]
     assert not lost
 
 
@@ -104,14 +106,31 @@ def test_anchors_lead_to_headings(page):
         assert path.suffix != ".md" or anchor in _anchors(path), target
 
 
+def _listed(page):
+    """Yield the pages of a page's toctrees; those that a build writes are not there yet."""
+    folder = (_ROOT / page).parent
+    for block in re.findall(r"^```\{toctree\}\n(.*?)^```", _text(page), re.MULTILINE | re.DOTALL):
+        for entry in (line for line in block.splitlines() if line and not line.startswith(":")):
+            name = entry.partition("<")[2].rstrip(">") or entry
+            yield from folder.glob(f"{name}.md") if "*" in name else [folder / f"{name}.md"]
+
+
 def test_every_page_can_be_found_from_the_readme():
     found, waiting = set(), {"README.md"}
     while waiting:
         page = waiting.pop()
         found.add(page)
-        for target in _targets(page):
-            path = (_ROOT / page).parent.joinpath(target).resolve()
+        targets = [(_ROOT / page).parent / target for target in _targets(page)]
+        for path in (each.resolve() for each in [*targets, *_listed(page)] if each.exists()):
             pages = sorted(path.glob("*.md")) if path.is_dir() else [path]
             waiting |= {each.relative_to(_ROOT).as_posix() for each in pages
                         if each.suffix == ".md"} - found
     assert set(_PAGES) - found <= {"CHANGELOG.md"}
+
+
+def test_numbers_of_the_front_picture_stand_on_their_pages():
+    with (_ROOT / "docs/results/front_page.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            shown = [line for line in _text(f"docs/results/{row['page']}").splitlines()
+                     if f"| {row['epsilon']} |" in line]
+            assert any(re.search(rf"\| {re.escape(row['value'])}\b", line) for line in shown), row
