@@ -79,10 +79,13 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+# Blocks in no language are pseudo-code.
+highlight_language = "none"
 html_theme = "pydata_sphinx_theme"
 html_title = f"dpsk {release}"
 html_static_path = ["_static", str(_MATHJAX)]
 html_css_files = ["site.css"]
+html_js_files = ["formulas.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -1,6 +1,9 @@
 """The pages: what they show runs, and what they point to is there."""
 
+import contextlib
 import csv
+import doctest
+import io
 import re
 import warnings
 from pathlib import Path
@@ -8,11 +11,15 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path(__file__).parent.parent
+#: What Sphinx writes is no page of ours.
+_MADE = {"_build", "auto_examples", "generated"}
 _PAGES = [path.relative_to(_ROOT).as_posix() for path in sorted(
-    [*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])]
-_SHOWN = ["README.md", "docs/index.md", "docs/guide.md", "docs/sharp_edges.md"]
+    [*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
+    if not _MADE.intersection(path.relative_to(_ROOT).parts)]
 #: Paths of this repository in code quotes, a glob where one stands for several.
 _PATH = re.compile(r"`((?:dpsk|tests|docs|examples|benchmarks)/[\w./*-]*)`")
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+_NUMBER = re.compile(r"-?\d[\w.+-]*")
 
 
 def _text(page):
@@ -20,18 +27,51 @@ def _text(page):
 
 
 def _blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", _text(page), re.MULTILINE | re.DOTALL)
+    """Return the (language, code) of all fenced blocks."""
+    return _BLOCK.findall(_text(page))
+
+
+_SHOWN = [page for page in _PAGES
+          if any(language in ("python", "pycon") for language, _ in _blocks(page))]
+
+
+def _words(text):
+    """Return the lines of an output without their numbers, which noise and versions change."""
+    return [_NUMBER.sub("#", line).split() for line in text.strip().splitlines()]
+
+
+def _run_session(code, namespace, page):
+    """Run a session, whose output must be what the page shows."""
+    session = doctest.DocTestParser().get_doctest(code, {}, page, page, 0)
+    session.globs = namespace
+    report = io.StringIO()
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
+        session, out=report.write, clear_globs=False)
+    assert not report.getvalue(), report.getvalue()
 
 
 @pytest.mark.parametrize("page", _SHOWN)
-def test_the_snippets_of_a_page_run_in_their_order(page, capsys):
-    namespace = {"__name__": "__main__"}
+def test_the_snippets_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace, said = {"__name__": "__main__"}, None
     with warnings.catch_warnings():
         # Also the warning of a weak delta: no page recommends one.
         warnings.simplefilter("error")
-        for block in _blocks(page):
-            exec(compile(block, page, "exec"), namespace)
-    assert _blocks(page) and "Error" not in capsys.readouterr().out
+        for language, code in _blocks(page):
+            if language == "python":
+                with contextlib.redirect_stdout(io.StringIO()) as output:
+                    exec(compile(code, page, "exec"), namespace)
+                said = output.getvalue()
+                assert "Error" not in said
+            elif language == "pycon":
+                _run_session(code, namespace, page)
+            elif language == "output":
+                assert code == said
+            elif language == "text" and said is not None:
+                # Text after a snippet is what that printed, but for numbers that noise changes.
+                assert _words(code) == _words(said)
+            if language != "python":
+                said = None
 
 
 def _targets(page):
@@ -41,14 +81,29 @@ def _targets(page):
             yield target.partition("#")[0]
 
 
+def _anchors(page):
+    """Return the anchors of the headings of a page, as code hosts and Sphinx make them."""
+    headings = re.findall(r"^#+ (.+)$", _BLOCK.sub("", _text(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", _PAGES)
 def test_links_and_paths_lead_to_files(page):
     lost = [target for target in _targets(page) if not (_ROOT / page).parent.joinpath(
         target).exists()]
     # The changelog speaks of what was there.
     if page != "CHANGELOG.md":
-        lost += [name for name in _PATH.findall(_text(page)) if not list(_ROOT.glob(name))]
+        lost += [name for name in _PATH.findall(_text(page))
+                 if not _MADE.intersection(name.split("/")) and not list(_ROOT.glob(name))]
     assert not lost
+
+
+@pytest.mark.parametrize("page", _PAGES)
+def test_anchors_lead_to_headings(page):
+    for target in re.findall(r"\]\(([^)\s:]*#[^)\s]+)\)", _text(page)):
+        name, _, anchor = target.partition("#")
+        path = (_ROOT / page).parent.joinpath(name).resolve() if name else _ROOT / page
+        assert path.suffix != ".md" or anchor in _anchors(path), target
 
 
 def _listed(page):

@@ -89,6 +89,6 @@ def test_code_blocks_can_be_copied(site, browser):
 
 def test_every_code_block_has_a_button(site, browser):
     _look(browser, "desktop", "light")
-    for page in ("index.html", "guide.html", "contribute/index.html"):
+    for page in ("index.html", "user_guide/first_model.html", "contribute/index.html"):
         browser.get(f"{site}/{page}")
         _wait(browser, lambda _: browser.execute_script(_ALL_HAVE_BUTTONS))
