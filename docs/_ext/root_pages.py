@@ -1,8 +1,8 @@
 """Files of the repository's root on the site: pages that include them, and links that lead there.
 
 A page includes a file by MyST's own directive; its links, relative to the file, become relative to
-the page. Links from any page to such a file lead to the page that shows it, and links to a folder
-lead to its index.
+the page. Links from any page to such a file lead to the page that shows it, those to an example to
+its page in the gallery, and links to a folder lead to its index.
 """
 
 import os
@@ -24,6 +24,8 @@ def _shown(target, docs):
     page = _PAGES.get(os.path.relpath(target, docs))
     if page is not None:
         return docs / page
+    if target.match("examples/plot_*.py"):
+        return docs / "auto_examples" / f"{target.stem}.rst"
     return target / "index.md" if (target / "index.md").exists() else target
 
 
