@@ -227,7 +227,10 @@ def type_two_error(events, type_one_error):
         errors = ndtr(-ndtri(alpha) - releases.mu)
     else:
         errors = np.zeros(alpha.shape)
-        for slope in _SLOPES:
+        # Where losses are bounded, the corner of the curve is at the largest there is.
+        floor = min(1.0, accountant.delta(event, _SLOPES[-1]) + _NEGLIGIBLE)
+        corner = min(accountant.epsilon(event, floor), _SLOPES[-1])
+        for slope in np.union1d(_SLOPES, corner):
             left, growth = 1.0 - accountant.delta(event, slope), np.exp(slope)
             for bound in (left - growth * alpha, (left - alpha) / growth):
                 errors = np.maximum(errors, bound)
