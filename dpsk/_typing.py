@@ -1,13 +1,12 @@
 """Names of the types that annotations share; nothing here is asked for at run time."""
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["AnyArray", "BoolArray", "Features", "FloatArray", "FloatFunction", "IntArray", "Shape",
-           "WordArray"]
+__all__ = ["AnyArray", "BoolArray", "Chosen", "Features", "FloatArray", "IntArray", "Shape",
+           "Table", "WordArray"]
 
 #: Numbers of double precision, of any shape.
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -20,5 +19,18 @@ WordArray: TypeAlias = NDArray[np.uint64]
 AnyArray: TypeAlias = NDArray[Any]
 #: Rows as an array or as a CSR matrix, which SciPy has no types for.
 Features: TypeAlias = Any
+#: Some rows: a slice, or indices; None for all.
+Chosen: TypeAlias = "slice | IntArray | None"
 Shape: TypeAlias = tuple[int, ...]
-FloatFunction: TypeAlias = Callable[[float], float]
+
+
+class HasShape(Protocol):
+    """What has a shape: a data frame, a sparse matrix, an array of Dask, a source of rows."""
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Its lengths."""
+
+
+#: What estimators take for rows or for targets.
+Table: TypeAlias = ArrayLike | HasShape

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu
@@ -39,11 +39,8 @@ __all__ = ["COMPARISON", "AnchoredSums", "BestRuns", "Declaration", "Framed", "J
 COMPARISON = 4.0
 
 
-class Declaration(Protocol):
-    """What a fit will release, as a function of its noise multiplier."""
-
-    def __call__(self, noise_multiplier: float) -> Event:
-        """Return all that is released with so much noise."""
+#: What a fit will release, as a function of its noise multiplier.
+Declaration: TypeAlias = "Callable[[float], Event]"
 
 
 @dataclass(frozen=True)
