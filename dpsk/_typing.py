@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["AnyArray", "BoolArray", "Chosen", "Features", "FloatArray", "IntArray", "Shape",
            "Table", "WordArray"]
 
-#: Numbers of double precision, of any shape.
-FloatArray: TypeAlias = NDArray[np.float64]
+#: Numbers of any precision and shape; where it matters which, a docstring says so.
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
 #: Whole numbers: indices, places, counts.
-IntArray: TypeAlias = NDArray[np.int64]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
 #: Random words of 64 bits.
 WordArray: TypeAlias = NDArray[np.uint64]

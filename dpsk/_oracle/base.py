@@ -1,11 +1,21 @@
 """What every oracle says of itself."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._oracle.transition_sums import TransitionSums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.saddle.base import Interval, Simplex
+    from dpsk._oracle.context import Context
 
 __all__ = ["Oracle", "SaddleAnswers", "SumsOracle"]
 
@@ -50,7 +60,7 @@ class SumsOracle(Oracle):
     sums_class: ClassVar[type] = RowSums
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
         problem = context.problem
         sums = sums_over(cls.sums_class, problem.model, problem.loss, context.rows, context.clip)
@@ -64,13 +74,13 @@ class SaddleAnswers(Oracle):
     minimax = True
 
     @staticmethod
-    def opened_sums(context):
+    def opened_sums(context: Context) -> Any:
         """Return the rows of a `Context` in sums; its first two clips are those of the blocks."""
         problem = context.problem
         kind = TransitionSums if problem.loss.of_transitions else SaddleSums
         return sums_over(kind, problem.model, problem.loss, context.rows, *context.clip[:2])
 
     @property
-    def dual_set(self):
+    def dual_set(self) -> Interval | Simplex:
         """Interval or Simplex : where the dual variable lives; public."""
         return self._sums.loss.dual_set

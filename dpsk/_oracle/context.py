@@ -1,5 +1,7 @@
 """What an oracle is opened with."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from dpsk._data.source import RowSource

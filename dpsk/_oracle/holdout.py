@@ -15,6 +15,10 @@ read it.
 Public hold-out rows need no half of the rows and no noise on H.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._oracle.base import Oracle
@@ -24,6 +28,16 @@ from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.plans import COMPARISON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["ThresholdOracle"]
 
@@ -41,7 +55,7 @@ class ThresholdOracle(Oracle):
     """
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`, split by a secret permutation."""
         problem, declared, rows = context.problem, context.declared, context.rows
         halves = 1 if declared.public_holdout else 2
@@ -55,7 +69,7 @@ class ThresholdOracle(Oracle):
         bits = grid_bits(2 * size, context.clip, spread * (10.0 if declared.pure else 1.0))
         order = 1 if declared.pure else 2
 
-        def sums(part):
+        def sums(part: Any) -> GridSums:
             args = problem.model, problem.loss, part, context.clip
             if bits is None:
                 return sums_over(RowSums, *args, order)
@@ -70,7 +84,8 @@ class ThresholdOracle(Oracle):
             batches = list(zip(parts[::2], parts[1::2], strict=True))
         return cls(batches, declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, batches, declared, noise_multiplier, releases):
+    def __init__(self, batches: Iterator[IntArray | None] | None, declared: Any,
+                 noise_multiplier: float, releases: Releases) -> None:
         self._batches, self._declared, self._releases = batches, declared, releases
         self._groups = releases.groups(len(batches))
         self._events = declared.releases(noise_multiplier)
@@ -83,18 +98,18 @@ class ThresholdOracle(Oracle):
         self._answered = 0
 
     @property
-    def arithmetic(self):
+    def arithmetic(self) -> str:
         """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
         return self._batches[0][0].arithmetic
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the checked noisy mean gradient, float64, of the batch whose turn it is."""
         turn = min(self._answered // self._declared.rounds, len(self._batches) - 1)
         training, holdout = self._batches[turn]
         to_compare, to_answer = self._events
         ledger, sums = self._groups[turn], []
 
-        def compare(inside):
+        def compare(inside: Inside) -> FloatArray:
             sums.extend((training.gradient(theta), holdout.gradient(theta)))
             return np.abs(sums[0] - sums[1])
 
@@ -113,10 +128,10 @@ class ThresholdOracle(Oracle):
 class PublicSums:
     """Sums over public rows, as if there were `size` of them, on the grid of the others."""
 
-    def __init__(self, sums, size, resolution):
+    def __init__(self, sums: Any, size: int, resolution: float) -> None:
         self._sums, self._factor, self._unit = sums, size / sums.n_samples, resolution
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the sum of clipped gradients at `theta` over the public rows, rescaled."""
         total = self._factor * self._sums.gradient(theta)
         return total if self._unit is None else np.rint(total / self._unit) * self._unit

@@ -10,7 +10,7 @@ from dpsk._privacy.events import Composed, Repeated, tally
 if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary, Event
 
-__all__ = ["Ledger"]
+__all__ = ["GroupLedger", "Ledger"]
 
 
 class Ledger:
@@ -19,7 +19,7 @@ class Ledger:
     def __init__(self, plan: Event) -> None:
         self.plan = plan
         self._left = tally(plan)
-        self._groups: list[_GroupLedger] = []
+        self._groups: list[GroupLedger] = []
 
     def charge(self, event: Elementary, count: int = 1) -> None:
         """Record `count` releases of the elementary `event`, before they are drawn.
@@ -35,7 +35,7 @@ class Ledger:
             raise _not_declared(event)
         self._left[event] = left
 
-    def groups(self, count: int) -> list[_GroupLedger]:
+    def groups(self, count: int) -> list[GroupLedger]:
         """Return a ledger for each of `count` disjoint groups of rows.
 
         A row is in one group at most. It pays for what all rows answered together and for the
@@ -47,7 +47,7 @@ class Ledger:
         if self._groups:
             raise RuntimeError("The rows are in groups already, which others may overlap; a fit "
                                "may split its rows once.")
-        self._groups = [_GroupLedger(self._left) for _ in range(count)]
+        self._groups = [GroupLedger(self._left) for _ in range(count)]
         return list(self._groups)
 
     @property
@@ -63,7 +63,7 @@ class Ledger:
         return max((group.spent[event] for group in self._groups), default=0)
 
 
-class _GroupLedger:
+class GroupLedger:
     """What one disjoint group of rows has answered; `left` is what the whole ledger has left."""
 
     def __init__(self, left: Counter[Elementary]) -> None:
