@@ -1,5 +1,7 @@
 """One budget for all fits on the same rows, each admitted or refused before it draws."""
 
+from __future__ import annotations
+
 import atexit
 import html
 import json
@@ -8,6 +10,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from dpsk._charging import Charge, enter, leave, this_process
 from dpsk._parameters import check_choice, check_real
@@ -16,9 +19,12 @@ from dpsk._privacy.filters import KINDS, open_filter
 from dpsk._privacy.journal import Journal
 from dpsk.exceptions import BudgetExceededError
 
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["PrivacyBudget"]
 
-_FOLDER = []
+_FOLDER: list[Any] = []
 #: The part of delta for chances to tell all.
 _DISCLOSED = 0.1
 

@@ -1,5 +1,7 @@
 """Which budgets a fit is charged to: those that are entered, and those that came with it."""
 
+from __future__ import annotations
+
 import os
 import platform
 import threading
@@ -7,14 +9,18 @@ import time
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.events import Event
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["CarriesBudgets", "Charge", "admit", "covered", "enter", "leave", "this_process",
            "uncovered"]
 
 #: Budgets that are entered, the innermost last; those of the process, whatever the thread.
-_ACTIVE = []
+_ACTIVE: list[Any] = []
 _ACTIVE_LOCK = threading.Lock()
 if hasattr(os, "register_at_fork"):
     # No child may get it locked by a thread that it does not have.
@@ -23,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 #: Beside its number, what tells a process from those of other machines and containers.
 _ORIGIN = platform.node(), time.time_ns()
 #: Files of the budgets that have paid for all that the current fit is made of.
-_COVERED = ContextVar("covered budgets", default=frozenset())
+_COVERED: ContextVar[frozenset[str]] = ContextVar("covered budgets", default=frozenset())
 
 
 @dataclass(frozen=True)

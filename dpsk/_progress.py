@@ -18,7 +18,8 @@ __all__ = ["Progress", "opened_progress", "watching"]
 #: Seconds between lines, so that a short fit prints none.
 _EVERY = 1.0
 #: Makes what is told of the answers of a plan, from its name and their number; or None.
-_WATCHER = ContextVar("watcher of answers", default=None)
+_WATCHER: ContextVar[Callable[..., Any] | None] = ContextVar("watcher of answers",
+                                                             default=None)
 
 
 class Progress:

@@ -28,7 +28,7 @@ def block_length(width: int) -> int:
     return max(1, _ENTRIES // width, min(_FEW_ROWS, _MOST_ENTRIES // width))
 
 
-def row_blocks(n_rows: float, width: int) -> Iterator[slice]:
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Yield slices that cover ``range(n_rows)``, each of `block_length` rows."""
     size = block_length(width)
     for start in range(0, n_rows, size):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dpsk._oracle.grid_sums import WhitenedGridSums
     from dpsk._typing import Chosen, FloatArray, IntArray
 
 __all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads"]
@@ -33,11 +32,11 @@ class Places(ABC):
     """Runs functions beside what is kept in some places, of which there is one each."""
 
     @abstractmethod
-    def keep(self, functions: Any, *kept: Any) -> None:
+    def keep(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         """Return what stands for what each function makes of what is kept, and stays there."""
 
     @abstractmethod
-    def fetch(self, functions: Any, *kept: Any) -> None:
+    def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         """Return what each function makes of what is kept, a list."""
 
 
@@ -47,7 +46,7 @@ class Threads(Places):
     def __init__(self, count: int) -> None:
         self._pool = ThreadPoolExecutor(count)
 
-    def keep(self, functions: list[Any], *kept: list[RowSource | WhitenedGridSums]) -> list[Any]:
+    def keep(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         return self.fetch(functions, *kept)
 
     def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:

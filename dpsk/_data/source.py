@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dpsk._typing import AnyArray, Chosen, FloatArray, IntArray
+    from dpsk._typing import AnyArray, Chosen, Features, FloatArray, IntArray
 
 __all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
 
@@ -29,9 +29,9 @@ __all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
 class Block(NamedTuple):
     """Some rows in memory: features, targets, and weights within their bound, or None."""
 
-    X: object
-    y: np.ndarray
-    weights: np.ndarray | None
+    X: Features
+    y: AnyArray
+    weights: FloatArray | None
 
 
 class RowSource(ABC):
@@ -276,7 +276,7 @@ class Rows(LocalRows):
     groups : Groups or None
     """
 
-    X: object
+    X: Features
     y: np.ndarray
     weights: np.ndarray | None = None
     weight_bound: float = 1.0

@@ -18,7 +18,8 @@ SHORTEST = 1e-150
 _LEAST = float(np.finfo(np.float64).tiny)
 
 
-def clip_factors(norms: FloatArray, limits: FloatArray, least: float = _LEAST) -> FloatArray:
+def clip_factors(norms: FloatArray, limits: FloatArray | float,
+                 least: float = _LEAST) -> FloatArray:
     """Return ``min(1, limits / norms)``, and 0 for vectors that are dropped; float64, shape (n,).
 
     Those are the ones whose norm is not finite, and those whose factor is below `least`, the least

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dpsk._typing import Features, FloatArray, IntArray
+    from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
 __all__ = ["ColumnCode"]
 
@@ -40,7 +40,7 @@ class ColumnCode:
         return sum(self.sizes)
 
     @property
-    def groups(self) -> tuple[()]:
+    def groups(self) -> tuple[tuple[int, int], ...]:
         """tuple of (int, int) : where the runs start and stop."""
         return tuple((start, stop) for bounds, start, stop in self._places() if bounds is None)
 
@@ -56,7 +56,7 @@ class ColumnCode:
                 out[:, start:stop] = -1.0
                 out[rows, start + X[:, column].astype(np.intp)] = 1.0
 
-    def undone(self, rows: FloatArray, draws: FloatArray) -> list[FloatArray]:
+    def undone(self, rows: FloatArray, draws: FloatArray) -> list[AnyArray]:
         """Return the columns that rows of a network stand for, a list of arrays.
 
         Positions are drawn in proportion to the shares in a run.
@@ -72,7 +72,7 @@ class ColumnCode:
                 result.append(np.clip(low + (high - low) * share, low, high))
         return result
 
-    def _places(self) -> Iterator[tuple[tuple[float, float], int, int]]:
+    def _places(self) -> Iterator[tuple[tuple[float, float] | None, int, int]]:
         """Yield (bounds, start, stop) of every column."""
         start = 0
         for bounds, size in zip(self.bounds, self.sizes, strict=True):

@@ -132,7 +132,7 @@ class Generation:
     """Rows that a generator made, and the way back."""
 
     def __init__(self, model: Generator, theta: FloatArray, classes: AnyArray,
-                 units: list[FloatArray], masks: list[BoolArray], sizes: Sequence[int],
+                 units: list[FloatArray], masks: list[BoolArray], sizes: Sequence[FloatArray],
                  rows: FloatArray) -> None:
         self._model, self._theta, self._classes, self.rows = model, theta, classes, rows
         self._units, self._masks, self._sizes = units, masks, sizes

@@ -100,7 +100,7 @@ class LinearModel:
         factors = self.row_scales(X)[0] * self.unit
         return clipped_entries(X, factors, self.data_norm_inf * self.unit * HEADROOM)
 
-    def row_maxima(self, X: Features, scale: FloatArray | None) -> FloatArray:
+    def row_maxima(self, X: Features, scale: FloatArray) -> FloatArray:
         """Return the largest absolute entry of every row as it enters, float64, shape (n,)."""
         maxima = row_maxima(X, scale)
         return np.maximum(maxima, 1.0) if self.fit_intercept else maxima
@@ -121,7 +121,7 @@ class LinearModel:
         scale /= self.unit
         return scale, norms
 
-    def constants(self, scale: FloatArray | None) -> FloatArray:
+    def constants(self, scale: FloatArray) -> FloatArray:
         """Return what stands for the intercept's 1 of rows of some scales, under a map."""
         return scale * self.unit if self.homogeneous else np.ones(len(scale))
 

@@ -183,7 +183,8 @@ class MLP:
         """Return the parameters that do for rows what `theta` does for rows less `center`."""
         return self.before_map(theta, center, None)
 
-    def before_map(self, theta: FloatArray, center: FloatArray, matrix: FloatArray) -> FloatArray:
+    def before_map(self, theta: FloatArray, center: FloatArray,
+                   matrix: FloatArray | None) -> FloatArray:
         """Return the parameters that do for rows x what `theta` does for ``(x - center) matrix``.
 
         None is the identity.

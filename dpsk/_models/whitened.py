@@ -16,7 +16,6 @@ from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import LinearModel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._typing import Features, FloatArray
@@ -52,7 +51,7 @@ class WhitenedModel(LinearModel):
 
     @classmethod
     def of(cls, rows: LinearModel, matrix: FloatArray,
-           sizes: Sequence[int] | None = None) -> LinearModel:
+           sizes: FloatArray | None = None) -> WhitenedModel:
         """Return the model of the rows of a LinearModel, mapped by `matrix`."""
         return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix, sizes=sizes)
 

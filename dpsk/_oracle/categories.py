@@ -25,11 +25,11 @@ from dpsk._privacy.events import Composed, Disclosure, NotPrivate, gaussian
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.decimals import Points
     from dpsk._oracle.release import Inside, Releases
-    from dpsk._privacy.elementary import Elementary, Event
+    from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["category_event", "category_threshold", "count_noise", "frequent_categories",
@@ -39,7 +39,7 @@ __all__ = ["category_event", "category_threshold", "count_noise", "frequent_cate
 _UNIT = 2.0**-10
 
 
-def category_event(mu: float, delta: float) -> Event | Elementary:
+def category_event(mu: float, delta: float) -> Elementary | tuple[Elementary, ...]:
     """Return what finding categories costs: a `mu`, and a chance `delta` to show a single row's.
     """
     return NotPrivate() if mu == math.inf else Composed((gaussian(mu), Disclosure(delta)))
@@ -54,8 +54,8 @@ def category_threshold(n_columns: int, mu: float, delta: float) -> float:
     return 1.0 + scale * float(-ndtri(delta / n_columns)) * (1.0 + 1e-9) + _UNIT
 
 
-def frequent_categories(rows: RowSource, places: range | list[int], sizes: Sequence[int],
-                        most: int, mu: float, delta: float,
+def frequent_categories(rows: RowSource, places: range | list[int], sizes: Any, most: int,
+                        mu: float, delta: float,
                         releases: Releases) -> list[tuple[IntArray, FloatArray]]:
     """Return the positions of the frequent categories of some columns, in their order, and counts.
 
@@ -98,7 +98,7 @@ def frequent_categories(rows: RowSource, places: range | list[int], sizes: Seque
                     Part(1.0 / mu, moved, unit=_UNIT), only=frequent)
 
 
-def noisy_counts(rows: RowSource, columns: Sequence[tuple[int, ...]], mu: float,
+def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
                  releases: Releases) -> dict[int, FloatArray]:
     """Return how many rows are in every cell of some columns, under noise of scale `count_noise`.
 
@@ -130,7 +130,7 @@ def count_noise(n_columns: int, mu: float) -> float:
 
 
 def _counts(rows: RowSource, places: list[int] | range, sizes: Sequence[int],
-            points: Points | None = None) -> FloatArray:
+            points: Any = None) -> FloatArray:
     """Return the counts of all categories of all columns, float64."""
     block = rows.take(slice(0, len(rows))).X
     counts = []

@@ -366,7 +366,7 @@ def _row_bits(model: Any, clip_norm: float, bits: int) -> int:
     return max(share, 0) if model.fit_intercept else share
 
 
-def _products_sum(constants: FloatArray | None, dz: FloatArray) -> float | FloatArray:
+def _products_sum(constants: Any, dz: FloatArray) -> float | FloatArray:
     """Return the sum of constants, or of one that all rows have, times whole derivatives."""
     return constants @ dz if np.ndim(constants) else constants * dz.sum(axis=0)
 

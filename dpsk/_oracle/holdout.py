@@ -30,14 +30,13 @@ from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.plans import COMPARISON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from typing_extensions import Self
 
     from dpsk._oracle.context import Context
     from dpsk._oracle.release import Inside, Releases
-    from dpsk._typing import FloatArray, IntArray
+    from dpsk._typing import FloatArray
 
 __all__ = ["ThresholdOracle"]
 
@@ -84,8 +83,8 @@ class ThresholdOracle(Oracle):
             batches = list(zip(parts[::2], parts[1::2], strict=True))
         return cls(batches, declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, batches: Iterator[IntArray | None] | None, declared: Any,
-                 noise_multiplier: float, releases: Releases) -> None:
+    def __init__(self, batches: list[tuple[Any, Any]], declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         self._batches, self._declared, self._releases = batches, declared, releases
         self._groups = releases.groups(len(batches))
         self._events = declared.releases(noise_multiplier)
@@ -128,7 +127,7 @@ class ThresholdOracle(Oracle):
 class PublicSums:
     """Sums over public rows, as if there were `size` of them, on the grid of the others."""
 
-    def __init__(self, sums: Any, size: int, resolution: float) -> None:
+    def __init__(self, sums: Any, size: int, resolution: float | None) -> None:
         self._sums, self._factor, self._unit = sums, size / sums.n_samples, resolution
 
     def gradient(self, theta: FloatArray) -> FloatArray:

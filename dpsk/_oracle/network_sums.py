@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._typing import Chosen, FloatArray
+    from dpsk._typing import FloatArray
 
 __all__ = ["SHORT_BLOCK", "SINGLE_HEADROOM", "NetworkSums", "bounded_factors"]
 
@@ -72,7 +72,7 @@ class NetworkSums(WholeSums):
         """float : bound on the norm of one row's gradient."""
         return self._clip_norm
 
-    def gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
+    def gradient(self, theta: FloatArray, rows: Any = None) -> FloatArray:
         """Return the sum of clipped gradients over the rows, or groups, of some indices; float64.
 
         None for all of them.
@@ -89,7 +89,7 @@ class NetworkSums(WholeSums):
             total += apart
         return total
 
-    def _add_all(self, theta: FloatArray, rows: Chosen, total: FloatArray) -> None:
+    def _add_all(self, theta: FloatArray, rows: Any, total: FloatArray) -> None:
         """Add the clipped gradients of the rows or groups of some indices, or of all."""
         groups = self._rows.groups
         if groups is None:
@@ -103,7 +103,7 @@ class NetworkSums(WholeSums):
             weights[len(part):] = 0.0
             self._add(theta, Block(X, y, weights), self._clip_norm / groups.sizes[filled], total)
 
-    def _add(self, theta: FloatArray, rows: Chosen, clip_norm: float, total: FloatArray) -> None:
+    def _add(self, theta: FloatArray, rows: Block, clip_norm: float, total: FloatArray) -> None:
         """Add the gradients of a block of rows, clipped at a norm each."""
         forward = self.model.forward(theta, rows.X)
         dz = self.loss.gradient(rows.y, forward.raw.copy())

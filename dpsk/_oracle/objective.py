@@ -130,7 +130,7 @@ class ObjectiveOracle(SumsOracle):
         mean = self._sums.gradient(theta) / self._sums.n_samples
         return mean + self._declared.ridge * theta + linear
 
-    def _newton(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
+    def _newton(self, theta: FloatArray, linear: FloatArray) -> FloatArray | None:
         """Return a certified point, or None where damped Newton steps stall."""
         gradient = self._gradient(theta, linear)
         for _ in range(_MOST_FACTORISATIONS):
@@ -149,7 +149,7 @@ class ObjectiveOracle(SumsOracle):
         return None
 
     def _with_factor(self, theta: FloatArray, gradient: FloatArray, factor: Any,
-                     linear: FloatArray) -> tuple[FloatArray, FloatArray]:
+                     linear: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Step with one factorization while it shrinks the gradient quickly; None if never."""
         moved = None
         for _ in range(_MOST_CHEAP_STEPS):

@@ -63,7 +63,7 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
     none = math.sqrt(len(rows)) / 2.0
     scores, chosen = [], []
 
-    def left(inside: Inside) -> float:
+    def left(inside: Inside) -> Any:
         if not scores:
             scores.append(_scores(rows, slices, directions, candidates, clip))
         # Every candidate gets its noise: how much is drawn is public.
@@ -83,7 +83,7 @@ def clipped_residuals(residuals: FloatArray, weights: FloatArray | None, clip: f
 
 
 def _scores(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray,
-            clip: float) -> Any:
+            clip: float) -> FloatArray:
     """Return the norms of tables beside their directions, over how far a row moves them."""
     block = rows.take(slice(0, len(rows)))
     tables = np.zeros((block.y.shape[1], slices[-1].stop, slices[-1].stop))

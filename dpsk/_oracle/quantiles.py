@@ -41,7 +41,7 @@ from dpsk._oracle.decimals import decimal_points
 from dpsk._oracle.release import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from dpsk._data.source import RowSource
@@ -173,13 +173,13 @@ class _Choices:
         self._scale = 0.5 * noise_multiplier * _MARGIN
         self._starts = None
 
-    def outside(self, low: FloatArray, high: FloatArray) -> list[int]:
+    def outside(self, low: float, high: float) -> list[int]:
         """Return the places of the last point up to `low` and of the first from `high` on."""
         ends = self.points.places(np.array([low, high]))
         points = list(map(self.points.point, ends))
         return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
 
-    def medians(self, slices: list[tuple[int, int]]) -> list[int]:
+    def medians(self, slices: Sequence[tuple[int, int]]) -> list[int]:
         """Return the point of every slice, ends included, nearest to its median, a list of int."""
         n_each = self.points.n_each
         cells = [(low // n_each, high // n_each) for low, high in slices]
@@ -213,8 +213,7 @@ class _Choices:
         self._below = np.searchsorted(every, self._starts)
         self._up_to = np.searchsorted(every, self._starts, "right")
 
-    def _in_slice(self, low: FloatArray,
-                  high: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    def _in_slice(self, low: int, high: int) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the runs of a slice: their starts and ends, and their scores."""
         run = slice(np.searchsorted(self._starts, low, "right") - 1,
                     np.searchsorted(self._starts, high, "right"))

@@ -75,7 +75,7 @@ class Part:
 
     multiplier: float
     bound: float
-    law: object = "standard_normal"
+    law: str | Callable[[Stream, Any], FloatArray] = "standard_normal"
     unit: float | None = None
     terms: int = 0
     size: int = 0
@@ -237,8 +237,7 @@ class Releases:
         """Return a secret integer, uniform on ``0 .. stop - 1``."""
         return streams.random_index(self._stream, stop)
 
-    def batches(self, plan: BatchPlan, n_samples: int | None,
-                count: int) -> Iterator[IntArray | None]:
+    def batches(self, plan: BatchPlan, n_samples: int, count: int) -> Iterator[IntArray | None]:
         """Yield the secret rows of `count` answers; None for all rows."""
         return plan.batches(self._stream, n_samples, count)
 

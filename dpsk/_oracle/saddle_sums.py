@@ -101,12 +101,12 @@ class SaddleSums:
         scales, norms = zip(*found, strict=True) if found else ([np.empty(0)],) * 2
         return np.concatenate(scales), np.concatenate(norms)
 
-    def _blocks(self, chosen: Chosen) -> Iterator[tuple[slice | IntArray, Block]]:
+    def _blocks(self, chosen: Any) -> Iterator[tuple[slice | IntArray, Block]]:
         """Yield where the rows of each block are, and the rows."""
         for part in self._rows.parts(self._length, chosen):
             yield part, self._rows.take(part)
 
-    def _forward(self, primal: FloatArray, part: Any, rows: Chosen) -> LinearPass | Pass:
+    def _forward(self, primal: FloatArray, part: Any, rows: Block) -> Any:
         theta = primal[:self.model.dimension]
         if self._bounds is None:
             return self.model.forward(theta, rows.X)
@@ -115,7 +115,7 @@ class SaddleSums:
                                   norms[part])
 
     def _loss_gradients(self, primal: FloatArray, dual: FloatArray, raw: FloatArray,
-                        rows: Chosen) -> tuple[FloatArray, FloatArray, FloatArray]:
+                        rows: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the rows' weighted derivatives in the prediction, extra and dual numbers."""
         extra = primal[self.model.dimension:]
         derivatives = self.loss.gradients(rows.y, raw, extra, dual)
@@ -126,7 +126,7 @@ class SaddleSums:
                      for derivative in derivatives)
 
     def _differentiated(self, primal: FloatArray, dual: FloatArray, part: Any,
-                        rows: Chosen) -> tuple[LinearPass | Pass, FloatArray, FloatArray]:
+                        rows: Block) -> tuple[LinearPass | Pass, FloatArray, FloatArray]:
         """Return a pass carried back, and the rows' derivatives in extra and dual numbers."""
         forward = self._forward(primal, part, rows)
         raw = forward.raw.astype(np.float64)

@@ -153,8 +153,8 @@ def _squares_sum(rows: RowSource, model: Any, unit: float, constant: float) -> F
     return sums + upper.T
 
 
-def _truncated(model: Any, X: Features, unit: float, buffer: FloatArray,
-               roots: FloatArray) -> tuple[Any, FloatArray]:
+def _truncated(model: Any, X: Features, unit: float, buffer: FloatArray | None,
+               roots: FloatArray | None) -> tuple[Any, FloatArray]:
     """Return scaled rows cut toward zero to whole units, sparse where X is, and their constants.
 
     Dense ones are in the buffer. Both come times the `roots` of the rows' shares, None for 1.

@@ -125,8 +125,7 @@ class PairChoices:
         return found - self._least
 
 
-def _shape(sizes: Sequence[int], n_classes: int,
-           columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def _shape(sizes: Sequence[int], n_classes: int, columns: tuple[int, ...]) -> tuple[int, ...]:
     return n_classes, *(sizes[column] for column in columns)
 
 

@@ -73,7 +73,7 @@ class TransitionSums:
             total += clipped(there - here, clip).sum(axis=0)
         return total
 
-    def _blocks(self, units: Chosen) -> Iterator[tuple[IntArray, IntArray | None]]:
+    def _blocks(self, units: Any) -> Iterator[tuple[IntArray, IntArray | None]]:
         """Yield the transitions of blocks of units, and where each group of them starts."""
         if self._groups is None:
             for part in self._rows.parts(self._length, units):
@@ -90,7 +90,7 @@ class TransitionSums:
                 yield np.concatenate([chosen[i] for i in part]), first - first[0]
 
     def _at(self, primal: FloatArray, indices: IntArray,
-            dual: FloatArray | None = None) -> tuple[ValuePass | FloatArray | float, ...]:
+            dual: FloatArray | None = None) -> tuple[Any, ...]:
         """Return two passes, what of the next value counts, and what of a gradient is left.
 
         The last two are ``<grad V(s), w>``, 0 without a dual vector, and the difference less it.
@@ -114,10 +114,11 @@ class TransitionSums:
             found += left[:, None] * now.turned(dual)
         return found
 
-    def _clipped_sum(self, vectors: FloatArray, starts: IntArray, clip: float) -> FloatArray:
+    def _clipped_sum(self, vectors: FloatArray, starts: IntArray | None,
+                     clip: float) -> FloatArray:
         return clipped(self._grouped(vectors, starts), clip).sum(axis=0)
 
-    def _grouped(self, vectors: FloatArray, starts: IntArray) -> FloatArray:
+    def _grouped(self, vectors: FloatArray, starts: IntArray | None) -> FloatArray:
         """Return what groups add, or the rows where there are none."""
         if starts is None:
             return vectors

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from dpsk._data.source import RowSource
     from dpsk._oracle.context import Context
     from dpsk._oracle.release import Inside, Releases
-    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
 __all__ = ["TransitionMomentsOracle"]
@@ -67,7 +66,7 @@ class TransitionMomentsOracle(Oracle):
         return cls(context.problem, context.rows, context.declared, context.clip,
                    context.noise_multiplier, context.releases)
 
-    def __init__(self, problem: Problem, rows: RowSource, declared: Any, clip: float,
+    def __init__(self, problem: Any, rows: RowSource, declared: Any, clip: float,
                  noise_multiplier: float, releases: Releases) -> None:
         self._model, self._rows, self._releases = problem.model, rows, releases
         self.gamma = problem.loss.gamma

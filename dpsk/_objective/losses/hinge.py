@@ -10,6 +10,8 @@ import numpy as np
 from dpsk._objective.losses.base import Loss
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._typing import AnyArray, FloatArray
 
 
@@ -64,10 +66,10 @@ class HuberizedHinge(Loss):
     def smoothness(self) -> float:
         return 1.0 / self.width
 
-    def at_zero(self, n_outputs: None) -> float:
+    def at_zero(self, n_outputs: int | None) -> float:
         return float(self.value(1.0, 0.0))
 
-    def value(self, y: AnyArray, z: FloatArray) -> float | FloatArray:
+    def value(self, y: Any, z: Any) -> Any:
         m = np.maximum(1.0 - y * z, 0.0)
         inside = np.minimum(m, self.width)
         return inside * (m - 0.5 * inside) / self.width

@@ -10,6 +10,8 @@ import numpy as np
 from dpsk._objective.losses.base import Loss
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._typing import AnyArray, FloatArray
 
 
@@ -33,10 +35,10 @@ class Huber(Loss):
     def lipschitz(self) -> float:
         return self.threshold
 
-    def at_zero(self, n_outputs: None) -> float:
+    def at_zero(self, n_outputs: int | None) -> float:
         return float(self.value(1.0, 0.0))
 
-    def value(self, y: AnyArray, z: FloatArray) -> float | FloatArray:
+    def value(self, y: Any, z: Any) -> Any:
         r = np.abs(z - y)
         inside = np.minimum(r, self.threshold)
         return inside * (r - 0.5 * inside)

@@ -11,7 +11,6 @@ from scipy.special import logsumexp, softmax
 from dpsk._objective.losses.base import Loss
 
 if TYPE_CHECKING:
-    from typing import Any
 
     from dpsk._typing import AnyArray, FloatArray
 
@@ -30,7 +29,7 @@ class Logistic(Loss):
     # Given y the derivative has one sign.
     gradient_diameter = 1.0
 
-    def at_zero(self, n_outputs: None) -> float:
+    def at_zero(self, n_outputs: int | None) -> float:
         return float(np.log(2.0))
 
     def value(self, y: AnyArray, z: FloatArray) -> FloatArray:
@@ -84,7 +83,7 @@ class Multinomial(Loss):
     gradient_diameter = float(np.sqrt(2.0))
     vector_output = True
 
-    def at_zero(self, n_outputs: Any) -> Any:
+    def at_zero(self, n_outputs: int | None) -> float:
         return float(np.log(n_outputs))
 
     def value(self, y: AnyArray, z: FloatArray) -> FloatArray:

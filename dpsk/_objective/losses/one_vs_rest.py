@@ -10,7 +10,6 @@ import numpy as np
 from dpsk._objective.losses.base import Loss
 
 if TYPE_CHECKING:
-    from typing import Any
 
     from dpsk._typing import AnyArray, FloatArray
 
@@ -51,7 +50,7 @@ class OneVsRest(Loss):
     def smoothness(self) -> float:
         return self.binary.smoothness
 
-    def at_zero(self, n_outputs: Any) -> Any:
+    def at_zero(self, n_outputs: int | None) -> float:
         return self.n_classes * self.binary.at_zero(None)
 
     def value(self, y: AnyArray, z: FloatArray) -> FloatArray:

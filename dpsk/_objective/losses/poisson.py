@@ -10,6 +10,8 @@ import numpy as np
 from dpsk._objective.losses.base import Loss
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._typing import AnyArray, FloatArray
 
 
@@ -32,11 +34,11 @@ class CappedPoisson(Loss):
     lipschitz = 1.0
     smoothness = 2.0
 
-    def at_zero(self, n_outputs: None) -> float:
+    def at_zero(self, n_outputs: int | None) -> float:
         # Decreasing in y where the offset is not negative, else increasing.
         return float(self.value(0.0 if self.offset >= 0 else 1.0, 0.0))
 
-    def value(self, y: AnyArray, z: FloatArray) -> float | FloatArray:
+    def value(self, y: Any, z: Any) -> Any:
         z = z + self.offset
         knee = np.log1p(y)
         inside = np.minimum(z, knee)

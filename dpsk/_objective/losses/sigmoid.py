@@ -32,7 +32,7 @@ class Sigmoid(Loss):
     smoothness = float(np.sqrt(3.0) / 18.0)
     convex = False
 
-    def at_zero(self, n_outputs: None) -> float:
+    def at_zero(self, n_outputs: int | None) -> float:
         return 0.5
 
     def value(self, y: AnyArray, z: FloatArray) -> FloatArray:

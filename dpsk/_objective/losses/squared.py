@@ -23,7 +23,7 @@ class Squared(Loss):
     lipschitz = float("inf")
     smoothness = 1.0
 
-    def at_zero(self, n_outputs: None) -> float:
+    def at_zero(self, n_outputs: int | None) -> float:
         return 0.5
 
     def value(self, y: AnyArray, z: FloatArray) -> FloatArray:

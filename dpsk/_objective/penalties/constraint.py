@@ -11,7 +11,6 @@ import numpy as np
 from dpsk._objective.penalties.base import Penalty
 
 if TYPE_CHECKING:
-    from typing import Any
 
     from dpsk._typing import FloatArray
 
@@ -54,15 +53,15 @@ class ConstraintSet(Penalty):
         return projected
 
     @abstractmethod
-    def longest(self, dimension: Any) -> None:
+    def longest(self, dimension: int) -> float:
         """Return the largest l2 norm of a point of the set in so many dimensions."""
 
     @abstractmethod
-    def _excess(self, w: Any) -> None:
+    def _excess(self, w: FloatArray) -> float:
         """Return by how much `w` breaks the constraint, at most 0 exactly inside."""
 
     @abstractmethod
-    def _project(self, w: Any) -> None:
+    def _project(self, w: FloatArray) -> FloatArray:
         """Return the nearest point of the set to a `w` outside."""
 
     def _constrained(self, theta: FloatArray) -> FloatArray:
