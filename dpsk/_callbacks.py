@@ -27,7 +27,9 @@ class _WithoutCallbacks:
     """What stands for scikit-learn's mixin where there is none."""
 
 
-class TakesCallbacks(CallbackSupportMixin or _WithoutCallbacks):
+# One of two classes, by what there is.
+class TakesCallbacks(
+        CallbackSupportMixin or _WithoutCallbacks):  # type: ignore[misc]
     """Callbacks that are told of the answers of a fit, by their planned number."""
 
     if CallbackSupportMixin is not None:

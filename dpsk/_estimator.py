@@ -38,7 +38,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
     #: The solvers by name; none where there is nothing to choose.
     _solvers: ClassVar[dict] = SOLVERS
     #: The `data_norm` that stands where the user gives none.
-    _default_norm: ClassVar[float | None] = 1.0
+    _default_norm: ClassVar[float | str | None] = 1.0
     #: Whether that goes for what needs no solver, or for each that "auto" may stand for.
     _auto_is_gaussian: ClassVar[bool] = False
     #: The share of delta that may be a chance to show a row.

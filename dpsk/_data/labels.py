@@ -41,12 +41,8 @@ def encode_labels(
     return classes, _positions(classes, y)
 
 
-def encoded_rows(
-        rows: RowSource,
-        classes: tuple[float, float] | IntArray | range | list[float | str | bool] | None,
-        name: str, what: str = "y",
-        parameter: str = "classes"
-) -> tuple[IntArray | AnyArray | BoolArray | FloatArray, RowSource]:
+def encoded_rows(rows: RowSource, classes: Any, name: str, what: str = "y",
+                 parameter: str = "classes") -> tuple[AnyArray, RowSource]:
     """Return the sorted classes, and rows with the index of every label among them as target.
 
     As `encode_labels` does, of a source.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dpsk._typing import Chosen, FloatArray, IntArray
+    from dpsk._typing import Chosen, IntArray
 
 __all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads"]
 
@@ -84,7 +84,7 @@ class PartedRows(RowSource):
     sizes: tuple
     runs: tuple
     n_features: int
-    dtype: object
+    dtype: np.dtype[Any]
     is_sparse: bool = False
     is_weighted: bool = False
     weight_bound: float = 1.0
@@ -133,7 +133,7 @@ class PartedRows(RowSource):
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
         return replace(self, kept=self._changed("with_targets", target_map), holdout=holdout)
 
-    def with_more_targets(self, others: RowSource) -> RowSource:
+    def with_more_targets(self, others: Any) -> RowSource:
         return replace(self, kept=self.places.keep(
             [_with_more_targets] * len(self.kept), self.kept, others.kept))
 
@@ -167,11 +167,10 @@ class PartedHeld:
     kept : list
     """
 
-    def __init__(self, source: RowSource, kept: list[Any]) -> None:
+    def __init__(self, source: PartedRows, kept: list[Any]) -> None:
         self._source, self._kept = source, kept
 
-    def added(self, method: str, *args: Any,
-              rows: IntArray | None = None) -> FloatArray | tuple[FloatArray, FloatArray]:
+    def added(self, method: str, *args: Any, rows: IntArray | None = None) -> Any:
         """Return the sum over places of what a method returns.
 
         `rows` are indices of rows to read, which the method takes last; None for all of them.

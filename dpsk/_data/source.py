@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dpsk._typing import AnyArray, Chosen, Features, FloatArray, IntArray
+    from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
 __all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
 
@@ -104,7 +104,7 @@ class RowSource(ABC):
         for start in range(0, self.n, length):
             yield slice(start, min(self.n, start + length))
 
-    def parts(self, length: int, chosen: Chosen = None) -> Iterator[Any]:
+    def parts(self, length: int, chosen: Any = None) -> Iterator[Any]:
         """Yield slices, or parts of the indices of the units `chosen`, of at most `length` rows.
         """
         if chosen is None:
@@ -119,8 +119,7 @@ class RowSource(ABC):
         """Return what ``function(rows, *args)`` makes of the rows of every place, a list."""
         return [function(self, *args)]
 
-    def added(self, function: Callable[..., Any],
-              *args: Any) -> FloatArray | IntArray | tuple[FloatArray, ...]:
+    def added(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum over places of ``function(rows, *args)``, an array or a tuple of them."""
         return added(self.each(function, *args))
 
@@ -207,9 +206,7 @@ class Held:
         return getattr(self._made, method)(*args)
 
 
-def added(
-        answers: list[FloatArray | IntArray | tuple[FloatArray, ...]]
-) -> FloatArray | IntArray | tuple[FloatArray, ...]:
+def added(answers: list[FloatArray | IntArray | tuple[FloatArray, ...]]) -> Any:
     """Return the sum of arrays, or of tuples of them."""
     total, *others = answers
     for answer in others:
@@ -230,18 +227,25 @@ class LocalRows(RowSource):
         Factors of the rows' losses. They belong to the rows, so they come before any clip.
     """
 
+    if TYPE_CHECKING:
+        @property
+        def y(self) -> AnyArray: ...
+        @property
+        def weights(self) -> FloatArray | None: ...
+
     def with_targets(self, target_map: Callable[..., Any]) -> RowSource:
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
-        return replace(self, y=target_map(self.y), holdout=holdout)
+        return replace(cast("Any", self), y=target_map(self.y), holdout=holdout)
 
     def with_more_targets(self, others: RowSource) -> RowSource:
-        return replace(self, y=np.column_stack([self.y, others.y]))
+        return replace(cast("Any", self), y=np.column_stack(
+            [self.y, cast("Any", others).y]))
 
     def with_weights(self, weigh: Callable[..., Any], bound: float) -> Any:
-        return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
+        return replace(cast("Any", self), weights=weigh(self.y, self.weights), weight_bound=bound)
 
     def with_weight_bound(self, bound: float) -> RowSource:
-        return replace(self, weight_bound=bound)
+        return replace(cast("Any", self), weight_bound=bound)
 
     def _block(self, X: Any, part: Any) -> Block:
         """Return features beside the targets and weights of their part of the rows.

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
+    from dpsk._models.generator import Generator
     from dpsk._typing import FloatArray
 
 __all__ = ["ClassLaws", "following"]

@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
@@ -56,7 +57,7 @@ class ColumnCode:
                 out[:, start:stop] = -1.0
                 out[rows, start + X[:, column].astype(np.intp)] = 1.0
 
-    def undone(self, rows: FloatArray, draws: FloatArray) -> list[AnyArray]:
+    def undone(self, rows: FloatArray, draws: Any) -> list[AnyArray]:
         """Return the columns that rows of a network stand for, a list of arrays.
 
         Positions are drawn in proportion to the shares in a run.

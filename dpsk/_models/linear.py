@@ -77,7 +77,7 @@ class LinearModel:
         return math.hypot(self.data_norm, 1.0) if self.fit_intercept else self.data_norm
 
     @property
-    def coordinate_bound(self) -> float:
+    def coordinate_bound(self) -> Any:
         """float : bound on the entries of a row as it enters, the intercept's 1 included."""
         bound = self.data_norm
         if self.data_norm_inf is not None:
@@ -98,7 +98,8 @@ class LinearModel:
         if not self.clips_entries:
             return X
         factors = self.row_scales(X)[0] * self.unit
-        return clipped_entries(X, factors, self.data_norm_inf * self.unit * HEADROOM)
+        bound: Any = self.data_norm_inf
+        return clipped_entries(X, factors, bound * self.unit * HEADROOM)
 
     def row_maxima(self, X: Features, scale: FloatArray) -> FloatArray:
         """Return the largest absolute entry of every row as it enters, float64, shape (n,)."""

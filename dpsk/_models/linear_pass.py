@@ -29,7 +29,7 @@ class LinearPass:
         self._model, self._X, self._scale = model, X, scale
         self._lengths = np.maximum(model.entering_norms(norms), SHORTEST)
         self.raw = model.predict_raw(theta, X, scale)
-        self._dz = None
+        self._dz: Any = None
 
     def backward(self, dz: FloatArray) -> None:
         """Set the derivatives in the raw predictions, shape (n,)."""

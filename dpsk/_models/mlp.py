@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dpsk._typing import BoolArray, Features, FloatArray
+    from dpsk._typing import AnyArray, BoolArray, Features, FloatArray
 
 __all__ = ["ACTIVATIONS", "MLP"]
 
@@ -54,8 +54,8 @@ class Activation:
     layer; units that are `centered` have a mean in common, which is then subtracted row by row.
     """
 
-    value: object
-    slope: object
+    value: Callable[[FloatArray], FloatArray]
+    slope: Callable[[FloatArray], AnyArray]
     gain: float
     centered: bool
 
@@ -155,7 +155,7 @@ class MLP:
             start, bias = end, bias + outputs
         return views
 
-    def linear(self, theta: FloatArray) -> FloatArray | None:
+    def linear(self, theta: FloatArray) -> Any:
         """Return a view of the weights of the linear path, (n_features, outputs), or None."""
         if self.hidden_scale is None:
             return None
@@ -247,7 +247,7 @@ class Pass:
                  inputs: list[FloatArray], units: list[Any], raw: FloatArray) -> None:
         self._model, self._layers, self.inputs, self.raw = model, layers, inputs, raw
         self._units = units
-        self.errors = None
+        self.errors: Any = None
 
     def backward(self, dz: FloatArray) -> None:
         """Carry derivatives `dz` in the raw predictions back to every layer's output."""
@@ -326,7 +326,7 @@ class Change:
 
     def square_norms(self) -> FloatArray:
         """Return upper bounds on the squared norms of the rows, float64, shape (n,)."""
-        total = 0.0
+        total: Any = 0.0
         for moved, e, h2, turned in self._layers:
             norm = (np.sqrt(row_squares(moved) * row_squares(e))
                     + np.sqrt((row_squares(h2) + 1.0) * row_squares(turned)))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._typing import Features, FloatArray
 
 __all__ = ["RangedRows"]
@@ -69,5 +71,5 @@ class RangedRows:
             np.clip(rows, self.low, self.high, out=rows)
         return rows
 
-    def _scale(self) -> tuple[FloatArray, FloatArray]:
+    def _scale(self) -> Any:
         return 0.5 * (self.low + self.high), 0.5 * (self.high - self.low)

@@ -14,7 +14,7 @@ from dpsk._data.blocks import row_blocks
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpsk._typing import AnyArray, Features, FloatArray
+    from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
 __all__ = ["Hats", "Indicators", "TableCode"]
 
@@ -92,8 +92,8 @@ class Indicators:
     """
 
     categories: list
-    kept: object = None
-    others: object = None
+    kept: IntArray | None = None
+    others: IntArray | None = None
     named: int = 0
 
     @property

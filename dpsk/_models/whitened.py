@@ -45,9 +45,10 @@ class WhitenedModel(LinearModel):
         No more than by how much it lengthens rows in directions of its own; None: to be found.
     """
 
-    rows: LinearModel = None
-    matrix: np.ndarray = None
-    sizes: np.ndarray = None
+    # Given always, by `of`: the fields before them have defaults.
+    rows: LinearModel = None  # type: ignore[assignment]  # see above
+    matrix: FloatArray = None  # type: ignore[assignment]  # see above
+    sizes: FloatArray | None = None
 
     @classmethod
     def of(cls, rows: LinearModel, matrix: FloatArray,
@@ -76,7 +77,8 @@ class WhitenedModel(LinearModel):
 
         In so few bits that its products with rows on a grid are exact, in blocks of any size.
         """
-        triangle, unit = np.linalg.qr(self.matrix.T, mode="r"), self._triangle_unit
+        triangle: Any = np.linalg.qr(self.matrix.T, mode="r")
+        unit = self._triangle_unit
         return np.asfortranarray(np.rint(triangle / unit) * unit)
 
     @cached_property
@@ -189,8 +191,7 @@ class WhitenedModel(LinearModel):
         """Return ``P' theta``, which rows as they are meet."""
         return self.matrix @ theta
 
-    def predict_raw(self, theta: FloatArray, X: Features,
-                    scale: FloatArray | None = None) -> FloatArray:
+    def predict_raw(self, theta: FloatArray, X: Features, scale: Any = None) -> FloatArray:
         point = self.mapped_point(theta)
         own, constant = scale.T
         z = X @ point[:self.rows.n_features].astype(X.dtype, copy=False)
@@ -202,8 +203,7 @@ class WhitenedModel(LinearModel):
             z += constant[columns] * point[-1]
         return z
 
-    def gradient_sum(self, dz: FloatArray, X: Features, scale: FloatArray | None,
-                     out: FloatArray) -> None:
+    def gradient_sum(self, dz: FloatArray, X: Features, scale: Any, out: FloatArray) -> None:
         total = np.zeros(self.shape)
         own, constant = scale.T
         columns = (slice(None), None)[:dz.ndim]
@@ -213,8 +213,7 @@ class WhitenedModel(LinearModel):
         total[:self.rows.n_features] += X.T @ dz
         out += self.matrix.T @ total
 
-    def outer_sum(self, curvatures: FloatArray, X: Features, scale: FloatArray | None,
-                  out: FloatArray) -> None:
+    def outer_sum(self, curvatures: FloatArray, X: Features, scale: Any, out: FloatArray) -> None:
         total = np.zeros(out.shape)
         own, constant = scale.T
         p = self.rows.n_features

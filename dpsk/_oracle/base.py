@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from dpsk._objective.saddle.base import Interval, Simplex
     from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Releases
 
 __all__ = ["Oracle", "SaddleAnswers", "SumsOracle"]
 
@@ -37,7 +38,12 @@ class Oracle:
         Whether its price, or the set it moves in, needs the penalty on every coordinate.
     """
 
-    arithmetic = "float"
+    if TYPE_CHECKING:
+        # A constant, or a property where noise decides.
+        @property
+        def arithmetic(self) -> str: ...
+    else:
+        arithmetic = "float"
     minimax = False
     takes_networks = False
     penalizes_intercept = False
@@ -59,6 +65,10 @@ class SumsOracle(Oracle):
     #: What holds the rows.
     sums_class: ClassVar[type] = RowSums
 
+    if TYPE_CHECKING:
+        def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                     releases: Releases) -> None: ...
+
     @classmethod
     def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
@@ -72,6 +82,7 @@ class SaddleAnswers(Oracle):
 
     takes_networks = True
     minimax = True
+    _sums: Any
 
     @staticmethod
     def opened_sums(context: Context) -> Any:

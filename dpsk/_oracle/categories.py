@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Inside, Releases
-    from dpsk._privacy.elementary import Elementary
+    from dpsk._privacy.elementary import Event
     from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["category_event", "category_threshold", "count_noise", "frequent_categories",
@@ -39,7 +39,7 @@ __all__ = ["category_event", "category_threshold", "count_noise", "frequent_cate
 _UNIT = 2.0**-10
 
 
-def category_event(mu: float, delta: float) -> Elementary | tuple[Elementary, ...]:
+def category_event(mu: float, delta: float) -> Event:
     """Return what finding categories costs: a `mu`, and a chance `delta` to show a single row's.
     """
     return NotPrivate() if mu == math.inf else Composed((gaussian(mu), Disclosure(delta)))
@@ -82,18 +82,18 @@ def frequent_categories(rows: RowSource, places: range | list[int], sizes: Any, 
     moved = math.sqrt(2.0 * len(places))
     ends = np.cumsum(sizes)
 
-    def counted(inside: Inside) -> FloatArray:
+    def counted(inside: Inside) -> Any:
         return rows.added(_counts, places, sizes)
 
     def frequent(noisy: FloatArray) -> list[tuple[IntArray, FloatArray]]:
-        found = []
+        found: list[tuple[IntArray, FloatArray]] = []
         for counts in np.split(noisy, ends[:-1]):
             order = np.argsort(-counts, kind="stable")[:most]
             kept = np.sort(order[counts[order] > threshold])
             found.append((kept, counts[kept]))
         return found
 
-    event = category_event(mu, delta)
+    event: Any = category_event(mu, delta)
     return releases(event.events if isinstance(event, Composed) else event, counted,
                     Part(1.0 / mu, moved, unit=_UNIT), only=frequent)
 

@@ -54,7 +54,12 @@ class GridSums(RowSums):
     """
 
     arithmetic = "grid"
-    _buffer = _cache = None
+
+    if TYPE_CHECKING:
+        def _add_gradient(self, dz: FloatArray, part: Any, sums: TwoPartSum) -> None: ...
+
+    _buffer: Any = None
+    _cache: Any = None
 
     def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float, bits: int,
                  order: int = 2, n_samples: int | None = None) -> None:
@@ -65,7 +70,7 @@ class GridSums(RowSums):
         """Set the units of rows and of derivatives, and return that of their products."""
         self._plain = model
         # By start of a block: what its rows are multiplied by before the grid, as Shares.
-        self._first = {}
+        self._first: dict[int, Any] = {}
         row_bits = _row_bits(model, clip_norm, bits)
         self._cached_dtype = _cached_dtype(model.data_norm, row_bits)
         self._row_unit = 2.0 ** -row_bits
@@ -126,8 +131,7 @@ class GridSums(RowSums):
     def _curvature_unit(self, bound: float) -> float:
         return 2.0 ** -(exact_bits(min(self.n_samples, MOST_ROWS) * bound, 0.0) // 2)
 
-    def _add_products(self, X: Features, roots: FloatArray, scale: FloatArray | None,
-                      total: FloatArray) -> None:
+    def _add_products(self, X: Features, roots: FloatArray, scale: Any, total: FloatArray) -> None:
         """Add outer products of rows times `roots` of their weights, in whole units."""
         add_products(X, roots * scale, roots if self._plain.fit_intercept else None, total)
 
@@ -233,7 +237,7 @@ class WhitenedGridSums(GridSums):
 
     def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float,
                  n_samples: int | None = None) -> None:
-        self._constants = {}
+        self._constants: dict[int, Any] = {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
         self._stretch = model.inverse_norm
         reach = clip_norm * self._stretch
@@ -334,7 +338,7 @@ class WhitenedGridSums(GridSums):
     def _point(self, theta: FloatArray) -> FloatArray:
         return self._truncated(self.model.mapped_point(theta), self._plain.radius)
 
-    def _predict(self, point: AnyArray, X: Features, scale: FloatArray | None) -> FloatArray:
+    def _predict(self, point: AnyArray, X: Features, scale: Any) -> FloatArray:
         own, constants = scale
         # Whole units are finite, so that rows that are dropped have products to multiply by 0.
         z = X @ point[:self._plain.n_features]
@@ -344,8 +348,7 @@ class WhitenedGridSums(GridSums):
         z *= own if z.ndim == 1 else own[:, None]
         return z
 
-    def _add_products(self, X: Features, roots: FloatArray, scale: FloatArray | None,
-                      total: FloatArray) -> None:
+    def _add_products(self, X: Features, roots: FloatArray, scale: Any, total: FloatArray) -> None:
         own, constants = scale
         roots *= own
         add_products(X, roots, roots * constants if self._plain.fit_intercept else None, total)

@@ -66,18 +66,19 @@ class ThresholdOracle(Oracle):
         # Laplace tails are long: the room of ten times the noise is not enough.
         spread = COMPARISON * context.noise_multiplier * context.clip
         bits = grid_bits(2 * size, context.clip, spread * (10.0 if declared.pure else 1.0))
-        order = 1 if declared.pure else 2
+        norm_order = 1 if declared.pure else 2
 
-        def sums(part: Any) -> GridSums:
+        def sums(part: Any) -> Any:
             args = problem.model, problem.loss, part, context.clip
             if bits is None:
-                return sums_over(RowSums, *args, order)
-            return sums_over(GridSums, *args, bits, order)
+                return sums_over(RowSums, *args, norm_order)
+            return sums_over(GridSums, *args, bits, norm_order)
 
         parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
         if declared.public_holdout:
-            public = PublicSums(RowSums(problem.model, problem.loss, rows.holdout, context.clip,
-                                        order), size, parts[0].resolution)
+            given: Any = rows.holdout
+            public = PublicSums(RowSums(problem.model, problem.loss, given, context.clip,
+                                        norm_order), size, parts[0].resolution)
             batches = [(part, public) for part in parts]
         else:
             batches = list(zip(parts[::2], parts[1::2], strict=True))
@@ -106,7 +107,8 @@ class ThresholdOracle(Oracle):
         turn = min(self._answered // self._declared.rounds, len(self._batches) - 1)
         training, holdout = self._batches[turn]
         to_compare, to_answer = self._events
-        ledger, sums = self._groups[turn], []
+        ledger = self._groups[turn]
+        sums: list[FloatArray] = []
 
         def compare(inside: Inside) -> FloatArray:
             sums.extend((training.gradient(theta), holdout.gradient(theta)))

@@ -98,7 +98,8 @@ class NetworkSums(WholeSums):
             return
         for part in self._rows.parts(_GROUPED_ROWS, rows):
             filled = np.resize(part, _GROUPED_ROWS)
-            X, y, weights = self._rows.take(filled)
+            block: Any = self._rows.take(filled)
+            X, y, weights = block
             # Rows that fill a pass up add nothing.
             weights[len(part):] = 0.0
             self._add(theta, Block(X, y, weights), self._clip_norm / groups.sizes[filled], total)

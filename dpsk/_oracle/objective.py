@@ -43,7 +43,7 @@ _MOST_FACTORISATIONS = 40
 _MOST_CHEAP_STEPS = 400
 
 
-def determinant_loss(smoothness: float, ridge: float, n_samples: int | None) -> float:
+def determinant_loss(smoothness: float, ridge: float, n_samples: int) -> float:
     """Return ``log(1 + beta / lam)`` with ``lam = n ridge``.
 
     Replacing a row takes a matrix of rank one and norm at most beta from the Hessian and adds

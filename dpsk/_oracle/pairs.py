@@ -61,7 +61,8 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
     part = Part(noise_multiplier, 0.5, "gumbel", unit=_UNIT, rounded=False)
     # Residuals without a pattern have tables about as long.
     none = math.sqrt(len(rows)) / 2.0
-    scores, chosen = [], []
+    scores: list[FloatArray] = []
+    chosen: list[int] = []
 
     def left(inside: Inside) -> Any:
         if not scores:

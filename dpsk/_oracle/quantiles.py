@@ -171,7 +171,7 @@ class _Choices:
         # Logarithms of sums are off by a few units in the last place.
         self._part = Part(noise_multiplier * _MARGIN, 0.5, "gumbel", unit=0.5, rounded=False)
         self._scale = 0.5 * noise_multiplier * _MARGIN
-        self._starts = None
+        self._starts: Any = None
 
     def outside(self, low: float, high: float) -> list[int]:
         """Return the places of the last point up to `low` and of the first from `high` on."""
@@ -186,7 +186,7 @@ class _Choices:
         # A cell is chosen by all of its points, then one of these: together as from all points.
         sizes = [last - first + 1 + (n_each if n_each > 1 else 0) for first, last in cells]
         starts = np.cumsum([0, *sizes])
-        found = []
+        found: list[tuple[IntArray, IntArray, FloatArray]] = []
 
         def scores(inside: Inside) -> FloatArray:
             self._read()

@@ -62,7 +62,7 @@ class RowSums(WholeSums):
         Every sum is a multiple of it, exactly; None where sums are rounded.
     """
 
-    resolution = None
+    resolution: float | None = None
     arithmetic = "float"
 
     def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float, order: int = 2,

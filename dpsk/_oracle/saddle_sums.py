@@ -126,7 +126,7 @@ class SaddleSums:
                      for derivative in derivatives)
 
     def _differentiated(self, primal: FloatArray, dual: FloatArray, part: Any,
-                        rows: Block) -> tuple[LinearPass | Pass, FloatArray, FloatArray]:
+                        rows: Block) -> tuple[Any, FloatArray, FloatArray]:
         """Return a pass carried back, and the rows' derivatives in extra and dual numbers."""
         forward = self._forward(primal, part, rows)
         raw = forward.raw.astype(np.float64)

@@ -79,7 +79,7 @@ def noisy_counts(rows: RowSource, n_groups: int, mu: float, releases: Releases) 
     return np.array([len(rows) - noisy[0], noisy[0]]) if free == 1 else noisy
 
 
-def second_moment_noise(model: Any, n_samples: int | None, mu: float) -> float:
+def second_moment_noise(model: Any, n_samples: int, mu: float) -> float:
     """Return the standard deviation of the noise on the mean square of a feature; public."""
     return _moment_bound(model) / mu / n_samples
 

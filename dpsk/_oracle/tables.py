@@ -99,7 +99,7 @@ class PairChoices:
         self._event = declared.release(noise_multiplier)
         # Nothing is rounded but the noise, of which only a choice leaves.
         self._part = Part(noise_multiplier, 1.0, "gumbel", unit=_UNIT, rounded=False)
-        self._scores = None
+        self._scores: Any = None
 
     def best(self, chosen: BoolArray) -> int | None:
         """Return the place of a pair, among those that `chosen` is True of; None for none of them.

@@ -43,7 +43,7 @@ class TransitionSums:
     def gradients(self, primal: FloatArray, dual: FloatArray,
                   rows: Chosen = None) -> tuple[FloatArray, FloatArray]:
         """Return the sums of clipped primal and dual gradients, float64, over units or all."""
-        sums = np.zeros(self.primal_size), np.zeros(self.primal_size)
+        sums: Any = np.zeros(self.primal_size), np.zeros(self.primal_size)
         for indices, starts in self._blocks(rows):
             at = self._at(primal, indices, dual)
             sums[0][:] += self._clipped_sum(self._descents(*at, dual), starts, self.primal_clip)
@@ -90,7 +90,7 @@ class TransitionSums:
                 yield np.concatenate([chosen[i] for i in part]), first - first[0]
 
     def _at(self, primal: FloatArray, indices: IntArray,
-            dual: FloatArray | None = None) -> tuple[Any, ...]:
+            dual: FloatArray | None = None) -> tuple[Any, Any, FloatArray, FloatArray, FloatArray]:
         """Return two passes, what of the next value counts, and what of a gradient is left.
 
         The last two are ``<grad V(s), w>``, 0 without a dual vector, and the difference less it.
@@ -105,7 +105,7 @@ class TransitionSums:
             rewards + kept * later.values - now.values - products)
 
     @staticmethod
-    def _descents(now: ValuePass, later: ValuePass, kept: FloatArray, products: FloatArray,
+    def _descents(now: Any, later: ValuePass, kept: FloatArray, products: FloatArray,
                   left: FloatArray, dual: FloatArray) -> FloatArray:
         """Return the gradients of transitions in theta, shape (n, dimension)."""
         found = later.gradients * (kept * products)[:, None]

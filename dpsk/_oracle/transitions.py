@@ -108,7 +108,7 @@ class TransitionMomentsOracle(Oracle):
             Part(self._multiplier, _REWARD_NOISE * bound, unit=square))
         return both, crossed, rewarded
 
-    def _add_rows(self, unit: float, sums: Any) -> None:
+    def _add_rows(self, unit: Any, sums: Any) -> None:
         """Add products of features and rewards that are whole units: every sum is exact."""
         for part in row_blocks(len(self._rows), 3 * self._model.dimension):
             now, later, rewards = (_whole(entry, unit) for entry in self._entering(part))
@@ -116,7 +116,7 @@ class TransitionMomentsOracle(Oracle):
             for total, product in zip(sums, products, strict=True):
                 total += product
 
-    def _add_groups(self, unit: float, sums: Any) -> None:
+    def _add_groups(self, unit: Any, sums: Any) -> None:
         """Add the sums of every group, scaled down to a norm, then cut to whole units."""
         for indices in self._groups:
             now, later, rewards = self._entering(indices)
@@ -142,7 +142,7 @@ class TransitionMomentsOracle(Oracle):
         noise = _REWARD_NOISE * self._multiplier * self._radius
         return 2.0 ** -(exact_bits(largest, noise) // 2)
 
-    def _bound(self, unit: float) -> float:
+    def _bound(self, unit: Any) -> float:
         """Return half of what one unit moves, in units of s."""
         if self._groups is None or unit is None:
             return self._radius

@@ -26,7 +26,7 @@ class TwoPartSum:
     def __init__(self, shape: Shape) -> None:
         self._parts, self._total, self._rows = np.zeros((2, *shape)), np.zeros(shape), 0
 
-    def room(self, n_rows: float) -> FloatArray:
+    def room(self, n_rows: int) -> FloatArray:
         """Return what the sum over so many rows, of a block, may be added to."""
         if self._rows + n_rows > MOST_ROWS:
             self._carry()

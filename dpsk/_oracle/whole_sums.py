@@ -18,6 +18,10 @@ class WholeSums:
     Those that are mapped after they are added say what is added and what it then stands for.
     """
 
+    if TYPE_CHECKING:
+        def gradient(self, theta: FloatArray, rows: Chosen = None) -> Any: ...
+        curvature: Any
+
     def whole_gradient(self, theta: FloatArray, rows: Chosen = None) -> Any:
         """Return what is added over places."""
         return self.gradient(theta, rows)
@@ -26,7 +30,7 @@ class WholeSums:
         """Return the `gradient` that a total stands for."""
         return whole
 
-    def whole_curvature(self, theta: FloatArray, *bound: float) -> Any:
+    def whole_curvature(self, theta: FloatArray, *bound: Any) -> Any:
         """Return what is added over places."""
         return self.curvature(theta, *bound)
 

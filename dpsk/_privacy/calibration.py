@@ -65,7 +65,7 @@ def calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
     if not 0 <= delta < 1:
         raise ValueError(f"delta={delta!r}: must be in [0, 1), far below 1/n for n rows; "
                          f"1/n**2 is a common choice.")
-    params = getattr(type(make_event), "__dataclass_params__", None)
+    params: Any = getattr(type(make_event), "__dataclass_params__", None)
     if dataclasses.is_dataclass(make_event) and params.frozen and params.eq:
         return _cached(make_event, epsilon, delta)
     return _calibrate(make_event, epsilon, delta)
@@ -93,7 +93,7 @@ def _calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
     return _verified(make_event, scale, epsilon, delta, spent)
 
 
-_cached = lru_cache(maxsize=256)(_calibrate)
+_cached: Callable[[Any, float, float], float] = lru_cache(maxsize=256)(_calibrate)
 
 
 def _check_solvable(make_event: Declaration, releases: Releases, delta: float) -> None:

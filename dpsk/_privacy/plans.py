@@ -27,6 +27,8 @@ from dpsk._privacy.events import (
 from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpsk._privacy.elementary import Elementary, Event
 
 __all__ = ["COMPARISON", "AnchoredSums", "BestRuns", "Declaration", "Framed", "JointSums",

@@ -123,7 +123,7 @@ class MomentNorm(NormBound):
     Rows enter the network as they are.
     """
 
-    attribute = None
+    attribute = None  # type: ignore[assignment]  # nothing stays on the estimator
 
     def stated(self, problem):
         return [Enforced("moment_norm", self.value, "released", _WORDS)]

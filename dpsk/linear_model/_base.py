@@ -46,7 +46,7 @@ class LinearEstimator(DPEstimator):
     _homogeneous: ClassVar[bool] = False
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
-    _default_norm = "auto"
+    _default_norm: ClassVar[float | str | None] = "auto"
     _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
     _constraints: ClassVar[dict] = {
         **DPEstimator._constraints, "penalty": choice(*PENALTIES),

@@ -12,6 +12,8 @@ from dpsk._objective.losses.base import Loss
 
 if TYPE_CHECKING:
 
+    from typing import Any
+
     from dpsk._typing import AnyArray, FloatArray
 
 
@@ -83,7 +85,7 @@ class Multinomial(Loss):
     gradient_diameter = float(np.sqrt(2.0))
     vector_output = True
 
-    def at_zero(self, n_outputs: int | None) -> float:
+    def at_zero(self, n_outputs: Any) -> float:
         return float(np.log(n_outputs))
 
     def value(self, y: AnyArray, z: FloatArray) -> FloatArray:

@@ -10,7 +10,6 @@ import numpy as np
 from dpsk._objective.saddle.base import Interval, SaddleLoss
 
 if TYPE_CHECKING:
-    from typing import Any
 
     from dpsk._typing import AnyArray, FloatArray
 
@@ -57,7 +56,7 @@ class AUCSquare(SaddleLoss):
         return Interval(2.0, 2.0 * self.scale)
 
     @property
-    def mean_weight(self) -> Any:
+    def mean_weight(self) -> float:
         """float : mean of a row's weight, by the ratio that the loss was given."""
         return 2.0 * self.scale
 

@@ -97,8 +97,14 @@ class SaddleLoss(ABC):
     lipschitz = np.inf
     smoothness = np.inf
     n_extra = 0
-    mean_weight = 1.0
     convex = False
+
+    if TYPE_CHECKING:
+        # A constant or a property.
+        @property
+        def mean_weight(self) -> float: ...
+    else:
+        mean_weight = 1.0
 
     @abstractmethod
     def value(self, y: AnyArray, z: FloatArray, extra: FloatArray,

@@ -50,7 +50,7 @@ class FrankWolfe(Solver):
     oracle: ClassVar[type] = SelectionOracle
     requires: ClassVar[tuple] = (IN_AN_L1_BALL, FINITE_CLIP)
     whitens: ClassVar[bool] = False
-    clip_measure: ClassVar[str] = "largest absolute entry"
+    clip_measure = "largest absolute entry"
 
     def configured(self, problem):
         clip_norm = self._clip_norm(problem)
