@@ -285,7 +285,7 @@ class Rows(LocalRows):
     weights: np.ndarray | None = None
     weight_bound: float = 1.0
     owned: bool = False
-    holdout: "Rows | None" = None
+    holdout: Rows | None = None
     groups: Groups | None = None
 
     def __post_init__(self) -> None:

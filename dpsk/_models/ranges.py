@@ -71,5 +71,7 @@ class RangedRows:
             np.clip(rows, self.low, self.high, out=rows)
         return rows
 
-    def _scale(self) -> Any:
-        return 0.5 * (self.low + self.high), 0.5 * (self.high - self.low)
+    def _scale(self) -> tuple[FloatArray, FloatArray]:
+        low: Any = self.low
+        high: Any = self.high
+        return 0.5 * (low + high), 0.5 * (high - low)

@@ -93,8 +93,9 @@ def frequent_categories(rows: RowSource, places: range | list[int], sizes: Any, 
             found.append((kept, counts[kept]))
         return found
 
-    event: Any = category_event(mu, delta)
-    return releases(event.events if isinstance(event, Composed) else event, counted,
+    event = category_event(mu, delta)
+    priced: Any = event.events if isinstance(event, Composed) else event
+    return releases(priced, counted,
                     Part(1.0 / mu, moved, unit=_UNIT), only=frequent)
 
 

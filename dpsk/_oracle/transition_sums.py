@@ -90,7 +90,7 @@ class TransitionSums:
                 yield np.concatenate([chosen[i] for i in part]), first - first[0]
 
     def _at(self, primal: FloatArray, indices: IntArray,
-            dual: FloatArray | None = None) -> tuple[Any, Any, FloatArray, FloatArray, FloatArray]:
+            dual: FloatArray | None = None) -> tuple[Any, Any, Any, Any, FloatArray]:
         """Return two passes, what of the next value counts, and what of a gradient is left.
 
         The last two are ``<grad V(s), w>``, 0 without a dual vector, and the difference less it.

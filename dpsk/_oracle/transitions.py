@@ -72,7 +72,7 @@ class TransitionMomentsOracle(Oracle):
         self.gamma = problem.loss.gamma
         self._event = declared.batches.release(noise_multiplier)
         self._multiplier = noise_multiplier
-        self._groups = None if rows.groups is None else rows.groups.members()
+        self._groups: Any = None if rows.groups is None else rows.groups.members()
         self._n_units = problem.n_samples
         self._radius = _MOVED / REPLACE_ONE if self._groups is None else clip * _ONE
 
