@@ -70,7 +70,7 @@ class CarriesBudgets:
     #: Budgets of another process, which `fit` there charges; not a parameter.
     _budgets = ()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         carried = {budget.path: budget for budget in (*_away(self._budgets), *_active())}
         state.pop("_budgets", None)
@@ -78,7 +78,7 @@ class CarriesBudgets:
             state["_budgets"] = tuple(carried.values())
         return state
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()
         if self._budgets:
             copy._budgets = self._budgets

@@ -1,8 +1,10 @@
 """What every private estimator shares: the parameters of the guarantee, and the private fit."""
 
+from __future__ import annotations
+
 import math
 import warnings
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +24,9 @@ from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._solvers import NOISELESS, SOLVERS
 from dpsk._solvers.base import NAMED_OPTIONS
 from dpsk.exceptions import PrivacyWarning
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["DPEstimator", "warn_of_weak_budget"]
 
@@ -59,7 +64,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
         return tags

@@ -1,16 +1,22 @@
 """Audits from the command line: ``python -m dpsk.audit module:factory``."""
 
+from __future__ import annotations
+
 import argparse
 import importlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpsk.auditing import audit
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["main"]
 
 
-def main(arguments=None):
+def main(arguments: Any = None) -> Any:
     """Audit the estimator that a factory returns.
 
     Parameters

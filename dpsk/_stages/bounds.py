@@ -1,9 +1,12 @@
 """Bounds on rows and on targets, learnt from them under noise; docs/theory/quantiles.md."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,6 +31,18 @@ from dpsk._privacy.plans import Selections
 from dpsk._stages.base import Stage
 from dpsk.exceptions import PrivacyWarning
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._models.linear import LinearModel
+    from dpsk._models.states import StateMap
+    from dpsk._privacy.accountant import Releases
+    from dpsk._privacy.elementary import Elementary, Event
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
+
 __all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
            "quantile_rule", "target_rule", "widened"]
 
@@ -51,7 +66,7 @@ class NormBound(Stage):
         """Return what the release costs; a ValueError where rows are too few to learn from."""
         return _plan(problem, 1)(norm_rule(problem, self._model)[0])
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> list[Enforced]:
         words = "" if self._row_stage is None else self._row_stage.words
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
                          "longer rows are scaled down in training" + words)]
@@ -81,7 +96,7 @@ class StateNormBound(NormBound):
     Parameters are those of what is made of them, and stay as they are.
     """
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> list[Enforced]:
         return [Enforced("data_norm", self.value, "released", "l2 norm of a state; longer ones "
                          "are scaled down, in training and in prediction")]
 
@@ -139,7 +154,7 @@ class TargetBounds(Stage):
                                                   self.value, self._dtype))
 
 
-def widened(low, high, tail):
+def widened(low: float, high: float, tail: float) -> tuple[float, float]:
     """Return bounds about two released quantiles, as far out as those of a small tail.
 
     In the proportions of a normal law. Quantiles that are not in order, or the same, count as
@@ -151,7 +166,8 @@ def widened(low, high, tail):
     return center - half, center + half
 
 
-def can_learn(name, given, plain, rule, effect="what lies beyond is cut to it"):
+def can_learn(name: str, given: str | None, plain: float | tuple[float, float] | None,
+              rule: Callable[..., Any], effect: str = "what lies beyond is cut to it") -> bool:
     """Return whether a bound is learnt where it is `given` as None or "auto".
 
     `rule` raises a ValueError where rows are too few: of None, and else that is a warning, which
@@ -170,7 +186,7 @@ def can_learn(name, given, plain, rule, effect="what lies beyond is cut to it"):
     return False
 
 
-def quantile_rule(name, problem, tails):
+def quantile_rule(name: str, problem: Problem, tails: tuple[float, float]) -> tuple[float, float]:
     """Return the noise multiplier of one quantile, and the share of rows beyond it.
 
     That is the least within `tails` that keeps clear of the end of the rows at the usual price;
@@ -211,7 +227,7 @@ def norm_rule(problem, model):
     return quantile_rule("data_norm", problem, (least, NORM_TAILS[1]))
 
 
-def target_rule(problem):
+def target_rule(problem: Problem) -> tuple[float, float]:
     """Return the noise multiplier of a quantile of targets, and the share of rows beyond it.
 
     As n or epsilon grows, none stays beyond.

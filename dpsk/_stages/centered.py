@@ -1,6 +1,9 @@
 """Rows less their released mean, within bounds that are declared or learnt."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dpsk._data.norms import longest
 from dpsk._data.source import RowSource
@@ -19,6 +22,13 @@ from dpsk._privacy.plans import Selections
 from dpsk._problem import Budget
 from dpsk._stages.bounds import quantile_rule
 from dpsk._stages.centering import shrunk
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._models.ranges import RangedRows
+    from dpsk._privacy.accountant import Releases
+    from dpsk._privacy.elementary import Elementary
 
 __all__ = ["Centered", "row_rule", "rows_within", "spread_rule"]
 
@@ -50,13 +60,13 @@ class Centered:
     centers: bool = True
 
     @property
-    def choices(self):
+    def choices(self) -> tuple[Elementary, ...]:
         """tuple of Event : what the bounds that are learnt cost."""
         return tuple(_CHOICE.release(rule(self.budget)[0]) for _, bound, rule in self._bounds()
                      if bound is None) if self.budget.is_private else ()
 
     @property
-    def mean_share(self):
+    def mean_share(self) -> float:
         """float : the share of the mean in what the sums may cost; 0 where there is none."""
         if not self.centers:
             return 0.0
@@ -65,7 +75,7 @@ class Centered:
         signal = max(self.budget.signal, _LEAST_SIGNAL)
         return min(most, max(least, CENTER_SIGNAL**2 / (self.budget.n_columns * signal**2)))
 
-    def stated(self, origin):
+    def stated(self, origin: str) -> list[Any]:
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
         found = [Enforced(name, bound, "derived", _WORDS[name])
                  for name, bound, _ in self._bounds() if bound is not None]
@@ -122,7 +132,7 @@ def spread_rule(budget):
                          (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
 
 
-def rows_within(norm, width):
+def rows_within(norm: float, width: int) -> LinearModel:
     """Return the model that scales so many features to a norm."""
     return LinearModel(width, None, False, norm)
 

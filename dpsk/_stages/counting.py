@@ -1,6 +1,9 @@
 """Shares of groups of rows, from noisy counts."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +11,13 @@ from dpsk._defaults.budgets import COUNT_SHARE, LEAST_SHARE, mu_of_share
 from dpsk._oracle.statistics import noisy_counts
 from dpsk._privacy.events import gaussian
 from dpsk._stages.base import Stage
+
+if TYPE_CHECKING:
+    from dpsk._data.source import RowSource
+    from dpsk._privacy.accountant import Releases
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["Counting", "count_budget", "shares"]
 
@@ -37,12 +47,12 @@ class Counting(Stage):
         return replace(problem, loss=self._make_loss(found)), rows
 
 
-def count_budget(problem):
+def count_budget(problem: Problem) -> float:
     """Return the mu that counts of groups may cost."""
     return mu_of_share(problem, COUNT_SHARE)
 
 
-def shares(counts, n_samples):
+def shares(counts: FloatArray, n_samples: int) -> tuple[float, ...]:
     """Return shares of at least 1 % that sum to 1, from noisy counts; a tuple of float."""
     least = min(LEAST_SHARE, 0.5 / len(counts))
     raised = np.maximum(counts / n_samples, least)

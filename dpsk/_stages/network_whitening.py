@@ -1,7 +1,10 @@
 """Rows of a network less their noisy mean, whitened by their noisy second moment."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +25,15 @@ from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
 from dpsk._stages.centering import center_norm
 from dpsk._stages.whitening import ampleness, inverse_root, thresholded
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._privacy.accountant import Releases
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._problem import Problem
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["MomentNorm", "NetworkWhitening", "network_whitening_pays"]
 
@@ -80,7 +92,7 @@ class NetworkWhitening(Stage):
         # Nothing but that rows are mapped, which steps look at.
         return replace(problem, model=model, geometry=Geometry(model.n_features))
 
-    def take_unit(self, unit):
+    def take_unit(self, unit: float) -> None:
         """Take the bound on rows that was released before."""
         self._rows = replace(self._rows, unit=unit)
 
@@ -88,7 +100,7 @@ class NetworkWhitening(Stage):
         """Return what the release costs."""
         return Gaussian(mu_of_share(problem, NETWORK_MOMENT_SHARE))
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> list[Any]:
         if not self._declared:
             return []
         return [Enforced("moment_norm", self._rows.unit, "derived", _WORDS)]
@@ -125,7 +137,7 @@ class MomentNorm(NormBound):
 
     attribute = None  # type: ignore[assignment]  # nothing stays on the estimator
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> list[Enforced]:
         return [Enforced("moment_norm", self.value, "released", _WORDS)]
 
     def undo(self, model, theta):
@@ -146,11 +158,11 @@ class WhitenedRows:
     dtype = np.float32
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of columns."""
         return self.model.n_features
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`; those that come out too long are zero."""
         np.matmul(self.model.bounded(X) - self.center, self.matrix, out=out)
         squares = np.einsum("ij,ij->i", out, out, dtype=np.float64)

@@ -1,8 +1,10 @@
 """Rows mapped by the inverse root of their noisy second moment."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -25,6 +27,13 @@ from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
+
+if TYPE_CHECKING:
+    from dpsk._data.source import RowSource
+    from dpsk._privacy.accountant import Releases
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["UnitNorm", "Whitening", "ampleness", "inverse_root", "moment_budget", "thresholded"]
 
@@ -154,17 +163,18 @@ def _largest(matrix, moment):
     return float(eigsh(mapped, 1, which="LA", v0=start, tol=0.01, return_eigenvectors=False)[0])
 
 
-def moment_budget(problem):
+def moment_budget(problem: Problem) -> float:
     """Return the mu that the second moment may cost."""
     return mu_of_share(problem, MOMENT_SHARE)
 
 
-def ampleness(signal):
+def ampleness(signal: float) -> float:
     """Return the signal over that from which on bias matters more than noise; 1 or more."""
     return max(1.0, signal / AMPLE_SIGNAL)
 
 
-def thresholded(moment, noise_std, fit_intercept):
+def thresholded(moment: FloatArray, noise_std: float,
+                fit_intercept: bool) -> tuple[FloatArray, float]:
     """Return a noisy moment without the covariances that noise alone explains.
 
     Of the rest, what many columns share and no pair of them shows is kept by its directions.
@@ -219,7 +229,7 @@ def _spikes(rest, deviation):
     return (vectors * (values - edge**2 / (4.0 * values))) @ vectors.T
 
 
-def inverse_root(moment, floor):
+def inverse_root(moment: FloatArray, floor: float) -> tuple[FloatArray, float, FloatArray]:
     """Return the inverse root of a noisy moment with a public floor, its rank and eigenvalues.
 
     The `floor` is added to the eigenvalues, after raising negative ones to 0. The effective rank

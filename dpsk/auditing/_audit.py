@@ -1,8 +1,11 @@
 """The audit: repeated fits on worst-case neighbors, and what they refute of a claim."""
 
+from __future__ import annotations
+
 import sys
 import time
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -17,6 +20,12 @@ from dpsk.auditing._statistics import STATISTICS
 from dpsk.auditing._tables import neighboring_tables
 from dpsk.auditing._tests import chosen_tests
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+
 __all__ = ["audit"]
 
 #: Fits on each table of every pair, before any is chosen.
@@ -28,8 +37,10 @@ _AUTO_RUNS, _AUTO_SECONDS = 2000, 120.0
 _CHUNK = 10
 
 
-def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="worst",
-          statistic="auto", level=0.05, n_jobs=None, progress=False, random_state=None):
+def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *, claim: Any = None,
+          runs: int | str = "auto", neighbors: str = "worst", statistic: str = "auto",
+          level: float = 0.05, n_jobs: int | None = None, progress: bool = False,
+          random_state: RandomState | None = None) -> AuditResult:
     """Try to refute the privacy claim of an estimator by what its fits publish.
 
     The estimator is fitted many times on two tables that differ in one row, as different as

@@ -1,10 +1,17 @@
 """A picture of a claim beside what an audit has shown of it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import betaincinv
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["AuditDisplay"]
 
@@ -34,11 +41,11 @@ class AuditDisplay(LineDisplay):
     >>> audit(DPLogisticRegression(), runs=500).plot()  # doctest: +SKIP
     """
 
-    def __init__(self, *, result):
+    def __init__(self, *, result: Any) -> None:
         self.result = result
 
     @classmethod
-    def from_result(cls, result, *, ax=None):
+    def from_result(cls, result: Any, *, ax: Any = None) -> Any:
         """Draw a result.
 
         Parameters
@@ -52,7 +59,7 @@ class AuditDisplay(LineDisplay):
         """
         return cls(result=result).plot(ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Draw the claim and the evidence.
 
         Parameters

@@ -1,6 +1,9 @@
 """Private evaluation of scores of two classes: one histogram, and every metric of it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +20,12 @@ from dpsk.metrics._inputs import (
 from dpsk.metrics._score_table import ScoreTable
 from dpsk.metrics._scores import ScoreBins
 from dpsk.metrics._table import checked_budget, table_method, table_release
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, FloatArray, IntArray, Table
 
 __all__ = ["BinaryEvaluation", "check_binary"]
 
@@ -90,8 +99,10 @@ class BinaryEvaluation(ScoreTable):
     """
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, pos_label=None,
-                       bins="auto", random_state=None):
+    def from_estimator(cls, estimator: Any, X: Table, y: Table, *, epsilon: float = 1.0,
+                       delta: float | None = None, pos_label: str | None = None,
+                       bins: str = "auto",
+                       random_state: RandomState | None = None) -> BinaryEvaluation:
         """Score rows with a fitted classifier of two classes, and release the histogram.
 
         Parameters
@@ -116,8 +127,14 @@ class BinaryEvaluation(ScoreTable):
 
     @classmethod
     @quietly
-    def from_predictions(cls, y_true, y_score, *, epsilon=1.0, delta=None, labels=None,
-                         pos_label=None, score_range=(0.0, 1.0), bins="auto", random_state=None):
+    def from_predictions(cls, y_true: IntArray | list[Any] | FloatArray | AnyArray,
+                         y_score: FloatArray | list[Any], *, epsilon: float = 1.0,
+                         delta: float | None = None,
+                         labels: tuple[int, int] | IntArray | list[int | str] | None = None,
+                         pos_label: int | None = None,
+                         score_range: int | tuple[float, float] | None = (0.0, 1.0),
+                         bins: str | float | list[Any] = "auto",
+                         random_state: RandomState | None = None) -> BinaryEvaluation:
         """Release the histogram of scores.
 
         Parameters

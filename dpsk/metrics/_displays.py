@@ -1,11 +1,20 @@
 """Pictures of private evaluations, with what their noise leaves open as a band."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
 from dpsk.metrics._binary import BinaryEvaluation
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray, IntArray, Table
 
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
 
@@ -16,14 +25,15 @@ class _BandDisplay(LineDisplay):
 
     _labels = ("x", "y")
 
-    def __init__(self, *, x, y, low, high, name=None):
+    def __init__(self, *, x: FloatArray, y: Table, low: FloatArray, high: FloatArray,
+                 name: str | None = None) -> None:
         self.x = x
         self.y = y
         self.low = low
         self.high = high
         self.name = name
 
-    def plot(self, ax=None, *, name=None, **kwargs):
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Any:
         """Draw the curve and its band.
 
         Parameters
@@ -52,7 +62,10 @@ class _BandDisplay(LineDisplay):
         ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
 
     @classmethod
-    def from_evaluation(cls, evaluation, *, level=0.95, ax=None, name=None, **kwargs):
+    def from_evaluation(
+            cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
+            name: str | None = None,
+            **kwargs: Any) -> DPCalibrationDisplay | DPPrecisionRecallDisplay | DPRocCurveDisplay:
         """Draw an evaluation that was released before, which costs nothing.
 
         Parameters
@@ -76,8 +89,11 @@ class _BandDisplay(LineDisplay):
         return display.plot(ax, **kwargs)
 
     @classmethod
-    def from_predictions(cls, y_true, y_score, *, epsilon=1.0, delta=None, level=0.95, ax=None,
-                         name=None, evaluation_kw=None, **kwargs):
+    def from_predictions(
+            cls, y_true: IntArray, y_score: FloatArray, *, epsilon: float = 1.0,
+            delta: float | None = None, level: float = 0.95, ax: Any = None,
+            name: str | None = None, evaluation_kw: dict[str, int] | None = None,
+            **kwargs: Any) -> DPCalibrationDisplay | DPPrecisionRecallDisplay | DPRocCurveDisplay:
         """Release a histogram of scores, and draw it.
 
         Parameters
@@ -101,8 +117,11 @@ class _BandDisplay(LineDisplay):
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, level=0.95, ax=None,
-                       name=None, evaluation_kw=None, **kwargs):
+    def from_estimator(
+            cls, estimator: Any, X: Table, y: Table, *, epsilon: float = 1.0,
+            delta: float | None = None, level: float = 0.95, ax: Any = None,
+            name: str | None = None, evaluation_kw: None = None,
+            **kwargs: Any) -> DPCalibrationDisplay | DPPrecisionRecallDisplay | DPRocCurveDisplay:
         """Release a histogram of the scores of a fitted classifier, and draw it.
 
         Parameters

@@ -1,7 +1,16 @@
 """Search among settings that are drawn from distributions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dpsk._docs import documented
 from dpsk.model_selection._search import BaseSearch, checked_mean
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPRandomizedSearchCV"]
 
@@ -90,8 +99,10 @@ class DPRandomizedSearchCV(BaseSearch):
     True
     """
 
-    def __init__(self, estimator, param_distributions, *, epsilon=1.0, delta=None, n_iter=10,
-                 scoring=None, score_bound=None, test_size=0.2, random_state=None, verbose=0):
+    def __init__(self, estimator: Any, param_distributions: dict[str, Any], *,
+                 epsilon: float = 1.0, delta: float | None = None, n_iter: int = 10,
+                 scoring: str | None = None, score_bound: None = None, test_size: float = 0.2,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.epsilon = epsilon

@@ -1,9 +1,11 @@
 """The private search: independent runs, of which the best is shown and nothing else."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import joblib
 import numpy as np
@@ -31,6 +33,14 @@ from dpsk._progress import watching
 from dpsk.model_selection._plan import charged, score_multiplier, search_plan
 from dpsk.model_selection._scoring import chosen_scorer
 from dpsk.model_selection._split import holdout_size, split_rows
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._typing import AnyArray, BoolArray, IntArray, Table
+    from dpsk.model_selection._plan import SearchPlan
 
 __all__ = ["BaseSearch"]
 
@@ -64,7 +74,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
     def _mean_runs(self):
         """float : the number of runs to expect, checked."""
 
-    def plan(self, n_samples):
+    def plan(self, n_samples: int) -> SearchPlan:
         """Return what a search of so many rows would spend, before it looks at any.
 
         Parameters
@@ -86,7 +96,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
             disclosed=max(model._disclosed_share for model in probes))
 
     @quietly
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: Table | None = None) -> Self:
         """Search, under the declared budget.
 
         Parameters
@@ -118,7 +128,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
                 for asks in releases.runs(plan.event)]
         parts = split_rows(n_samples, plan.n_holdout, self.random_state)
         parts = [(_safe_indexing(X, part), y[part]) for part in parts]
-        best = None
+        best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with covered(releases.paid), watching(None):
             while runs:
@@ -229,7 +239,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
             released=("best_estimator_", "best_params_", "best_score_"),
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
             inner = get_tags(self.estimator)
@@ -242,7 +252,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
         tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
         return tags
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "privacy_")
 
     @property
@@ -253,7 +263,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
         check_is_fitted(self)
         return getattr(self.best_estimator_, method)(X)
 
-    def score(self, X, y=None):
+    def score(self, X: Table, y: Table | None = None) -> float:
         """Return the exact score of rows, which is a release if they are sensitive."""
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
@@ -261,17 +271,17 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
             self.best_estimator_, X, targets).mean()))
 
     @property
-    def classes_(self):
+    def classes_(self) -> IntArray | BoolArray | AnyArray:
         """ndarray of shape (n_classes,) : the classes of the best estimator."""
         return self._attribute("classes_")
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """int : the number of features that the best estimator has seen."""
         return self._attribute("n_features_in_")
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> AnyArray:
         """ndarray of str : the names of the features that the best estimator has seen."""
         return self._attribute("feature_names_in_")
 

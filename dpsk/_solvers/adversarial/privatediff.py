@@ -1,9 +1,16 @@
 """A critic's noisy steps, and a generator that follows a running estimate of its gradient."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpsk._parameters import check_integer
 from dpsk._solvers.adversarial.sgda import AdversarialDescentAscent
+
+if TYPE_CHECKING:
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Solver
 
 __all__ = ["AdversarialPrivateDiff"]
 

@@ -1,7 +1,9 @@
 """Accelerated mirror descent with noisy gradients (DP-AccMD)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,6 +15,13 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.constrained.mirror import default_geometry, make_geometry
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["AcceleratedMirrorDescent"]
 

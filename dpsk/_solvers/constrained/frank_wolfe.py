@@ -1,8 +1,10 @@
 """Frank-Wolfe over the l1 ball with privately chosen vertices."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,13 @@ from dpsk._oracle import SelectionOracle
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import Selections
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["FrankWolfe"]
 

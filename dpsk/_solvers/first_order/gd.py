@@ -1,7 +1,9 @@
 """Gradient descent with noisy full-batch gradients."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,6 +27,15 @@ from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, scheduled_steps
 from dpsk._solvers.steps import check_iterate, draw_stop
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
+
 __all__ = ["GradientDescent"]
 
 
@@ -34,7 +45,7 @@ class _Impulses:
     def __init__(self, curvatures):
         self._curvatures, self._answers = curvatures, 0
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         gradient = self._curvatures * theta
         gradient[:, self._answers] += 1.0
         self._answers += 1
@@ -159,7 +170,7 @@ class GradientDescent(Solver):
                        iterate=self.iterate or ITERATE[self.schedule],
                        accelerate=bool(self.accelerate))
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
         return draw_stop(self, problem, draw_index)
 
     def plan(self, problem):

@@ -1,7 +1,9 @@
 """Private stochastic gradient descent of a random number of rounds (RRPSGD)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,6 +21,15 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["RandomRoundDescent"]
 

@@ -1,7 +1,9 @@
 """Noisy steps along temporal differences."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import SemiGradientOracle
@@ -10,6 +12,15 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
 from dpsk._solvers.steps import check_iterate, draw_stop, train
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["SemiGradientDescent"]
 
@@ -66,7 +77,7 @@ class SemiGradientDescent(Solver):
                        batch_size=min(problem.n_samples, self.batch_size or _BATCH),
                        learning_rate=self.learning_rate or _GAIN / clip_norm)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
         return draw_stop(self, problem, draw_index)
 
     def plan(self, problem):

@@ -1,7 +1,9 @@
 """Stochastic gradient descent on noisy Poisson batches (DP-SGD)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.descent import default_clip_norm, default_step
 from dpsk._defaults.networks import (
@@ -22,6 +24,15 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.steps import check_iterate, draw_stop, train
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["StochasticGradientDescent"]
 
@@ -127,7 +138,7 @@ class StochasticGradientDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
         return draw_stop(self, problem, draw_index)
 
     def plan(self, problem):

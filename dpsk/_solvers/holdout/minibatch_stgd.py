@@ -1,10 +1,17 @@
 """Stable gradient descent on disjoint batches, one after the other."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.plans import ThresholdRounds
 from dpsk._solvers.holdout.stgd import StableGradientDescent
+
+if TYPE_CHECKING:
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Solver
 
 __all__ = ["MiniBatchStableGradientDescent"]
 

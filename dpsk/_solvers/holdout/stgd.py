@@ -1,7 +1,9 @@
 """Stable gradient descent: gradients checked against a hold-out."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,6 +16,15 @@ from dpsk._privacy.plans import ThresholdRounds
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.steps import check_iterate, draw_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["StableGradientDescent"]
 
@@ -90,7 +101,7 @@ class StableGradientDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, noise=noise,
                        max_iter=self.max_iter or _STEPS)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
         return draw_stop(self, problem, draw_index)
 
     def plan(self, problem):

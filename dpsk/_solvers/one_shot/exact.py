@@ -1,7 +1,9 @@
 """The minimizer itself, where there is no budget and so no noise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -10,6 +12,13 @@ from dpsk._oracle import ExactOracle
 from dpsk._privacy.plans import WithoutNoise
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.one_shot.minimizers import Objective, accelerated, newton, quasi_newton
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["ExactMinimizer"]
 

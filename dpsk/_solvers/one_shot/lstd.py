@@ -1,7 +1,9 @@
 """Least-squares temporal differences from noisy moments, released once."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,13 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["LeastSquaresTD", "projected_values"]
 
@@ -61,7 +70,7 @@ class LeastSquaresTD(Solver):
             "solver_options: group_clip", clip, low=1e-3, high=1e6,
             remedy="None, or a number of transitions in [0.001, 1e6]"))
 
-    def stated(self):
+    def stated(self) -> list[Any]:
         """Return the bound on groups, where there are any, as Enforced."""
         if self.group_clip is None:
             return []
@@ -69,7 +78,7 @@ class LeastSquaresTD(Solver):
                          "group, in those of a transition; larger ones are scaled down")]
 
     @property
-    def clip_bounds(self):
+    def clip_bounds(self) -> float | None:
         """float or None : the bound on a group's sums, in transitions."""
         return self.group_clip
 
@@ -85,7 +94,8 @@ class LeastSquaresTD(Solver):
                                        oracle.noise_std), 1)
 
 
-def projected_values(both, crossed, rewarded, gamma, noise_std):
+def projected_values(both: FloatArray, crossed: FloatArray, rewarded: FloatArray, gamma: float,
+                     noise_std: float) -> FloatArray:
     """Return the fixed point in the directions where moments stand above their noise.
 
     `noise_std` is that of the entries of `crossed`, and of the diagonal of `both`.

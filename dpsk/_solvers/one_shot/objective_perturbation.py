@@ -1,7 +1,9 @@
 """The minimizer of an objective with a random linear term."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.perturbation import (
     fine_tolerance,
@@ -21,6 +23,13 @@ from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import PerturbedObjective
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["ObjectivePerturbation"]
 
@@ -96,7 +105,7 @@ class ObjectivePerturbation(Solver):
     def minimize(self, oracle, penalty, theta):
         return Result(oracle.minimize(theta, penalty), 1)
 
-    def stated(self):
+    def stated(self) -> list[Enforced]:
         return [Enforced("ridge", self.ridge, "derived",
                          "curvature of the l2 term that was minimized, intercept included: "
                          "alpha, or more where noise and guarantee ask for it")]

@@ -1,7 +1,9 @@
 """Noiseless gradient descent, released once with noise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,13 @@ from dpsk._parameters import check_real
 from dpsk._privacy.plans import OneRelease
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["OutputPerturbation"]
 

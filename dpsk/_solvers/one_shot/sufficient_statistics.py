@@ -1,7 +1,9 @@
 """Least squares from noisy moments, released once."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -9,6 +11,13 @@ from dpsk._objective.requirements import POSITIVE_DELTA, RIDGE_OR_NONE, SQUARED_
 from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.plans import OneRelease
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["SufficientStatistics"]
 

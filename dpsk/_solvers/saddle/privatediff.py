@@ -1,7 +1,9 @@
 """Descent on a running estimate of the primal gradient, updated by differences (PrivateDiff)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.saddle import configured_differences
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
@@ -13,6 +15,14 @@ from dpsk._privacy.plans import NoisyKind, NoisyKinds
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import draw_stop, falling_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["PrivateDiff"]
 
@@ -87,7 +97,7 @@ class PrivateDiff(Solver):
                        inner_steps=inner_steps, difference_ratio=ratio,
                        dual_clip_norm=float(solver.dual_clip_norm))
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
         return draw_stop(self, problem, draw_index)
 
     def stated(self):

@@ -1,7 +1,9 @@
 """Stochastic gradient descent ascent on joint noisy gradients (DP-SGDA)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.losses import saddle_defaults
 from dpsk._defaults.saddle import configured_saddle
@@ -13,6 +15,15 @@ from dpsk._privacy.plans import JointSums
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import Momentum, draw_stop, falling_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.certificate_fields import Enforced
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["GradientDescentAscent"]
 
@@ -79,7 +90,7 @@ class GradientDescentAscent(Solver):
         return replace(solver, dual_share=float(share), momentum=float(self.momentum),
                        dual_clip_norm=float(solver.dual_clip_norm))
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
         return draw_stop(self, problem, draw_index)
 
     def stated(self):

@@ -1,7 +1,9 @@
 """Newton's method with noisy gradients and noisy Hessians."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -29,6 +31,13 @@ from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import SharedBudget
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["NewtonDescent"]
 
@@ -143,7 +152,7 @@ class NewtonDescent(Solver):
             shares.append(gradient)
         return SharedBudget(tuple(map(float, shares)))
 
-    def stated(self):
+    def stated(self) -> list[Enforced]:
         return [Enforced("curvature_clip", self.curvature_clip, "derived",
                          "largest eigenvalue of one row's Hessian; larger ones are scaled down")]
 

@@ -1,9 +1,11 @@
 """What the variance-reduced solvers share: the budget, the epochs' loop, and the step."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import AnchoredSums
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Solver
+
+if TYPE_CHECKING:
+    from dpsk._problem import Problem
 
 __all__ = ["AnchoredDescent", "balanced_steps"]
 
@@ -93,7 +98,7 @@ class AnchoredDescent(Solver):
         return theta if length == 1 else total / length, theta
 
 
-def balanced_steps(problem, clip_norm):
+def balanced_steps(problem: Problem, clip_norm: float) -> float:
     """Return the T at which T plain steps of the inverse smoothness balance bias and noise.
 
     ``B^2 beta / (2 T)`` for coefficients of norm B against the noise of T full-batch gradients.
