@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dpsk._charging import Charge, enter, leave, this_process
 from dpsk._parameters import check_choice, check_real

@@ -71,7 +71,7 @@ class CarriesBudgets:
     _budgets = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        state = dict(super().__getstate__())  # type: ignore[misc]  # of an estimator
         carried = {budget.path: budget for budget in (*_away(self._budgets), *_active())}
         state.pop("_budgets", None)
         if carried:
@@ -79,7 +79,7 @@ class CarriesBudgets:
         return state
 
     def __sklearn_clone__(self) -> Any:
-        copy = super().__sklearn_clone__()
+        copy = super().__sklearn_clone__()  # type: ignore[misc]  # of an estimator
         if self._budgets:
             copy._budgets = self._budgets
         return copy

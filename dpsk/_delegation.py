@@ -27,6 +27,9 @@ class Delegates:
     which calls a method of the fitted one on rows as it takes them.
     """
 
+    if TYPE_CHECKING:
+        def _delegated(self, method: str, X: Table) -> AnyArray: ...
+
     @available_if(_inner_has("predict"))
     def predict(self, X: Table) -> AnyArray:
         """Return what the last step, or the best estimator, predicts of rows."""

@@ -91,6 +91,9 @@ class ScoreClassifier(ClassifierMixin):
 class Probabilities:
     """Mixin of classifiers whose scores are logits."""
 
+    if TYPE_CHECKING:
+        def decision_function(self, X: Table) -> FloatArray: ...
+
     @blockwise
     @quietly
     def predict_proba(self, X: Table) -> FloatArray:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
-from dpsk._objective.losses import Loss
-from dpsk._objective.penalties import Penalty
 from dpsk._privacy.closed_forms import gaussian_mu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from dpsk._typing import FloatArray
 
@@ -92,9 +90,9 @@ class Problem:
     """
 
     n_samples: int
-    model: LinearModel
-    loss: Loss
-    penalty: Penalty
+    model: Any
+    loss: Any
+    penalty: Any
     epsilon: float
     delta: float
     geometry: Geometry | None = None

@@ -16,6 +16,7 @@ import numpy as np
 from dpsk._parameters import check_integer
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 

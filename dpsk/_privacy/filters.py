@@ -79,6 +79,7 @@ class Filter:
         # Filters give a text or a property.
         @property
         def remedy(self) -> str: ...
+        def left(self, spent: Price, delta: float) -> float: ...
 
     @property
     def limits(self) -> Price:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from dpsk._objective.requirements import (
 from dpsk._problem import full_clip_norm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from typing_extensions import Self
 
     from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.certificate_fields import Enforced
     from dpsk._privacy.plans import Declaration
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
@@ -66,16 +67,23 @@ class Solver(ABC):
     #: Whether its scores may be rescaled after it, along its own oracle's ray.
     takes_temperature: ClassVar[bool] = False
     #: Whether neither plan nor price depends on a penalty, so that it may be in a released unit.
-    takes_unit = False
+    if TYPE_CHECKING:
+        # Constants or properties; a field of those that clip.
+        @property
+        def takes_unit(self) -> bool: ...
+        @property
+        def clip_measure(self) -> str: ...
+        clip_norm: Any
+    else:
+        takes_unit = False
+        #: What of one row's gradient is at most `clip_norm`.
+        clip_measure = "l2 norm"
     #: Whether it runs at an infinite epsilon, with the noise multiplier 0.
     without_noise: ClassVar[bool] = False
     #: Whether all that it releases is Gaussian, at delta > 0 and whatever the problem.
     is_gaussian: ClassVar[bool] = False
     #: Whether it asks for nothing but sums to which a group of rows adds what one row may.
     takes_groups: ClassVar[bool] = False
-    #: What of one row's gradient is at most `clip_norm`.
-    clip_measure = "l2 norm"
-
     #: Parameters that estimators offer by name but this solver has no use for.
     ignores: ClassVar[tuple]
     #: Whether it has a `clip_norm` for gradients.
@@ -145,14 +153,14 @@ class Solver(ABC):
         """
         return None
 
-    def stated(self) -> list[Enforced]:
+    def stated(self) -> Sequence[Enforced]:
         """Return what the certificate states besides the clip norm, a list of Enforced."""
         return []
 
     @classmethod
     def options(cls) -> list[str]:
         """Return the names of the fields, sorted."""
-        return sorted(f.name for f in fields(cls))
+        return sorted(f.name for f in fields(cast("Any", cls)))
 
 
 def check_monotone(problem: Problem, clip_norm: float) -> None:

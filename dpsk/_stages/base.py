@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._models.linear import LinearModel
+    from dpsk._privacy.certificate_fields import Enforced
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._solvers.base import Solver
@@ -41,7 +43,7 @@ class Stage(ABC):
     comes_last: ClassVar[bool] = False
     without_noise: ClassVar[bool] = False
     takes_groups: ClassVar[bool] = False
-    value = None
+    value: Any = None
 
     def applies(self, problem: Problem, given: Solver, solver: Any) -> bool:
         """Return whether it is released, from public facts; `given` is not configured yet."""
@@ -51,7 +53,7 @@ class Stage(ABC):
     def event(self, problem: Problem) -> Event:
         """Return what the release costs, an Event."""
 
-    def stated(self, problem: Problem) -> list[Enforced]:
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         """Return what the certificate states that it enforces, a list of Enforced."""
         return []
 

@@ -32,14 +32,14 @@ from dpsk._stages.base import Stage
 from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from dpsk._data.source import RowSource
     from dpsk._models.linear import LinearModel
     from dpsk._models.states import StateMap
-    from dpsk._privacy.accountant import Releases
-    from dpsk._privacy.elementary import Elementary, Event
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -62,16 +62,16 @@ class NormBound(Stage):
     def __init__(self, model, row_stage=None):
         self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs; a ValueError where rows are too few to learn from."""
         return _plan(problem, 1)(norm_rule(problem, self._model)[0])
 
-    def stated(self, problem: Problem) -> list[Enforced]:
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         words = "" if self._row_stage is None else self._row_stage.words
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
                          "longer rows are scaled down in training" + words)]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows in that unit, and the rows."""
         noise_multiplier, tail = norm_rule(problem, self._model)
         self.value = noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(),
@@ -83,7 +83,7 @@ class NormBound(Stage):
         return replace(problem, model=replace(problem.model, unit=self.value),
                        penalty=problem.penalty.in_unit(self.value)), rows
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         """Return parameters, or a preconditioner, of rows as they came: an intercept stays."""
         result = np.array(theta)
         result[:self._n_features] /= self.value
@@ -96,11 +96,11 @@ class StateNormBound(NormBound):
     Parameters are those of what is made of them, and stay as they are.
     """
 
-    def stated(self, problem: Problem) -> list[Enforced]:
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("data_norm", self.value, "released", "l2 norm of a state; longer ones "
                          "are scaled down, in training and in prediction")]
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return theta
 
 
@@ -125,16 +125,16 @@ class TargetBounds(Stage):
     def __init__(self, target_map, dtype, lowest=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
         count = 2 if self._lowest is None else 1
         return _plan(problem, count)(target_rule(problem)[0])
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_bounds", list(self.value), "released",
                          "targets outside are clipped")]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
         noise_multiplier, tail = target_rule(problem)
 
@@ -214,7 +214,7 @@ def _ranges(problem):
     return tuple(bounded_range_epsilon(mu_of_share(problem, share)) for share in QUANTILE_SHARES)
 
 
-def norm_rule(problem, model):
+def norm_rule(problem: Problem, model: LinearModel | StateMap) -> tuple[float, float]:
     """Return the noise multiplier of a quantile of norms, and the share of rows beyond it.
 
     Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._models.ranges import RangedRows
-    from dpsk._privacy.accountant import Releases
+    from dpsk._oracle.release import Releases
     from dpsk._privacy.elementary import Elementary
 
 __all__ = ["Centered", "row_rule", "rows_within", "spread_rule"]
@@ -83,7 +83,8 @@ class Centered:
             found[-1] = replace(found[-1], origin=origin)
         return found
 
-    def run(self, rows, row_map, mu, releases):
+    def run(self, rows: RowSource, row_map: RangedRows, mu: float,
+            releases: Releases) -> tuple[RangedRows, RowSource, float, list[Any]]:
         """Return the map of rows less their mean, these rows, their bound, and bounds released.
 
         Parameters
@@ -116,12 +117,12 @@ class Centered:
         yield "data_norm", self.spread, spread_rule
 
 
-def row_rule(budget):
+def row_rule(budget: Budget) -> tuple[float, float]:
     """Return noise multiplier and tail of the bound on rows; a ValueError with too few of them."""
     return quantile_rule("data_norm", budget, NORM_TAILS)
 
 
-def spread_rule(budget):
+def spread_rule(budget: Budget) -> tuple[float, float]:
     """Return noise multiplier and tail of the bound on centered rows, as `row_rule`.
 
     Rows that are scaled down keep their direction, so that a narrow bound costs little while

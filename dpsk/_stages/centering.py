@@ -15,11 +15,12 @@ from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._privacy.accountant import Releases
-    from dpsk._privacy.elementary import Elementary
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
 
@@ -45,15 +46,15 @@ class Centering(Stage):
         pays = centering_pays(problem) if precondition == "auto" else precondition
         return [cls(problem.model.n_features, data_norm)] if pays else []
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs."""
         return Gaussian(mean_budget(problem))
 
-    def stated(self, problem: Problem) -> list[Enforced]:
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
                          "features as it enters the noisy mean; longer rows are scaled down")]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows that are bounded already, and the centered rows."""
         mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, releases)
         self.value = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
@@ -61,7 +62,7 @@ class Centering(Stage):
         rows = rows.mapped(CenteredRows(model, self.value))
         return replace(problem, model=replace(model, data_norm=None)), rows
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return model.shifted(theta, self.value)
 
 

@@ -13,9 +13,11 @@ from dpsk._privacy.events import gaussian
 from dpsk._stages.base import Stage
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._data.source import RowSource
-    from dpsk._privacy.accountant import Releases
-    from dpsk._privacy.elementary import Elementary
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -35,11 +37,11 @@ class Counting(Stage):
         self._n_groups, self._make_loss = n_groups, make_loss
         self.attribute, self._shown = attribute, shown
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs."""
         return gaussian(count_budget(problem))
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem with the loss of the noisy shares, and the rows."""
         counts = noisy_counts(rows, self._n_groups, count_budget(problem), releases)
         found = shares(counts, problem.n_samples)

@@ -27,11 +27,12 @@ from dpsk._stages.centering import center_norm
 from dpsk._stages.whitening import ampleness, inverse_root, thresholded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._privacy.accountant import Releases
-    from dpsk._privacy.elementary import Elementary
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
 
@@ -63,7 +64,7 @@ class NetworkWhitening(Stage):
                                  unit=float(data_norm) if self._declared else 1.0)
 
     @classmethod
-    def stages(cls, problem, data_norm, grouped):
+    def stages(cls, problem: Problem, data_norm: float | None, grouped: bool) -> list[Stage]:
         """Return the stages of one fit: before the moment comes a bound on rows, if need be.
 
         It is not learnt from rows that are `grouped`.
@@ -84,7 +85,7 @@ class NetworkWhitening(Stage):
         return [MomentNorm(rows, stage), stage]
 
     @staticmethod
-    def prepared(problem):
+    def prepared(problem: Problem) -> Problem:
         """Return the problem of mapped rows as far as it is known before the release."""
         model = problem.model
         if model.hidden_layer_sizes:
@@ -96,7 +97,7 @@ class NetworkWhitening(Stage):
         """Take the bound on rows that was released before."""
         self._rows = replace(self._rows, unit=unit)
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs."""
         return Gaussian(mu_of_share(problem, NETWORK_MOMENT_SHARE))
 
@@ -105,7 +106,7 @@ class NetworkWhitening(Stage):
             return []
         return [Enforced("moment_norm", self._rows.unit, "derived", _WORDS)]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows that are bounded already, and the whitened rows."""
         model, mu = self._rows, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
@@ -125,7 +126,7 @@ class NetworkWhitening(Stage):
         rows = rows.mapped(WhitenedRows(network, self.center, self.value))
         return replace(problem, model=replace(network, data_norm=None)), rows
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return model.before_map(theta, self.center, self.value)
 
 
@@ -137,10 +138,10 @@ class MomentNorm(NormBound):
 
     attribute = None  # type: ignore[assignment]  # nothing stays on the estimator
 
-    def stated(self, problem: Problem) -> list[Enforced]:
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("moment_norm", self.value, "released", _WORDS)]
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return theta
 
 
@@ -169,7 +170,7 @@ class WhitenedRows:
         out[~(squares < _LONGEST**2)] = 0.0
 
 
-def network_whitening_pays(problem):
+def network_whitening_pays(problem: Problem) -> bool:
     """Return whether rows of a network are whitened by default, from public facts.
 
     Units of an odd activation stay as good as linear for the few steps of whitened rows.

@@ -20,10 +20,11 @@ from dpsk._problem import full_clip_norm
 from dpsk._stages.base import Stage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._objective.penalties.base import Penalty
-    from dpsk._privacy.elementary import Elementary, Event
+    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._solvers.base import Solver
     from dpsk._typing import FloatArray
@@ -58,7 +59,7 @@ class TemperatureScaling(Stage):
     def __init__(self, wanted):
         self._wanted = wanted
 
-    def applies(self, problem, given, solver):
+    def applies(self, problem: Problem, given: Solver, solver: Any) -> bool:
         """Return whether scores are rescaled, from public facts.
 
         A ValueError if that is wanted where it cannot be had.
@@ -72,16 +73,16 @@ class TemperatureScaling(Stage):
         by_default = given.clip_norm is None and temperature_pays(problem, solver)
         return possible and (by_default if self._wanted is None else self._wanted)
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs."""
         return slopes_plan()(slopes_multiplier(problem))
 
-    def stated(self, problem: Problem) -> list[Enforced]:
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
                          "derivative of one row's loss in the factor of the parameters, over "
                          "their norm times that of the longest row; larger ones are cut")]
 
-    def release(self, problem, oracle, theta):
+    def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` times the factor that suits it best."""
         length = float(np.linalg.norm(theta))
         factor = 1.0

@@ -29,9 +29,11 @@ from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._data.source import RowSource
-    from dpsk._privacy.accountant import Releases
-    from dpsk._privacy.elementary import Elementary
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -67,20 +69,20 @@ class Whitening(RowStage):
         super().__init__(model, dtype, descends)
 
     @classmethod
-    def pays(cls, problem):
+    def pays(cls, problem: Problem) -> bool:
         """Return whether whitening is on by default."""
         return whitening_pays(problem)
 
-    def prepared(self, problem):
+    def prepared(self, problem: Problem) -> Problem:
         columns = self._model.shape[0]
         model = LinearModel(columns, self._model.n_outputs, False, 1.0)
         return replace(problem, model=model, geometry=self._geometry(problem, columns))
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs."""
         return Gaussian(moment_budget(problem))
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem with what is known of whitened rows, and the rows."""
         model, mu = self._model, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
@@ -102,7 +104,7 @@ class Whitening(RowStage):
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return self._of_rows(self._matrix @ theta)
 
     def _of_rows(self, theta):

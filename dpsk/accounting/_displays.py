@@ -52,7 +52,8 @@ class PrivacyCurveDisplay(LineDisplay):
     >>> display = PrivacyCurveDisplay.from_events(Gaussian(mu=0.5))  # doctest: +SKIP
     """
 
-    def __init__(self, *, epsilon: FloatArray, delta: FloatArray, name: str | None = None) -> None:
+    def __init__(self, *, epsilon: FloatArray, delta: FloatArray | float,
+                 name: str | None = None) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.name = name
@@ -132,7 +133,7 @@ class TradeOffCurveDisplay(LineDisplay):
     >>> display = TradeOffCurveDisplay.from_events(Gaussian(mu=0.5))  # doctest: +SKIP
     """
 
-    def __init__(self, *, type_one_error: FloatArray, type_two_error: FloatArray,
+    def __init__(self, *, type_one_error: FloatArray, type_two_error: FloatArray | float,
                  name: str | None = None) -> None:
         self.type_one_error = type_one_error
         self.type_two_error = type_two_error

@@ -38,7 +38,7 @@ _CHUNK = 10
 
 
 def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *, claim: Any = None,
-          runs: int | str = "auto", neighbors: str = "worst", statistic: str = "auto",
+          runs: Any = "auto", neighbors: str = "worst", statistic: str = "auto",
           level: float = 0.05, n_jobs: int | None = None, progress: bool = False,
           random_state: RandomState | None = None) -> AuditResult:
     """Try to refute the privacy claim of an estimator by what its fits publish.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dpsk._privacy.noise.seeds import RandomState
-    from dpsk._typing import FloatArray, Table
+    from dpsk._typing import Table
 
 __all__ = ["DPPipeline", "make_dp_pipeline"]
 
@@ -125,8 +125,8 @@ class DPPipeline(Composition):
         "delta": GAUSSIAN_DELTA,
         "shares": optional(lambda name, value: _check_shares(name, value))}
 
-    def __init__(self, steps: float | str | FloatArray | list[tuple[str, Any]], *,
-                 epsilon: float = 1.0, delta: float | None = None, shares: Any = None,
+    def __init__(self, steps: list[tuple[str, Any]], *, epsilon: float = 1.0,
+                 delta: float | None = None, shares: Any = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.steps = steps
         self.epsilon = epsilon

@@ -173,7 +173,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         return tags
 
     @private_fit
-    def fit(self, X: Table, y: Table | None = None) -> Self:
+    def fit(self, X: Any, y: Table | None = None) -> Self:
         """Release main directions under the declared budget.
 
         Parameters
@@ -208,7 +208,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         return self
 
     @quietly
-    def transform(self, X: Table) -> AnyArray:
+    def transform(self, X: Any) -> AnyArray:
         """Return the coordinates of rows in the released directions, each row by itself.
 
         Parameters
@@ -229,7 +229,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         return out
 
     @quietly
-    def inverse_transform(self, X: Table) -> AnyArray:
+    def inverse_transform(self, X: Any) -> AnyArray:
         """Return rows of some coordinates, as far as the directions tell them.
 
         Parameters

@@ -267,5 +267,6 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
                          f"its own part of the rows; got {type(fitted).__name__}.")
     name = _SEVERAL if isinstance(fitted, (list, tuple, dict)) else type(fitted).__name__
     parts = list(parts_of(fitted, "" if members else name))
-    return PrivacyReport(name, *(tuple(part for part in parts if isinstance(part, kind))
-                                 for kind in (Private, Exposed, Note)), bool(disjoint))
+    kinds: Any = (tuple(part for part in parts if isinstance(part, kind))
+                  for kind in (Private, Exposed, Note))
+    return PrivacyReport(name, *kinds, bool(disjoint))

@@ -9,8 +9,9 @@ from dpsk._parameters import check_integer
 from dpsk._solvers.adversarial.sgda import AdversarialDescentAscent
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from dpsk._problem import Problem
-    from dpsk._solvers.base import Solver
 
 __all__ = ["AdversarialPrivateDiff"]
 
@@ -36,7 +37,7 @@ class AdversarialPrivateDiff(AdversarialDescentAscent):
 
     period: int = 2
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_integer("solver_options: period", self.period, low=1, remedy="an int >= 1")
         return super().configured(problem)
 

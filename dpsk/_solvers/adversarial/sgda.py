@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray, IntArray
@@ -107,7 +109,7 @@ class AdversarialDescentAscent(Solver):
     def options(cls) -> list[str]:
         return sorted(f.name for f in fields(cls) if f.name not in _OWN)
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_integer("solver_options: critic_steps", self.critic_steps, low=1,
                       remedy="an int >= 1")
         for name in ("momentum", "averaging"):
@@ -125,14 +127,14 @@ class AdversarialDescentAscent(Solver):
             clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
             shares=problem.loss.shares, laws=problem.loss.laws)
 
-    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return replace(self, key=draw_index(1 << 62))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size),
                          self.max_iter * self.critic_steps)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         draws = oracle.public_draws(self.key)
         made = self.generator.initial(draws.normals)
         if self.laws is not None:

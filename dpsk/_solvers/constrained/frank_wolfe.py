@@ -18,6 +18,8 @@ from dpsk._solvers.base import Result, Solver
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
@@ -61,15 +63,15 @@ class FrankWolfe(Solver):
     whitens: ClassVar[bool] = False
     clip_measure = "largest absolute entry"
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         clip_norm = self._clip_norm(problem)
         return replace(self, clip_norm=clip_norm,
                        max_iter=self.max_iter or _balanced_steps(problem, clip_norm))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return Selections(self.max_iter, pure=_pure_is_cheaper(problem, self.max_iter))
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         theta = theta.copy()
         for t in range(self.max_iter):
             place, sign = oracle.descent_vertex(theta)

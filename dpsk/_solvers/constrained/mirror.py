@@ -130,12 +130,13 @@ GEOMETRIES = {
 }
 
 
-def default_geometry(constraint):
+def default_geometry(constraint: Penalty) -> str:
     """Return the name of the geometry that a set has by default."""
     return next(iter(GEOMETRIES[type(constraint)]))
 
 
-def make_geometry(constraint, name, shape):
+def make_geometry(constraint: Penalty, name: str,
+                  shape: Shape) -> SplitEntropy | Euclidean | Entropy:
     """Return the geometry `name` of a set.
 
     Raises

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._solvers.base import Result
@@ -67,7 +69,7 @@ class SemiGradientDescent(Solver):
     without_noise: ClassVar[bool] = True
     takes_unit = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_iterate(self.iterate)
         momentum = check_real("solver_options: momentum", self.momentum, low=0, high=1,
                               open_high=True, remedy="a number in [0, 1)")
@@ -77,12 +79,12 @@ class SemiGradientDescent(Solver):
                        batch_size=min(problem.n_samples, self.batch_size or _BATCH),
                        learning_rate=self.learning_rate or _GAIN / clip_norm)
 
-    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return train(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
                      iterate=self.iterate, momentum=self.momentum, decay=True, adaptive=False)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._solvers.base import Result
@@ -94,7 +96,7 @@ class StochasticGradientDescent(Solver):
     without_noise: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if self.iterate is not None:
             check_iterate(self.iterate)
         network = not problem.model.is_linear
@@ -138,13 +140,13 @@ class StochasticGradientDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
 
-    def drawn(self, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         run = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}
         if self.momentum or self.decay or self.adaptive:
             return train(oracle, penalty, theta, **run, momentum=self.momentum,

@@ -16,6 +16,8 @@ from dpsk._solvers.one_shot.minimizers import Objective, accelerated, newton, qu
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
@@ -58,15 +60,15 @@ class ExactMinimizer(Solver):
     without_noise: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         small = problem.model.dimension <= _MOST_COORDINATES
         return replace(self, max_iter=self.max_iter or 1000,
                        uses_hessian=small and problem.loss.convex)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return WithoutNoise()
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         objective = Objective(oracle, penalty)
         if self.uses_hessian:
             point, n_iter = newton(objective, theta, self.max_iter)

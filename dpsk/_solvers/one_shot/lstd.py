@@ -18,6 +18,8 @@ from dpsk._solvers.base import Result, Solver
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
@@ -62,7 +64,7 @@ class LeastSquaresTD(Solver):
     without_noise: ClassVar[bool] = True
     takes_unit = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if not problem.loss.grouped:
             return replace(self, group_clip=None)
         clip = self.group_clip or 1.0 / (1.0 - problem.loss.gamma)
@@ -82,10 +84,10 @@ class LeastSquaresTD(Solver):
         """float or None : the bound on a group's sums, in transitions."""
         return self.group_clip
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(FullBatch(), 1)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         both, crossed, rewarded = oracle.moments()
         if oracle.n_units is not None:
             # The last feature is a constant, and the count of transitions public.

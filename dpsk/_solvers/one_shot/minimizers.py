@@ -60,7 +60,7 @@ class Objective:
         return hessian + 0.1 * self._majorant
 
 
-def newton(objective, theta, max_iter):
+def newton(objective: Objective, theta: FloatArray, max_iter: int) -> tuple[FloatArray, int]:
     """Return the minimizer by (proximal) Newton steps, and how many were made.
 
     Where several are as good, without a penalty or of intercepts of several classes, that of least

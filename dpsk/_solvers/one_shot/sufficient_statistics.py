@@ -15,6 +15,8 @@ from dpsk._solvers.base import Result, Solver
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
@@ -45,13 +47,13 @@ class SufficientStatistics(Solver):
     whitens: ClassVar[bool] = False
     takes_unit = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         return self
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return OneRelease(pure=False)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         matrix, vector = oracle.moments()
         values, vectors = np.linalg.eigh(matrix)
         lift = oracle.matrix_noise_std * np.sqrt(2.0 * len(vector)) - values[0]

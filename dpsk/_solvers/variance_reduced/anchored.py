@@ -19,6 +19,10 @@ from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Solver
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
     from dpsk._problem import Problem
 
 __all__ = ["AnchoredDescent", "balanced_steps"]
@@ -49,7 +53,7 @@ class AnchoredDescent(Solver):
     # loss on whitened rows.
     whitens: ClassVar[bool] = False
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if self.epochs is not None:
             check_integer("solver_options: epochs", self.epochs, low=1,
                           remedy="None, or an int >= 1")
@@ -66,7 +70,7 @@ class AnchoredDescent(Solver):
             max_iter=self.max_iter or self._default_steps(problem, epochs, clip_norm),
             batch_size=min(problem.n_samples, self.batch_size or _BATCH))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         lengths = self._lengths()
         batches = batch_plan(problem.n_samples, self.batch_size)
         differences = sum(lengths) - self._skipped(lengths)

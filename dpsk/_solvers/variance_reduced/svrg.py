@@ -15,9 +15,10 @@ from dpsk._solvers.variance_reduced.anchored import AnchoredDescent, balanced_st
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Self
+
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
-    from dpsk._solvers.base import Solver
     from dpsk._typing import FloatArray
 
 __all__ = ["VarianceReducedDescent"]
@@ -66,11 +67,11 @@ class VarianceReducedDescent(AnchoredDescent):
 
     default_epochs: ClassVar[int] = 5
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_choice("solver_options: step", self.step, ["fixed", "bb"])
         return super().configured(problem)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         anchor, earlier, step = theta, None, self.learning_rate
         for length in self._lengths():
             gradient = oracle.gradient(anchor)

@@ -51,7 +51,7 @@ class DoublingVarianceReducedDescent(AnchoredDescent):
 
     default_epochs: ClassVar[int] = 3
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         anchor = theta
         for length in self._lengths():
             gradient = oracle.gradient(anchor)
