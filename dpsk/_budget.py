@@ -111,7 +111,7 @@ class PrivacyBudget:
     dpsk.exceptions.BudgetExceededError: The fit of DPLogisticRegression costs mu^2=0.0719, ...
     """
 
-    def __init__(self, epsilon: float, delta: float, *, kind: str | None = None,
+    def __init__(self, epsilon: float, delta: float | None, *, kind: str | None = None,
                  disclosure: float | None = None, unit: str = "row", name: str | None = None,
                  path: Any = None) -> None:
         epsilon = check_real("epsilon", epsilon, low=0, open_low=True,
@@ -132,8 +132,8 @@ class PrivacyBudget:
                              "but with kind='gaussian'.")
         check_choice("unit", unit, ["row", "group"])
         self._filter = open_filter(kind, float(epsilon), float(delta), float(disclosure))
-        self._terms = {"kind": kind, **asdict(cast("Any", self._filter)), "delta": float(delta), "unit": unit,
-                       "name": name}
+        self._terms = {"kind": kind, **asdict(cast("Any", self._filter)), "delta": float(delta),
+                       "unit": unit, "name": name}
         self._journal = Journal(os.path.abspath(_temporary() if path is None else path))
         self._owner = this_process()
         # How far the file was read: what is lost of that is noticed.
@@ -143,7 +143,7 @@ class PrivacyBudget:
             self._read(pages)
 
     @classmethod
-    def load(cls, path: Any) -> PrivacyBudget:
+    def load(cls, path: str | os.PathLike[str]) -> PrivacyBudget:
         """Return the budget whose file is at a path.
 
         Parameters

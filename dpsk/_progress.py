@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dpsk._callbacks import _Teller
 
 __all__ = ["Progress", "opened_progress", "watching"]
 
@@ -36,7 +35,7 @@ class Progress:
     """
 
     def __init__(self, name: str | None = None, total: int = 0,
-                 tell: Callable[..., Any] | _Teller | None = None) -> None:
+                 tell: Callable[..., Any] | None = None) -> None:
         self._name, self._total, self._asked, self._tell = name, total, 0, tell
         self._start = self._last = time.monotonic()
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from dpsk.auditing import audit
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
 
-def main(arguments: Any = None) -> Any:
+def main(arguments: Sequence[str] | None = None) -> int | None:
     """Audit the estimator that a factory returns.
 
     Parameters

@@ -124,7 +124,8 @@ class ParquetFiles:
     n, n_features : int
     """
 
-    def __init__(self, paths: Any, target: str, *, columns: Sequence[str] | None = None,
+    def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+                 target: str, *, columns: Sequence[str] | None = None,
                  sample_weight: str | None = None, batch_size: int = 1 << 17,
                  cache_bytes: int = 0) -> None:
         from pyarrow import dataset

@@ -131,8 +131,7 @@ def _all_known(y: Any, classes: IntArray | FloatArray | AnyArray | BoolArray, wh
                                         for part in parts))
 
 
-def labels_fact(labels: Any, declared: IntArray | range | tuple[int, ...] | list[int | str] | None,
-                kind: str = "class", source: str = "y") -> str:
+def labels_fact(labels: Any, declared: Any, kind: str = "class", source: str = "y") -> str:
     """Return what is taken as public of a label set, for the certificate.
 
     `declared` is the set that was given, None where it was taken from the rows, from `source`.

@@ -183,7 +183,7 @@ class TableCode:
 
     def features(self, X: Features) -> FloatArray:
         """Return the features of rows, float32, shape (n, width)."""
-        out = np.empty((len(X), self.width), self.dtype)
+        out: FloatArray = np.empty((len(X), self.width), self.dtype)
         for part in row_blocks(len(X), self.width):
             self.dense(X[part], out[part])
         return out

@@ -29,7 +29,8 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain JSON types, undone by `event_from_dict`."""
-        values = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # subclasses are
+        names = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
+        values = {f.name: _plain(getattr(self, f.name)) for f in names}
         return {"kind": type(self).__name__, **values}
 
 

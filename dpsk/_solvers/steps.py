@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
-    from dpsk._solvers.base import Solver
     from dpsk._typing import FloatArray
 
 __all__ = ["ITERATES", "Adaptive", "Momentum", "check_iterate", "draw_stop", "falling_step",
@@ -40,7 +39,7 @@ def first_kept(n_steps: int, iterate: str) -> int:
     return min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
 
 
-def draw_stop(solver: Any, problem: Problem, draw_index: Callable[..., Any]) -> Solver:
+def draw_stop(solver: Any, problem: Problem, draw_index: Callable[[int], int]) -> Any:
     """Return `solver` with as many steps as its random iterate needs, where it returns one."""
     planned = solver.configured(problem)
     if planned.iterate != "random":

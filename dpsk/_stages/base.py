@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dpsk._privacy.certificate_fields import Enforced
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
-    from dpsk._solvers.base import Solver
     from dpsk._typing import FloatArray
 
 __all__ = ["RowStage", "Stage"]
@@ -45,7 +44,7 @@ class Stage(ABC):
     takes_groups: ClassVar[bool] = False
     value: Any = None
 
-    def applies(self, problem: Problem, given: Solver, solver: Any) -> bool:
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         """Return whether it is released, from public facts; `given` is not configured yet."""
         return True
 
@@ -85,7 +84,7 @@ class RowStage(Stage):
     #: What maps rows in prediction too; None where prediction is linear in the rows as they are.
     row_map = None
     #: Of a whitening matrix: the length of a usual row by which it was divided, and the floor.
-    scales = None
+    scales: Any = None
 
     def __init__(self, model: LinearModel, dtype: Any, descends: bool = False) -> None:
         self._model, self._dtype, self._descends = model, dtype, descends

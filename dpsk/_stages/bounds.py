@@ -36,11 +36,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._models.linear import LinearModel
-    from dpsk._models.states import StateMap
     from dpsk._oracle.release import Releases
     from dpsk._privacy.elementary import Event
-    from dpsk._problem import Problem
+    from dpsk._problem import Budget, Problem
     from dpsk._typing import FloatArray
 
 __all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
@@ -186,7 +184,8 @@ def can_learn(name: str, given: str | None, plain: float | tuple[float, float] |
     return False
 
 
-def quantile_rule(name: str, problem: Problem, tails: tuple[float, float]) -> tuple[float, float]:
+def quantile_rule(name: str, problem: Problem | Budget,
+                  tails: tuple[float, float]) -> tuple[float, float]:
     """Return the noise multiplier of one quantile, and the share of rows beyond it.
 
     That is the least within `tails` that keeps clear of the end of the rows at the usual price;
@@ -214,7 +213,7 @@ def _ranges(problem):
     return tuple(bounded_range_epsilon(mu_of_share(problem, share)) for share in QUANTILE_SHARES)
 
 
-def norm_rule(problem: Problem, model: LinearModel | StateMap) -> tuple[float, float]:
+def norm_rule(problem: Problem, model: Any) -> tuple[float, float]:
     """Return the noise multiplier of a quantile of norms, and the share of rows beyond it.
 
     Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less

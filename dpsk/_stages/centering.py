@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Releases
-    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
 
@@ -46,7 +45,7 @@ class Centering(Stage):
         pays = centering_pays(problem) if precondition == "auto" else precondition
         return [cls(problem.model.n_features, data_norm)] if pays else []
 
-    def event(self, problem: Problem) -> Event:
+    def event(self, problem: Problem) -> Any:
         """Return what the release costs."""
         return Gaussian(mean_budget(problem))
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Releases
-    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
 
@@ -64,7 +63,7 @@ class NetworkWhitening(Stage):
                                  unit=float(data_norm) if self._declared else 1.0)
 
     @classmethod
-    def stages(cls, problem: Problem, data_norm: float | None, grouped: bool) -> list[Stage]:
+    def stages(cls, problem: Problem, data_norm: float | None, grouped: bool) -> list[Any]:
         """Return the stages of one fit: before the moment comes a bound on rows, if need be.
 
         It is not learnt from rows that are `grouped`.
@@ -97,7 +96,7 @@ class NetworkWhitening(Stage):
         """Take the bound on rows that was released before."""
         self._rows = replace(self._rows, unit=unit)
 
-    def event(self, problem: Problem) -> Event:
+    def event(self, problem: Problem) -> Any:
         """Return what the release costs."""
         return Gaussian(mu_of_share(problem, NETWORK_MOMENT_SHARE))
 
@@ -136,7 +135,7 @@ class MomentNorm(NormBound):
     Rows enter the network as they are.
     """
 
-    attribute = None  # type: ignore[assignment]  # nothing stays on the estimator
+    attribute = None
 
     def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("moment_norm", self.value, "released", _WORDS)]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from dpsk._objective.penalties.base import Penalty
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
-    from dpsk._solvers.base import Solver
     from dpsk._typing import FloatArray
 
 __all__ = [
@@ -59,7 +58,7 @@ class TemperatureScaling(Stage):
     def __init__(self, wanted):
         self._wanted = wanted
 
-    def applies(self, problem: Problem, given: Solver, solver: Any) -> bool:
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         """Return whether scores are rescaled, from public facts.
 
         A ValueError if that is wanted where it cannot be had.

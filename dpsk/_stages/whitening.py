@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Releases
-    from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -78,7 +77,7 @@ class Whitening(RowStage):
         model = LinearModel(columns, self._model.n_outputs, False, 1.0)
         return replace(problem, model=model, geometry=self._geometry(problem, columns))
 
-    def event(self, problem: Problem) -> Event:
+    def event(self, problem: Problem) -> Any:
         """Return what the release costs."""
         return Gaussian(moment_budget(problem))
 

@@ -17,10 +17,11 @@ from dpsk._privacy.events import (
 from dpsk.accounting._curves import _event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from dpsk._privacy.certificate import Certificate
-    from dpsk._privacy.elementary import Elementary, Event
+    from dpsk._privacy.elementary import Event
 
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
 
@@ -31,7 +32,7 @@ _REPLACED = 2.0
 _MOST_SHAPE = 100.0
 
 
-def to_dp_accounting(events: Elementary | Event | Certificate) -> Any:
+def to_dp_accounting(events: Event | Certificate | Iterable[Event | Certificate]) -> Any:
     """Return what dp-accounting prices, under its relation ``REPLACE_ONE``.
 
     By its ``PLDAccountant``: its accountant of Renyi divergences takes a Gaussian event as if one
@@ -61,7 +62,7 @@ def to_dp_accounting(events: Elementary | Event | Certificate) -> Any:
     return _to(_event(events), _dp_event())
 
 
-def from_dp_accounting(event: Event) -> Elementary | Event:
+def from_dp_accounting(event: Any) -> Event:
     """Return the event of this package for one of dp-accounting, under ``REPLACE_ONE``.
 
     Parameters

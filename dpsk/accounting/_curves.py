@@ -15,12 +15,11 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import Composed, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import ArrayLike
 
-    from dpsk._privacy.elementary import Elementary
+    from dpsk._privacy.plans import Declaration
     from dpsk._typing import FloatArray
 
 __all__ = ["compose", "delta", "epsilon", "noise_multiplier", "total", "type_two_error"]
@@ -99,7 +98,8 @@ def total(*certificates: Any) -> Certificate:
     return certificate_sum.total([_certificate(each) for each in certificates]).verify()
 
 
-def epsilon(events: Elementary | Event, delta: float | None) -> FloatArray | float:
+def epsilon(events: Event | Certificate | Iterable[Event | Certificate],
+            delta: ArrayLike) -> float | FloatArray:
     """Return an upper bound on epsilon at every delta.
 
     Parameters
@@ -131,7 +131,8 @@ def epsilon(events: Elementary | Event, delta: float | None) -> FloatArray | flo
     return _mapped(accountant.epsilon, _event(events), delta)
 
 
-def delta(events: Any, epsilon: float) -> FloatArray | float:
+def delta(events: Event | Certificate | Iterable[Event | Certificate],
+          epsilon: ArrayLike) -> float | FloatArray:
     """Return an upper bound on delta at every epsilon.
 
     Parameters
@@ -159,8 +160,7 @@ def delta(events: Any, epsilon: float) -> FloatArray | float:
     return _mapped(accountant.delta, _event(events), epsilon)
 
 
-def noise_multiplier(plan: type[Elementary] | Callable[..., Any], epsilon: float,
-                     delta: float | None) -> float:
+def noise_multiplier(plan: Declaration, epsilon: float, delta: float) -> float:
     """Return the smallest noise multiplier at which a plan is (epsilon, delta)-private.
 
     Parameters
@@ -194,7 +194,7 @@ def noise_multiplier(plan: type[Elementary] | Callable[..., Any], epsilon: float
     return calibrate(plan, epsilon, delta)
 
 
-def type_two_error(events: Event | Elementary | list[Elementary],
+def type_two_error(events: Event | Certificate | Iterable[Event | Certificate],
                    type_one_error: ArrayLike) -> float | FloatArray:
     r"""Return the trade-off function: the least type II error of any test between neighbors.
 

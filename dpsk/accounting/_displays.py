@@ -12,9 +12,11 @@ from dpsk._drawing import LineDisplay
 from dpsk.accounting._curves import delta, type_two_error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
-    from dpsk._privacy.elementary import Elementary
+    from dpsk._privacy.certificate import Certificate
+    from dpsk._privacy.elementary import Event
     from dpsk._typing import FloatArray
 
 __all__ = ["PrivacyCurveDisplay", "TradeOffCurveDisplay"]
@@ -58,7 +60,8 @@ class PrivacyCurveDisplay(LineDisplay):
         self.delta = delta
         self.name = name
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Any:
+    def plot(self, ax: Any = None, *, name: str | None = None,
+             **kwargs: Any) -> PrivacyCurveDisplay:
         """Draw the curve, delta on a logarithmic axis.
 
         Parameters
@@ -77,8 +80,9 @@ class PrivacyCurveDisplay(LineDisplay):
         return self
 
     @classmethod
-    def from_events(cls, events: Any, *, epsilon: Any = None, ax: Any = None,
-                    name: str | None = None, **kwargs: Any) -> PrivacyCurveDisplay:
+    def from_events(cls, events: Event | Certificate | Iterable[Event | Certificate], *,
+                    epsilon: Any = None, ax: Any = None, name: str | None = None,
+                    **kwargs: Any) -> PrivacyCurveDisplay:
         """Compute and draw the curve.
 
         Parameters
@@ -139,7 +143,8 @@ class TradeOffCurveDisplay(LineDisplay):
         self.type_two_error = type_two_error
         self.name = name
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Any:
+    def plot(self, ax: Any = None, *, name: str | None = None,
+             **kwargs: Any) -> TradeOffCurveDisplay:
         """Draw the curve, and that of a coin.
 
         Parameters
@@ -159,8 +164,9 @@ class TradeOffCurveDisplay(LineDisplay):
         return self
 
     @classmethod
-    def from_events(cls, events: Elementary | list[Elementary], *, ax: Any = None,
-                    name: str | None = None, **kwargs: Any) -> TradeOffCurveDisplay:
+    def from_events(cls, events: Event | Certificate | Iterable[Event | Certificate], *,
+                    ax: Any = None, name: str | None = None,
+                    **kwargs: Any) -> TradeOffCurveDisplay:
         """Compute and draw the curve.
 
         Parameters

@@ -16,6 +16,7 @@ from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLogisticRegression
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -83,11 +84,12 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     'mean radius'
     """
 
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, columns: Any = None,
-                 n_knots: Any = "auto", max_categories: Any = None, interactions: Any = "auto",
-                 class_weight: dict[Any, float] | str | None = None,
-                 classes: ArrayLike | None = None, random_state: RandomState | None = None,
-                 verbose: int = 0) -> None:
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
+                 max_categories: int | None = None,
+                 interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @private_fit

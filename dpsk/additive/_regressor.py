@@ -18,6 +18,7 @@ from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLinearRegression
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -82,8 +83,10 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
             BOUNDED_TARGETS["target_bounds"])}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 target_bounds: Any = "auto", columns: Any = None, n_knots: Any = "auto",
-                 max_categories: Any = None, interactions: Any = "auto",
+                 target_bounds: tuple[float, float] | str | None = "auto",
+                 columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
+                 max_categories: int | None = None,
+                 interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

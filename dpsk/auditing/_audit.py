@@ -21,8 +21,11 @@ from dpsk.auditing._tables import neighboring_tables
 from dpsk.auditing._tests import chosen_tests
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dpsk._privacy.certificate import Certificate
+    from dpsk._privacy.elementary import Event
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
 
@@ -37,9 +40,11 @@ _AUTO_RUNS, _AUTO_SECONDS = 2000, 120.0
 _CHUNK = 10
 
 
-def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *, claim: Any = None,
-          runs: Any = "auto", neighbors: str = "worst", statistic: str = "auto",
-          level: float = 0.05, n_jobs: int | None = None, progress: bool = False,
+def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
+          claim: float | tuple[float, float] | Certificate | Event | None = None,
+          runs: str | int = "auto", neighbors: str | Sequence[Any] = "worst",
+          statistic: str | Sequence[str] = "auto", level: float = 0.05, n_jobs: int | None = None,
+          progress: bool | Callable[..., Any] = False,
           random_state: RandomState | None = None) -> AuditResult:
     """Try to refute the privacy claim of an estimator by what its fits publish.
 
@@ -134,20 +139,21 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *, cla
     start = time.monotonic()
     pairs, fitted = _accepted(estimator, pairs)
     fits = _Fits(estimator, n_jobs, progress)
-    pilot, runs = _sizes(runs, len(pairs), (time.monotonic() - start) / (2 * len(pairs)))
-    claim = find_claim(claim, estimator, fitted)
+    pilot, most = _sizes(runs, len(pairs), (time.monotonic() - start) / (2 * len(pairs)))
+    held = find_claim(claim, estimator, fitted)
     samples = {pair: fits(pair, pilot) for pair in pairs}
-    evidence, curve = [], None
+    evidence: list[Any] = []
+    curve: Any = None
     for share, error, count in _ROUNDS:
-        size = max(_FEWEST, int(share * runs))
-        chosen = _promising(samples, kinds, claim, size, level * error, count)
+        size = max(_FEWEST, int(share * most))
+        chosen = _promising(samples, kinds, held, size, level * error, count)
         total = sum(len(tests) for _, tests, _ in chosen)
         found = []
         for pair, tests, layout in chosen:
             fresh = fits(pair, size)
             matrices = [layout.matrix(each) for each in fresh]
             for test in tests:
-                found.append(test.judge(pair.name, claim, *matrices, level * error / (2 * total)))
+                found.append(test.judge(pair.name, held, *matrices, level * error / (2 * total)))
                 scores = [test.statistic.score(each) for each in matrices]
                 if curve is None or found[-1].epsilon >= max(each.epsilon for each in found):
                     curve = scores
@@ -156,7 +162,7 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *, cla
         evidence += found
         if any(each.refutes for each in found):
             break
-    return AuditResult(type(estimator).__name__, claim, tuple(evidence), level, fits.made,
+    return AuditResult(type(estimator).__name__, held, tuple(evidence), level, fits.made,
                        fits.seconds, curve)
 
 

@@ -18,14 +18,14 @@ from dpsk._docs import documented
 from dpsk._parameters import check_integer, check_real
 
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 __all__ = ["delta_lower_bound", "epsilon_lower_bound", "mu_lower_bound"]
 
 
 @documented
-def epsilon_lower_bound(hits: Any, runs: Any, neighbor_hits: Any, neighbor_runs: Any, *,
-                        delta: float | None = 0.0, level: float = 0.025) -> Any:
+def epsilon_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs: int, *,
+                        delta: float = 0.0, level: float = 0.025) -> float:
     r"""Lower bound on epsilon at a given delta.
 
     .. math:: \varepsilon \ge \log \frac{\underline P - \delta}{\overline Q},
@@ -69,8 +69,8 @@ def epsilon_lower_bound(hits: Any, runs: Any, neighbor_hits: Any, neighbor_runs:
 
 
 @documented
-def delta_lower_bound(hits: Any, runs: Any, neighbor_hits: Any, neighbor_runs: Any, *,
-                      epsilon: float, level: float = 0.025) -> Any:
+def delta_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs: int, *,
+                      epsilon: float, level: float = 0.025) -> float:
     r"""Lower bound on delta at a given epsilon.
 
     .. math:: \delta \ge \underline P - e^\varepsilon \, \overline Q .
@@ -109,8 +109,8 @@ def delta_lower_bound(hits: Any, runs: Any, neighbor_hits: Any, neighbor_runs: A
 
 
 @documented
-def mu_lower_bound(hits: Any, runs: Any, neighbor_hits: Any, neighbor_runs: Any, *,
-                   level: float = 0.025) -> Any:
+def mu_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs: int, *,
+                   level: float = 0.025) -> float:
     r"""Lower bound on the mu of Gaussian differential privacy.
 
     .. math:: \mu \ge \Phi^{-1}(\underline P) - \Phi^{-1}(\overline Q),

@@ -13,6 +13,8 @@ from dpsk._drawing import LineDisplay
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk.auditing._result import AuditResult
+
 __all__ = ["AuditDisplay"]
 
 
@@ -41,11 +43,11 @@ class AuditDisplay(LineDisplay):
     >>> audit(DPLogisticRegression(), runs=500).plot()  # doctest: +SKIP
     """
 
-    def __init__(self, *, result: Any) -> None:
+    def __init__(self, *, result: AuditResult) -> None:
         self.result = result
 
     @classmethod
-    def from_result(cls, result: Any, *, ax: Any = None) -> Any:
+    def from_result(cls, result: AuditResult, *, ax: Any = None) -> AuditDisplay:
         """Draw a result.
 
         Parameters
@@ -59,7 +61,7 @@ class AuditDisplay(LineDisplay):
         """
         return cls(result=result).plot(ax)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> AuditDisplay:
         """Draw the claim and the evidence.
 
         Parameters

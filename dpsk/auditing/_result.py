@@ -15,6 +15,8 @@ from dpsk.auditing._displays import AuditDisplay
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._typing import FloatArray
+
 __all__ = ["AuditResult"]
 
 _COLUMNS = ("tables", "statistic", "most by", "runs", "type I <=", "type II <=", "claim allows",
@@ -84,7 +86,7 @@ class AuditResult:
         """Return `to_dict` as text."""
         return json.dumps(self.to_dict(), indent=2)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> AuditDisplay:
         """Draw the claim and what has been shown.
 
         Parameters
@@ -129,7 +131,7 @@ class AuditResult:
         return (f"<h4>Audit of {html.escape(self.estimator)}</h4><table>{facts}</table>"
                 f"<table><tr>{head}</tr>{body}</table>")
 
-    def error_rates(self) -> Any:
+    def error_rates(self) -> tuple[FloatArray, FloatArray]:
         """Return the observed trade-off between both errors of the best test of the last round.
 
         Returns

@@ -21,7 +21,6 @@ from dpsk.generative._gaussian_plan import FEW_COLUMNS, GaussianPlan, range_rule
 from dpsk.generative._moments import roots
 
 if TYPE_CHECKING:
-    from typing import Any
 
     from numpy.typing import ArrayLike
 
@@ -137,8 +136,9 @@ class DPGaussianSampler(Sampler):
     }
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 n_components: Any = None, feature_range: Any = "auto",
-                 data_norm: float | str = "auto", classes: ArrayLike | None = None,
+                 n_components: int | None = None,
+                 feature_range: tuple[float, float] | str | None = "auto",
+                 data_norm: float | str | None = "auto", classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

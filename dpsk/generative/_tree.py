@@ -111,9 +111,10 @@ class DPTreeSampler(ColumnSampler):
             name, value, low=1, high=10**4, remedy="None, or an int in [1, 10000]")),
     }
 
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, columns: Any = None,
-                 n_bins: Any = None, classes: ArrayLike | None = None,
-                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, n_bins: int | None = None,
+                 classes: ArrayLike | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     def _fitted_to(self, X, codes, n_classes):

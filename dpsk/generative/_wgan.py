@@ -24,6 +24,7 @@ from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bound
 from dpsk.generative._starting import Starting, starting_pays
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -151,12 +152,14 @@ class DPWGAN(ColumnSampler):
     }
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 hidden_layer_sizes: Any = (256,), generator_hidden_layer_sizes: Any = (256,),
-                 n_noise: Any = 64, columns: Any = None, feature_range: Any = None,
-                 alpha: float = 0.1, init: Any = "auto", solver: str = "auto",
-                 max_iter: int | None = None, learning_rate: float | None = None,
-                 batch_size: float | None = None, clip_norm: float | None = None,
-                 classes: ArrayLike | None = None, solver_options: dict[str, Any] | None = None,
+                 hidden_layer_sizes: int | Sequence[int] = (256,),
+                 generator_hidden_layer_sizes: int | Sequence[int] = (256,), n_noise: int = 64,
+                 columns: dict[Any, Any] | None = None,
+                 feature_range: tuple[float, float] | None = None, alpha: float = 0.1,
+                 init: str = "auto", solver: str = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: int | None = None,
+                 clip_norm: float | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._parameters import check_integer, check_real
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
-    from numpy.typing import ArrayLike
 
 __all__ = ["DPShapeDisplay"]
 
@@ -67,12 +67,14 @@ class DPShapeDisplay:
     >>> display.figure_.savefig("curve.png")  # doctest: +SKIP
     """
 
-    def __init__(self, terms: Any, *, unit: Any, classes: ArrayLike | None = None) -> None:
+    def __init__(self, terms: Sequence[Any], *, unit: str,
+                 classes: Sequence[Any] | None = None) -> None:
         self.terms, self.unit, self.classes = terms, unit, classes
 
     @classmethod
-    def from_estimator(cls, estimator: Any, features: Any = None, *, ax: Any = None,
-                       n_cols: int = 3, confidence: float = 0.95) -> Any:
+    def from_estimator(cls, estimator: Any, features: Sequence[Any] | None = None, *,
+                       ax: Any = None, n_cols: int = 3,
+                       confidence: float | None = 0.95) -> DPShapeDisplay:
         """Draw curves of a fitted additive model; no rows are needed.
 
         Parameters
@@ -113,7 +115,8 @@ class DPShapeDisplay:
                       classes=estimator.classes_.tolist() if several else None)
         return display.plot(ax=ax, n_cols=n_cols, confidence=confidence)
 
-    def plot(self, *, ax: Any = None, n_cols: int = 3, confidence: float = 0.95) -> Any:
+    def plot(self, *, ax: Any = None, n_cols: int = 3,
+             confidence: float | None = 0.95) -> DPShapeDisplay:
         """Draw the curves; parameters are those of `from_estimator`.
 
         Returns

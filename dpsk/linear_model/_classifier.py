@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-    from dpsk._typing import FloatArray, IntArray, Table
+    from dpsk._typing import Table
 
 __all__ = ["LinearClassifier"]
 
@@ -64,8 +64,8 @@ class LinearClassifier(LinearScorer):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
-            groups: ArrayLike | None = None, public_X: FloatArray | None = None,
-            public_y: IntArray | None = None) -> Self:
+            groups: ArrayLike | None = None, public_X: Table | None = None,
+            public_y: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters

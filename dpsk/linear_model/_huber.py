@@ -57,13 +57,14 @@ class DPHuberRegressor(LinearRegressor):
     """
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 target_bounds: str | tuple[float, float] | None = "auto", threshold: float = 0.3,
+                 target_bounds: tuple[float, float] | str | None = "auto", threshold: float = 0.3,
                  alpha: float = 0.0, penalty: str | None = "l2", l1_ratio: float = 0.5,
-                 radius: None = None, solver: str = "auto", precondition: str | bool = "auto",
-                 max_iter: int | None = None, learning_rate: float | None = None,
-                 batch_size: float | None = None, clip_norm: float | None = None,
-                 data_norm: float | str = "auto", data_norm_inf: None = None,
-                 fit_intercept: bool = True, solver_options: dict[str, Any] | None = None,
+                 radius: float | None = None, solver: str = "auto",
+                 precondition: str | bool = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: float | None = None,
+                 clip_norm: float | None = None, data_norm: float | str = "auto",
+                 data_norm_inf: float | None = None, fit_intercept: bool = True,
+                 solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-    from dpsk._typing import AnyArray, FloatArray, Table
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["LinearRegressor"]
 
@@ -76,8 +76,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
-            groups: ArrayLike | None = None, public_X: FloatArray | None = None,
-            public_y: FloatArray | None = None) -> Self:
+            groups: ArrayLike | None = None, public_X: Table | None = None,
+            public_y: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters

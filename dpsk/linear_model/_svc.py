@@ -74,13 +74,13 @@ class DPLinearSVC(LinearClassifier):
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  loss: str = "huberized_hinge", alpha: float = 0.0, penalty: str | None = "l2",
-                 l1_ratio: float = 0.5, radius: None = None, solver: str = "auto",
-                 precondition: str = "auto", max_iter: int | None = None,
+                 l1_ratio: float = 0.5, radius: float | None = None, solver: str = "auto",
+                 precondition: str | bool = "auto", max_iter: int | None = None,
                  learning_rate: float | None = None, batch_size: float | None = None,
                  clip_norm: float | None = None, data_norm: float | str = "auto",
-                 data_norm_inf: None = None, fit_intercept: bool = True,
-                 class_weight: dict[Any, float] | str | None = None,
-                 classes: ArrayLike | None = None, solver_options: dict[str, Any] | None = None,
+                 data_norm_inf: float | None = None, fit_intercept: bool = True,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

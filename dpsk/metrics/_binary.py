@@ -22,10 +22,14 @@ from dpsk.metrics._scores import ScoreBins
 from dpsk.metrics._table import checked_budget, table_method, table_release
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
     from dpsk._privacy.noise.seeds import RandomState
-    from dpsk._typing import AnyArray, FloatArray, IntArray, Table
+    from dpsk._typing import Table
 
 __all__ = ["BinaryEvaluation", "check_binary"]
 
@@ -99,10 +103,10 @@ class BinaryEvaluation(ScoreTable):
     """
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Table, y: Table, *, epsilon: float = 1.0,
-                       delta: float | None = None, pos_label: str | None = None,
-                       bins: str = "auto",
-                       random_state: RandomState | None = None) -> BinaryEvaluation:
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
+                       delta: float | None = None, pos_label: Any = None,
+                       bins: str | int | Sequence[float] = "auto",
+                       random_state: RandomState | None = None) -> Self:
         """Score rows with a fitted classifier of two classes, and release the histogram.
 
         Parameters
@@ -127,14 +131,12 @@ class BinaryEvaluation(ScoreTable):
 
     @classmethod
     @quietly
-    def from_predictions(cls, y_true: IntArray | list[Any] | FloatArray | AnyArray,
-                         y_score: FloatArray | list[Any], *, epsilon: float = 1.0,
-                         delta: float | None = None,
-                         labels: tuple[int, int] | IntArray | list[int | str] | None = None,
-                         pos_label: int | None = None,
-                         score_range: int | tuple[float, float] | None = (0.0, 1.0),
-                         bins: str | float | list[Any] = "auto",
-                         random_state: RandomState | None = None) -> BinaryEvaluation:
+    def from_predictions(cls, y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
+                         delta: float | None = None, labels: ArrayLike | None = None,
+                         pos_label: Any = None,
+                         score_range: tuple[float, float] | None = (0.0, 1.0),
+                         bins: str | int | Sequence[float] = "auto",
+                         random_state: RandomState | None = None) -> Self:
         """Release the histogram of scores.
 
         Parameters

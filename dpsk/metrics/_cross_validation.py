@@ -73,7 +73,7 @@ class CrossValidation:
 
 
 @quietly
-def dp_cross_validate(estimator: Any, X: Table, y: Table, *, cv: Any = 5, epsilon: float = 1.0,
+def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon: float = 1.0,
                       delta: float | None = None, random_state: RandomState | None = None,
                       **options: Any) -> CrossValidation:
     """Fit a private model to all folds but one, evaluate it on that one, and add all of it up.
@@ -132,7 +132,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Table, *, cv: Any = 5, epsilo
     discreetly("X", check_consistent_length, X, y)
     splits = _splits(cv, len(y), random_state)
     evaluated = _opened(estimator, y, epsilon, delta, random_state, options)
-    members, estimators = np.zeros((len(splits), len(y)), bool), []
+    members: Any = np.zeros((len(splits), len(y)), bool)
+    estimators = []
     for place, (train, test) in enumerate(splits):
         model = evaluated.told(clone(estimator))
         model.fit(_safe_indexing(X, train), _safe_indexing(y, train))

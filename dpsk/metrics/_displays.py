@@ -14,7 +14,10 @@ from dpsk.metrics._binary import BinaryEvaluation
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpsk._typing import FloatArray, IntArray, Table
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._typing import FloatArray, Table
 
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
 
@@ -25,7 +28,15 @@ class _BandDisplay(LineDisplay):
 
     _labels = ("x", "y")
 
-    def __init__(self, *, x: FloatArray, y: Table, low: FloatArray, high: FloatArray,
+    if TYPE_CHECKING:
+        evaluation_: BinaryEvaluation
+
+        @classmethod
+        def _of(cls, evaluation: BinaryEvaluation, level: float) -> Any: ...
+        @staticmethod
+        def _named(evaluation: BinaryEvaluation) -> str: ...
+
+    def __init__(self, *, x: FloatArray, y: FloatArray, low: FloatArray, high: FloatArray,
                  name: str | None = None) -> None:
         self.x = x
         self.y = y
@@ -33,7 +44,7 @@ class _BandDisplay(LineDisplay):
         self.high = high
         self.name = name
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Any:
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve and its band.
 
         Parameters
@@ -62,10 +73,8 @@ class _BandDisplay(LineDisplay):
         ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
 
     @classmethod
-    def from_evaluation(
-            cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
-            name: str | None = None,
-            **kwargs: Any) -> DPCalibrationDisplay | DPPrecisionRecallDisplay | DPRocCurveDisplay:
+    def from_evaluation(cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
+                        name: str | None = None, **kwargs: Any) -> Self:
         """Draw an evaluation that was released before, which costs nothing.
 
         Parameters
@@ -89,11 +98,10 @@ class _BandDisplay(LineDisplay):
         return display.plot(ax, **kwargs)
 
     @classmethod
-    def from_predictions(
-            cls, y_true: IntArray, y_score: FloatArray, *, epsilon: float = 1.0,
-            delta: float | None = None, level: float = 0.95, ax: Any = None,
-            name: str | None = None, evaluation_kw: dict[str, int] | None = None,
-            **kwargs: Any) -> DPCalibrationDisplay | DPPrecisionRecallDisplay | DPRocCurveDisplay:
+    def from_predictions(cls, y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
+                         delta: float | None = None, level: float = 0.95, ax: Any = None,
+                         name: str | None = None, evaluation_kw: dict[str, Any] | None = None,
+                         **kwargs: Any) -> Self:
         """Release a histogram of scores, and draw it.
 
         Parameters
@@ -117,11 +125,10 @@ class _BandDisplay(LineDisplay):
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
 
     @classmethod
-    def from_estimator(
-            cls, estimator: Any, X: Table, y: Table, *, epsilon: float = 1.0,
-            delta: float | None = None, level: float = 0.95, ax: Any = None,
-            name: str | None = None, evaluation_kw: None = None,
-            **kwargs: Any) -> DPCalibrationDisplay | DPPrecisionRecallDisplay | DPRocCurveDisplay:
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
+                       delta: float | None = None, level: float = 0.95, ax: Any = None,
+                       name: str | None = None, evaluation_kw: dict[str, Any] | None = None,
+                       **kwargs: Any) -> Self:
         """Release a histogram of the scores of a fitted classifier, and draw it.
 
         Parameters

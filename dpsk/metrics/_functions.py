@@ -12,14 +12,15 @@ from dpsk.metrics._regression import RegressionEvaluation
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpsk._typing import FloatArray, IntArray
+    from numpy.typing import ArrayLike
+
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_loss",
            "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
 
 
-def dp_roc_auc_score(y_true: IntArray, y_score: FloatArray, *, epsilon: float = 1.0,
+def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
                      delta: float | None = None, **options: Any) -> Estimate:
     """Return the area under the ROC curve of two classes, with its error and certificate.
 
@@ -49,7 +50,7 @@ def dp_roc_auc_score(y_true: IntArray, y_score: FloatArray, *, epsilon: float = 
                   delta=delta, **options)
 
 
-def dp_average_precision_score(y_true: IntArray, y_score: FloatArray, *, epsilon: float = 1.0,
+def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
                                delta: float | None = None, **options: Any) -> Estimate:
     """Return the average precision of two classes, with its error and certificate.
 
@@ -74,7 +75,7 @@ def dp_average_precision_score(y_true: IntArray, y_score: FloatArray, *, epsilon
                   delta=delta, **options)
 
 
-def dp_brier_score_loss(y_true: IntArray, y_proba: FloatArray, *, epsilon: float = 1.0,
+def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float = 1.0,
                         delta: float | None = None, **options: Any) -> Estimate:
     """Return the mean square between label and probability, with its error and certificate.
 
@@ -100,7 +101,7 @@ def dp_brier_score_loss(y_true: IntArray, y_proba: FloatArray, *, epsilon: float
                   delta=delta, **options)
 
 
-def dp_accuracy_score(y_true: IntArray, y_pred: IntArray, *, epsilon: float = 1.0,
+def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                       delta: float | None = None, **options: Any) -> Estimate:
     """Return the share of rows that are predicted right, with its error and certificate.
 
@@ -128,7 +129,7 @@ def dp_accuracy_score(y_true: IntArray, y_pred: IntArray, *, epsilon: float = 1.
                   delta=delta, **options)
 
 
-def dp_mean_squared_error(y_true: IntArray, y_pred: FloatArray, *, epsilon: float = 1.0,
+def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                           delta: float | None = None,
                           **options: float | tuple[float, float]) -> Estimate:
     """Return the mean of clipped squared residuals, with its error and certificate.
@@ -157,7 +158,7 @@ def dp_mean_squared_error(y_true: IntArray, y_pred: FloatArray, *, epsilon: floa
                   delta=delta, **options)
 
 
-def dp_mean_absolute_error(y_true: IntArray, y_pred: FloatArray, *, epsilon: float = 1.0,
+def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                            delta: float | None = None,
                            **options: float | tuple[float, float]) -> Estimate:
     """Return the mean of clipped absolute residuals, with its error and certificate.
@@ -183,7 +184,7 @@ def dp_mean_absolute_error(y_true: IntArray, y_pred: FloatArray, *, epsilon: flo
                   delta=delta, **options)
 
 
-def dp_r2_score(y_true: IntArray, y_pred: FloatArray, *, target_bounds: tuple[float, float],
+def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[float, float],
                 epsilon: float = 1.0, delta: float | None = None, **options: float) -> Estimate:
     """Return the share of the targets' variance that is explained, with its error and certificate.
 

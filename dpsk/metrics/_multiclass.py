@@ -17,8 +17,11 @@ from dpsk.metrics._table import TableEvaluation, checked_budget, table_method, t
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
     from dpsk._privacy.noise.seeds import RandomState
-    from dpsk._typing import AnyArray, FloatArray, IntArray, Table
+    from dpsk._typing import Table
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["MulticlassEvaluation"]
@@ -69,8 +72,9 @@ class MulticlassEvaluation(TableEvaluation):
     """
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Table, y: Table, *, epsilon: float = 1.0,
-                       delta: float | None = None, random_state: RandomState | None = None) -> Any:
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
+                       delta: float | None = None,
+                       random_state: RandomState | None = None) -> Self:
         """Predict rows with a fitted classifier, and release the table.
 
         Parameters
@@ -93,11 +97,9 @@ class MulticlassEvaluation(TableEvaluation):
 
     @classmethod
     @quietly
-    def from_predictions(cls, y_true: IntArray | list[str] | FloatArray,
-                         y_pred: IntArray | AnyArray, *, epsilon: float = 1.0,
-                         delta: float | None = None,
-                         labels: list[int] | tuple[int, int, int] | None = None,
-                         random_state: RandomState | None = None) -> MulticlassEvaluation:
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
+                         delta: float | None = None, labels: ArrayLike | None = None,
+                         random_state: RandomState | None = None) -> Self:
         """Release the table of labels by predictions.
 
         Parameters

@@ -31,8 +31,11 @@ from dpsk.metrics._table import (
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
     from dpsk._privacy.noise.seeds import RandomState
-    from dpsk._typing import FloatArray, IntArray, Table
+    from dpsk._typing import Table
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["RegressionEvaluation", "checked_bounds"]
@@ -99,10 +102,10 @@ class RegressionEvaluation:
     privacy_: Certificate
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Table, y: Table, *, epsilon: float = 1.0,
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
                        delta: float | None = None, residual_bound: float | None = None,
                        target_bounds: tuple[float, float] | None = None,
-                       random_state: RandomState | None = None) -> RegressionEvaluation:
+                       random_state: RandomState | None = None) -> Self:
         """Predict rows with a fitted regressor, and release the moments.
 
         Parameters
@@ -125,11 +128,10 @@ class RegressionEvaluation:
 
     @classmethod
     @quietly
-    def from_predictions(cls, y_true: IntArray | list[str] | FloatArray,
-                         y_pred: FloatArray | list[str] | IntArray, *, epsilon: float = 1.0,
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                          delta: float | None = None, residual_bound: float | None = None,
                          target_bounds: tuple[float, float] | None = None,
-                         random_state: RandomState | None = None) -> RegressionEvaluation:
+                         random_state: RandomState | None = None) -> Self:
         """Release the moments of residuals, and of targets where these have bounds.
 
         Parameters

@@ -105,10 +105,11 @@ class DPGridSearchCV(BaseSearch):
     True
     """
 
-    def __init__(self, estimator: Any, param_grid: Any, *, epsilon: float = 1.0,
-                 delta: float | None = None, n_iter: Any = None, scoring: Any = None,
-                 score_bound: Any = None, test_size: Any = 0.2,
-                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+    def __init__(self, estimator: Any, param_grid: dict[str, Any] | list[dict[str, Any]], *,
+                 epsilon: float = 1.0, delta: float | None = None, n_iter: float | None = None,
+                 scoring: str | None = None, score_bound: float | None = None,
+                 test_size: float = 0.2, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon

@@ -99,10 +99,11 @@ class DPRandomizedSearchCV(BaseSearch):
     True
     """
 
-    def __init__(self, estimator: Any, param_distributions: dict[str, Any], *,
-                 epsilon: float = 1.0, delta: float | None = None, n_iter: int = 10,
-                 scoring: str | None = None, score_bound: None = None, test_size: float = 0.2,
-                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+    def __init__(self, estimator: Any, param_distributions: dict[str, Any] | list[dict[str, Any]],
+                 *, epsilon: float = 1.0, delta: float | None = None, n_iter: float = 10,
+                 scoring: str | None = None, score_bound: float | None = None,
+                 test_size: float = 0.2, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.epsilon = epsilon

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from dpsk._typing import AnyArray, BoolArray, IntArray, Table
+    from dpsk._typing import AnyArray, Table
     from dpsk.model_selection._plan import SearchPlan
 
 __all__ = ["BaseSearch"]
@@ -96,7 +96,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
             disclosed=max(model._disclosed_share for model in probes))
 
     @quietly
-    def fit(self, X: Table, y: Table | None = None) -> Self:
+    def fit(self, X: Table, y: Any = None) -> Self:
         """Search, under the declared budget.
 
         Parameters
@@ -124,9 +124,9 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
             method, (plan, f"search, {plan}"), _key_rows(self.random_state, X, y), plan.event,
             random_state=self.random_state, verbose=self.verbose)
         # All of them are drawn, and checked, before any is trained; warnings would count them.
-        runs = [(asks, without_warnings(self._configured, releases, classes, plan))
+        runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))
                 for asks in releases.runs(plan.event)]
-        parts = split_rows(n_samples, plan.n_holdout, self.random_state)
+        parts: Any = split_rows(n_samples, plan.n_holdout, self.random_state)
         parts = [(_safe_indexing(X, part), y[part]) for part in parts]
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
@@ -271,7 +271,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
             self.best_estimator_, X, targets).mean()))
 
     @property
-    def classes_(self) -> IntArray | BoolArray | AnyArray:
+    def classes_(self) -> AnyArray:
         """ndarray of shape (n_classes,) : the classes of the best estimator."""
         return self._attribute("classes_")
 

@@ -14,6 +14,7 @@ from dpsk._objective.losses import Logistic, Multinomial
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -90,13 +91,13 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     """
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 hidden_layer_sizes: tuple[int] | int = (128,), activation: str = "relu",
+                 hidden_layer_sizes: int | Sequence[int] = (128,), activation: str = "relu",
                  alpha: float = 0.0, solver: str = "auto", precondition: str | bool = "auto",
                  max_iter: int | None = None, learning_rate: float | None = None,
                  batch_size: float | None = None, clip_norm: float | None = None,
                  data_norm: float | str | None = None,
-                 class_weight: dict[Any, float] | str | None = None,
-                 classes: ArrayLike | None = None, solver_options: dict[str, Any] | None = None,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

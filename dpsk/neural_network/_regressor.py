@@ -18,6 +18,7 @@ from dpsk._parameters import choice
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -94,7 +95,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  target_bounds: tuple[float, float] = (-1.0, 1.0),
-                 hidden_layer_sizes: tuple[int] = (128,), activation: str = "relu",
+                 hidden_layer_sizes: int | Sequence[int] = (128,), activation: str = "relu",
                  loss: str = "squared_error", threshold: float = 0.1, alpha: float = 0.0,
                  solver: str = "auto", precondition: str | bool = "auto",
                  max_iter: int | None = None, learning_rate: float | None = None,

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import ArrayLike
+    from typing_extensions import Self
 
-    from dpsk._typing import AnyArray, BoolArray, IntArray, Table
-    from dpsk.pipeline._pipeline import DPPipeline
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["NOTHING", "Composition"]
 
@@ -59,12 +59,12 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
         """Return the parameters, with `deep` those of the steps as well, as ``step__name``."""
         return self._get_params("steps", deep=deep)
 
-    def set_params(self, **params: Any) -> DPPipeline:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters, those of steps as ``step__name``, and steps by their names."""
         self._set_params("steps", **params)
         return self
 
-    def set_output(self, *, transform: str | None = None) -> DPPipeline:
+    def set_output(self, *, transform: str | None = None) -> Self:
         """Set what transformers return, as scikit-learn's `Pipeline` does.
 
         Parameters
@@ -166,7 +166,7 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
         return Bunch(**dict(self.steps_))
 
     @property
-    def classes_(self) -> IntArray | BoolArray | AnyArray:
+    def classes_(self) -> AnyArray:
         """ndarray of shape (n_classes,) : the classes of the last step."""
         return self._inner.classes_
 

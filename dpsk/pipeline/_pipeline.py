@@ -126,7 +126,7 @@ class DPPipeline(Composition):
         "shares": optional(lambda name, value: _check_shares(name, value))}
 
     def __init__(self, steps: list[tuple[str, Any]], *, epsilon: float = 1.0,
-                 delta: float | None = None, shares: Any = None,
+                 delta: float | None = None, shares: dict[str, float] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.steps = steps
         self.epsilon = epsilon

@@ -42,7 +42,8 @@ class PrivacyPlanDisplay(LineDisplay):
     def __init__(self, *, plan: PrivacyPlan) -> None:
         self.plan = plan
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Any:
+    def plot(self, ax: Any = None, *, name: str | None = None,
+             **kwargs: Any) -> PrivacyPlanDisplay:
         """Draw the curve, both axes logarithmic, and what was taken as good enough.
 
         Parameters

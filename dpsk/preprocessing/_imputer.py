@@ -18,6 +18,7 @@ from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, 
 from dpsk.preprocessing._statistics_plan import QuantilePlan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._privacy.noise.seeds import RandomState
@@ -103,8 +104,9 @@ class DPSimpleImputer(NumericTransformer):
     _ends: ClassVar[None] = None
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 strategy: Any = "median", fill_value: Any = 0.0, add_indicator: Any = False,
-                 columns: Any = None, random_state: RandomState | None = None,
+                 strategy: str = "median", fill_value: float = 0.0,
+                 add_indicator: bool | Sequence[Any] = False,
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
         self._store(locals())
 

@@ -88,8 +88,9 @@ class DPMinMaxScaler(NumericTransformer):
     _learnt_names: ClassVar[tuple] = ("data_min_", "data_max_", "scale_", "min_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 feature_range: Any = (0, 1), columns: Any = None,
-                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+                 feature_range: tuple[float, float] = (0, 1),
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     def _statistics(self, budget, table):

@@ -89,13 +89,14 @@ class DPOneHotEncoder(TableCoder):
     _learnt_names: ClassVar[tuple] = ("categories_",)
     _only: ClassVar[str] = "words"
 
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, columns: Any = None,
-                 max_categories: Any = None, n_buckets: Any = None,
-                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, max_categories: int | None = None,
+                 n_buckets: int | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     @property
-    def categories_(self) -> dict[str | int, list[Any]]:
+    def categories_(self) -> dict[Any, list[Any]]:
         """dict : the categories of every column, by its name or position."""
         return self._parts("categories")
 

@@ -162,9 +162,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"])}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 n_components: Any = "auto", whiten: Any = False, center: Any = True,
-                 data_norm: float | str = "auto", random_state: RandomState | None = None,
-                 verbose: int = 0) -> None:
+                 n_components: str | float | None = "auto", whiten: bool = False,
+                 center: bool = True, data_norm: float | str | None = "auto",
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def __sklearn_tags__(self) -> Any:

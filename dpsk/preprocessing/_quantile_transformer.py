@@ -96,8 +96,8 @@ class DPQuantileTransformer(NumericTransformer):
     _learnt_names: ClassVar[tuple] = ("quantiles_",)
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 n_quantiles: Any = "auto", output_distribution: Any = "uniform",
-                 columns: Any = None, random_state: RandomState | None = None,
+                 n_quantiles: str | int = "auto", output_distribution: str = "uniform",
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
         self._store(locals())
 

@@ -104,8 +104,9 @@ class DPRobustScaler(CenteringScaler):
     _learnt_names: ClassVar[tuple] = ("center_", "scale_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 with_centering: Any = True, with_scaling: Any = True, unit_variance: Any = False,
-                 clip: Any = 3.0, columns: Any = None, random_state: RandomState | None = None,
+                 with_centering: bool = True, with_scaling: bool = True,
+                 unit_variance: bool = False, clip: float = 3.0,
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
         self._store(locals())
 

@@ -11,6 +11,7 @@ from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, check_missing_indic
 from dpsk.preprocessing._coder import TableCoder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._privacy.noise.seeds import RandomState
@@ -88,13 +89,14 @@ class DPSplineTransformer(TableCoder):
     _learnt_names: ClassVar[tuple] = ("knots_",)
     _only: ClassVar[str] = "numbers"
 
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, n_knots: Any = "auto",
-                 columns: Any = None, missing_indicator: Any = False,
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 n_knots: str | int = "auto", columns: dict[Any, Any] | None = None,
+                 missing_indicator: bool | Sequence[Any] = False,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @property
-    def knots_(self) -> dict[str, FloatArray]:
+    def knots_(self) -> dict[Any, FloatArray]:
         """dict : the knots of every column, by its name or position."""
         return self._parts("knots")
 

@@ -103,8 +103,8 @@ class DPStandardScaler(CenteringScaler):
     _learnt: ClassVar[str] = "means and standard deviations"
     _learnt_names: ClassVar[tuple] = ("mean_", "scale_", "var_", "ranges_")
 
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, with_mean: Any = True,
-                 with_std: Any = True, clip: Any = 3.0, columns: Any = None,
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, with_mean: bool = True,
+                 with_std: bool = True, clip: float = 3.0, columns: dict[Any, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

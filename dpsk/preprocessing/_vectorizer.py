@@ -9,6 +9,7 @@ from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, check_missing_indic
 from dpsk.preprocessing._coder import TableCoder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dpsk._privacy.noise.seeds import RandomState
@@ -90,17 +91,19 @@ class DPTableVectorizer(TableCoder):
     _learnt: ClassVar[str] = "knots and categories"
     _learnt_names: ClassVar[tuple] = ("knots_", "categories_")
 
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, columns: Any = None,
-                 n_knots: Any = "auto", max_categories: Any = None, missing_indicator: Any = False,
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
+                 max_categories: int | None = None,
+                 missing_indicator: bool | Sequence[Any] = False,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @property
-    def knots_(self) -> dict[str | int, FloatArray]:
+    def knots_(self) -> dict[Any, FloatArray]:
         """dict : the knots of every column of numbers, by its name or position."""
         return self._parts("knots")
 
     @property
-    def categories_(self) -> dict[str, list[str]]:
+    def categories_(self) -> dict[Any, list[Any]]:
         """dict : the categories of every other column, by its name or position."""
         return self._parts("categories")

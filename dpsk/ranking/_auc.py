@@ -22,6 +22,7 @@ from dpsk.linear_model._scorer import LinearScorer
 from dpsk.neural_network._scorer import NetworkScorer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -136,15 +137,15 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     _solvers: ClassVar[dict] = {"gd": SOLVERS["gd"], "sgd": SOLVERS["sgd"], **SADDLE_SOLVERS}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, loss: str = "auto",
-                 positive_ratio: float | None = None, hidden_layer_sizes: tuple[int, ...] = (),
+                 positive_ratio: float | None = None, hidden_layer_sizes: int | Sequence[int] = (),
                  activation: str = "relu", alpha: float = 0.0, penalty: str | None = "l2",
                  l1_ratio: float = 0.5, radius: float | None = None, solver: str = "auto",
-                 precondition: str = "auto", max_iter: int | None = None,
+                 precondition: str | bool = "auto", max_iter: int | None = None,
                  learning_rate: float | None = None, batch_size: float | None = None,
                  clip_norm: float | None = None, data_norm: float | str = "auto",
                  data_norm_inf: float | None = None, fit_intercept: bool = True,
-                 class_weight: dict[Any, float] | str | None = None,
-                 classes: ArrayLike | None = None, solver_options: dict[str, Any] | None = None,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
@@ -187,6 +188,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         counting = Counting(2, lambda shares: self._auc_loss(shares[1]), "positive_ratio_",
                             lambda shares: float(shares[1]))
         counts = loss.minimax and ratio is None
+        other: tuple[str, ...]
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
         if self._layer_sizes():
             fit, other = self._fit_network, ("coef_", "intercept_")
@@ -195,7 +197,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                    released=["offset_"] if loss.minimax else [])
         # What an earlier fit released is not what this certificate is of.
         for name in other:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self.classes_ = classes
         self.offset_ = float(self._mean_unit() * rest[:2].mean()) if loss.minimax else 0.0
         if not counts:

@@ -46,13 +46,14 @@ from dpsk.reinforcement_learning._transitions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
     from dpsk._privacy.noise.seeds import RandomState
-    from dpsk._typing import AnyArray, BoolArray, FloatArray
+    from dpsk._typing import AnyArray
 
 __all__ = ["DPTDRegressor"]
 
@@ -193,11 +194,11 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         "state_bounds": check_state_bounds}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, gamma: float = 0.95,
-                 reward_bounds: tuple[int, float] | None = None,
-                 state_bounds: str | list[list[float]] | None = None,
-                 data_norm: float | str = "auto", features: str = "fourier",
-                 hidden_layer_sizes: tuple[int, ...] = (50,), n_components: int | None = None,
-                 bandwidth: float = BANDWIDTH, solver: str = "lstd", max_iter: int | None = None,
+                 reward_bounds: tuple[float, float] | None = None,
+                 state_bounds: ArrayLike | None = None, data_norm: float | str = "auto",
+                 features: str = "fourier", hidden_layer_sizes: int | Sequence[int] = (50,),
+                 n_components: int | None = None, bandwidth: float = BANDWIDTH,
+                 solver: str = "lstd", max_iter: int | None = None,
                  learning_rate: float | None = None, batch_size: float | None = None,
                  clip_norm: float | None = None, solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
@@ -212,8 +213,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
 
     @private_fit
     def fit(self, states: Any, rewards: Any, *, next_states: Any = None,
-            terminal: BoolArray | FloatArray | list[str] | None = None,
-            groups: ArrayLike | None = None) -> Self:
+            terminal: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit values under the declared budget.
 
         Parameters

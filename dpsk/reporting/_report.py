@@ -269,4 +269,5 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     parts = list(parts_of(fitted, "" if members else name))
     kinds: Any = (tuple(part for part in parts if isinstance(part, kind))
                   for kind in (Private, Exposed, Note))
-    return PrivacyReport(name, *kinds, bool(disjoint))
+    private, exposed, notes = kinds
+    return PrivacyReport(name, private, exposed, notes, bool(disjoint))

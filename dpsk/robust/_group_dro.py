@@ -116,15 +116,16 @@ class DPGroupDROClassifier(LinearScorer):
     _solvers: ClassVar[dict] = SADDLE_SOLVERS
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 group_labels: list[str | int] | None = None,
-                 group_shares: dict[int, float] | None = None, group_penalty: float = 0.3,
+                 group_labels: ArrayLike | None = None,
+                 group_shares: dict[Any, float] | None = None, group_penalty: float = 0.3,
                  alpha: float = 0.0, penalty: str | None = "l2", l1_ratio: float = 0.5,
-                 radius: float | None = None, solver: str = "auto", precondition: str = "auto",
-                 max_iter: int | None = None, learning_rate: float | None = None,
-                 batch_size: float | None = None, clip_norm: float | None = None,
-                 data_norm: float | str = "auto", data_norm_inf: None = None,
-                 fit_intercept: bool = True, class_weight: dict[Any, float] | str | None = None,
-                 classes: ArrayLike | None = None, solver_options: dict[str, Any] | None = None,
+                 radius: float | None = None, solver: str = "auto",
+                 precondition: str | bool = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: float | None = None,
+                 clip_norm: float | None = None, data_norm: float | str = "auto",
+                 data_norm_inf: float | None = None, fit_intercept: bool = True,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 

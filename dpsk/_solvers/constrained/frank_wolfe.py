@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from dpsk._objective.penalties.base import Penalty
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -71,7 +70,7 @@ class FrankWolfe(Solver):
     def plan(self, problem: Problem) -> Any:
         return Selections(self.max_iter, pure=_pure_is_cheaper(problem, self.max_iter))
 
-    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
+    def minimize(self, oracle: Any, penalty: Any, theta: FloatArray) -> Result:
         theta = theta.copy()
         for t in range(self.max_iter):
             place, sign = oracle.descent_vertex(theta)

@@ -17,8 +17,9 @@ from scipy.special import softmax
 from dpsk._objective.penalties import Box, ConstraintSet, L1Ball, L2Ball, Simplex
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._models.linear import LinearModel
-    from dpsk._objective.penalties.base import Penalty
     from dpsk._typing import FloatArray, Shape
 
 __all__ = ["GEOMETRIES", "Entropy", "Euclidean", "SplitEntropy", "default_geometry",
@@ -130,13 +131,12 @@ GEOMETRIES = {
 }
 
 
-def default_geometry(constraint: Penalty) -> str:
+def default_geometry(constraint: Any) -> str:
     """Return the name of the geometry that a set has by default."""
     return next(iter(GEOMETRIES[type(constraint)]))
 
 
-def make_geometry(constraint: Penalty, name: str,
-                  shape: Shape) -> SplitEntropy | Euclidean | Entropy:
+def make_geometry(constraint: Any, name: str, shape: Shape) -> SplitEntropy | Euclidean | Entropy:
     """Return the geometry `name` of a set.
 
     Raises

@@ -147,7 +147,7 @@ class StochasticGradientDescent(Solver):
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
-        run = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}
+        run: Any = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}
         if self.momentum or self.decay or self.adaptive:
             return train(oracle, penalty, theta, **run, momentum=self.momentum,
                          decay=self.decay, adaptive=self.adaptive)

@@ -133,7 +133,7 @@ class _Model:
             own = self._proximal_step()
         return self._completed(own, self._gradient.ravel()[self._own:])
 
-    def decrement(self, step: float) -> float:
+    def decrement(self, step: FloatArray) -> float:
         """Return by how much the objective falls along the step, to first order."""
         rest = 0.0
         if not self._penalty.is_smooth:

@@ -53,6 +53,11 @@ class AnchoredDescent(Solver):
     # loss on whitened rows.
     whitens: ClassVar[bool] = False
 
+    if TYPE_CHECKING:
+        def _default_step(self, problem: Problem) -> float: ...
+        def _default_steps(self, problem: Problem, epochs: int, clip_norm: float) -> int: ...
+        def _skipped(self, lengths: Any) -> int: ...
+
     def configured(self, problem: Problem) -> Self:
         if self.epochs is not None:
             check_integer("solver_options: epochs", self.epochs, low=1,
