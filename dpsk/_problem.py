@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dpsk._objective.penalties import Penalty
     from dpsk._typing import FloatArray
 
 __all__ = ["Budget", "Geometry", "Problem", "full_clip_norm"]
@@ -90,9 +91,10 @@ class Problem:
     """
 
     n_samples: int
+    # Models are linear, networks or of states; losses are of one row or of a saddle problem.
     model: Any
     loss: Any
-    penalty: Any
+    penalty: Penalty
     epsilon: float
     delta: float
     geometry: Geometry | None = None

@@ -194,13 +194,13 @@ def _corners(rises: FloatArray, falls: FloatArray, scale: float) -> tuple[FloatA
         slopes.append(rise)
         starts.append(fall)
         at.append(crossing)
-    steps, falls_at = np.array(slopes), np.array(starts)
-    first, last = at[1], max(at[-1], at[1] * (1 + 1e-9))
+    steepness, depth, corners = map(np.array, (slopes, starts, at))
+    first, last = corners[1], max(corners[-1], corners[1] * (1 + 1e-9))
     count = min(_MOST_CORNERS, 2 + math.ceil(math.log(last / first) * _CORNER_FINENESS / scale))
     # Chords between nodes lie above, and the first corner stays where it is.
     nodes = first * np.exp(np.linspace(0.0, math.log(last / first), count))
-    line = np.searchsorted(np.array(at), nodes, "right") - 1
-    values = steps[line] * nodes - falls_at[line]
+    line = np.searchsorted(corners, nodes, "right") - 1
+    values = steepness[line] * nodes - depth[line]
     values[0] = 0.0
     chords = np.append(np.diff(np.maximum(values, 0.0)) / np.diff(nodes), slopes[-1])
     return np.log(nodes), np.maximum(np.diff(chords, prepend=0.0), 0.0)
