@@ -20,7 +20,7 @@ QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
 	--deselect tests/pipeline/test_pipeline.py::test_scikit_learns_checks \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
-.PHONY: demo quick test audit oldest bench lint docs docs-test clean
+.PHONY: demo quick test audit oldest bench lint types docs docs-test clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -70,6 +70,11 @@ docs: $(VENV)/.docs
 
 docs-test: $(VENV)/.docs-test
 	$(BIN)/python -m pytest -q -m site tests/site
+
+# All packages that are optional are there, so that what is checked does not hang on them.
+types: $(VENV)/.test
+	$(BIN)/python -m pip install -q 'mypy>=1.15'
+	$(BIN)/python -m mypy
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)

@@ -1,5 +1,7 @@
 """One budget for all fits on the same rows, each admitted or refused before it draws."""
 
+from __future__ import annotations
+
 import atexit
 import html
 import json
@@ -8,6 +10,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import asdict
+from typing import TYPE_CHECKING, cast
 
 from dpsk._charging import Charge, enter, leave, this_process
 from dpsk._parameters import check_choice, check_real
@@ -16,9 +19,13 @@ from dpsk._privacy.filters import KINDS, open_filter
 from dpsk._privacy.journal import Journal
 from dpsk.exceptions import BudgetExceededError
 
+if TYPE_CHECKING:
+    from typing import Any
+
+
 __all__ = ["PrivacyBudget"]
 
-_FOLDER = []
+_FOLDER: list[Any] = []
 #: The part of delta for chances to tell all.
 _DISCLOSED = 0.1
 
@@ -104,8 +111,9 @@ class PrivacyBudget:
     dpsk.exceptions.BudgetExceededError: The fit of DPLogisticRegression costs mu^2=0.0719, ...
     """
 
-    def __init__(self, epsilon, delta, *, kind=None, disclosure=None, unit="row", name=None,
-                 path=None):
+    def __init__(self, epsilon: float, delta: float | None, *, kind: str | None = None,
+                 disclosure: float | None = None, unit: str = "row", name: str | None = None,
+                 path: Any = None) -> None:
         epsilon = check_real("epsilon", epsilon, low=0, open_low=True,
                              remedy="a finite number > 0")
         delta = check_real("delta", delta, low=0, high=1, open_high=True,
@@ -124,8 +132,8 @@ class PrivacyBudget:
                              "but with kind='gaussian'.")
         check_choice("unit", unit, ["row", "group"])
         self._filter = open_filter(kind, float(epsilon), float(delta), float(disclosure))
-        self._terms = {"kind": kind, **asdict(self._filter), "delta": float(delta), "unit": unit,
-                       "name": name}
+        self._terms = {"kind": kind, **asdict(cast("Any", self._filter)), "delta": float(delta),
+                       "unit": unit, "name": name}
         self._journal = Journal(os.path.abspath(_temporary() if path is None else path))
         self._owner = this_process()
         # How far the file was read: what is lost of that is noticed.
@@ -135,7 +143,7 @@ class PrivacyBudget:
             self._read(pages)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike[str]) -> PrivacyBudget:
         """Return the budget whose file is at a path.
 
         Parameters
@@ -155,35 +163,35 @@ class PrivacyBudget:
                    disclosure=terms.get("disclosure", 0.0), unit=terms["unit"],
                    name=terms["name"], path=path)
 
-    def __enter__(self):
+    def __enter__(self) -> PrivacyBudget:
         enter(self)
         return self
 
-    def __exit__(self, *raised):
+    def __exit__(self, *raised: Any) -> None:
         leave(self)
 
     @property
-    def path(self):
+    def path(self) -> str:
         """str : the file of what has been spent."""
         return self._journal.path
 
     @property
-    def charges(self):
+    def charges(self) -> list[Any]:
         """list of Charge : what fits were charged for, in order."""
         with self._journal.locked() as pages:
             return self._read(pages)
 
     @property
-    def spent(self):
+    def spent(self) -> dict[str, float]:
         """dict : what has been spent, in what is counted."""
         return dict(zip(self._filter.units, self._sum(self.charges), strict=True))
 
     @property
-    def limits(self):
+    def limits(self) -> dict[str, float]:
         """dict : the most that may be spent."""
         return dict(zip(self._filter.units, self._filter.limits, strict=True))
 
-    def left(self, delta=None):
+    def left(self, delta: float | None = None) -> float:
         """Return the largest epsilon of a Gaussian fit that would still be admitted.
 
         Parameters
@@ -199,16 +207,16 @@ class PrivacyBudget:
         delta = self._terms["delta"] if delta is None else delta
         return self._filter.left(self._sum(self.charges), delta)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         terms = self._terms
         return (f"PrivacyBudget({terms['epsilon']!r}, {terms['delta']!r}, kind={terms['kind']!r}, "
                 f"name={terms['name']!r})")
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join([self._title(), *(f"  {name}: {text}"
                                            for name, text in self._lines(self.charges))])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         charges = self.charges
         rows = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
                        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"

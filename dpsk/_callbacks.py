@@ -1,12 +1,18 @@
 """scikit-learn's callbacks around private fits: they see how far a fit is, and nothing of rows."""
 
+from __future__ import annotations
+
 import inspect
 from contextlib import contextmanager
 from functools import wraps
+from typing import TYPE_CHECKING
 
 from dpsk._charging import uncovered
 from dpsk._data.errors import quietly
 from dpsk._progress import watching
+
+if TYPE_CHECKING:
+    from typing import Any
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -27,11 +33,13 @@ class _WithoutCallbacks:
     """What stands for scikit-learn's mixin where there is none."""
 
 
-class TakesCallbacks(CallbackSupportMixin or _WithoutCallbacks):
+# One of two classes, by what there is.
+class TakesCallbacks(
+        CallbackSupportMixin or _WithoutCallbacks):  # type: ignore[misc]
     """Callbacks that are told of the answers of a fit, by their planned number."""
 
     if CallbackSupportMixin is not None:
-        def set_callbacks(self, *callbacks):
+        def set_callbacks(self, *callbacks: Any) -> Any:
             """Set callbacks, such as `sklearn.callback.ProgressBar()`.
 
             They are told how many of the planned answers a fit has asked for, never rows, noisy

@@ -1,5 +1,7 @@
 """Which budgets a fit is charged to: those that are entered, and those that came with it."""
 
+from __future__ import annotations
+
 import os
 import platform
 import threading
@@ -7,14 +9,18 @@ import time
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.events import Event
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["CarriesBudgets", "Charge", "admit", "covered", "enter", "leave", "this_process",
            "uncovered"]
 
 #: Budgets that are entered, the innermost last; those of the process, whatever the thread.
-_ACTIVE = []
+_ACTIVE: list[Any] = []
 _ACTIVE_LOCK = threading.Lock()
 if hasattr(os, "register_at_fork"):
     # No child may get it locked by a thread that it does not have.
@@ -23,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 #: Beside its number, what tells a process from those of other machines and containers.
 _ORIGIN = platform.node(), time.time_ns()
 #: Files of the budgets that have paid for all that the current fit is made of.
-_COVERED = ContextVar("covered budgets", default=frozenset())
+_COVERED: ContextVar[frozenset[str]] = ContextVar("covered budgets", default=frozenset())
 
 
 @dataclass(frozen=True)
@@ -64,16 +70,16 @@ class CarriesBudgets:
     #: Budgets of another process, which `fit` there charges; not a parameter.
     _budgets = ()
 
-    def __getstate__(self):
-        state = dict(super().__getstate__())
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())  # type: ignore[misc]  # of an estimator
         carried = {budget.path: budget for budget in (*_away(self._budgets), *_active())}
         state.pop("_budgets", None)
         if carried:
             state["_budgets"] = tuple(carried.values())
         return state
 
-    def __sklearn_clone__(self):
-        copy = super().__sklearn_clone__()
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()  # type: ignore[misc]  # of an estimator
         if self._budgets:
             copy._budgets = self._budgets
         return copy

@@ -1,6 +1,13 @@
 """Predictions that are those of another estimator: of a last step, or of the best of a search."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from sklearn.utils.metaestimators import available_if
+
+if TYPE_CHECKING:
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["Delegates"]
 
@@ -20,23 +27,26 @@ class Delegates:
     which calls a method of the fitted one on rows as it takes them.
     """
 
+    if TYPE_CHECKING:
+        def _delegated(self, method: str, X: Table) -> AnyArray: ...
+
     @available_if(_inner_has("predict"))
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return what the last step, or the best estimator, predicts of rows."""
         return self._delegated("predict", X)
 
     @available_if(_inner_has("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> AnyArray:
         """Return probabilities of classes by the last step, or the best estimator."""
         return self._delegated("predict_proba", X)
 
     @available_if(_inner_has("predict_log_proba"))
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Table) -> AnyArray:
         """Return logarithms of probabilities of classes by the last step, or the best estimator.
         """
         return self._delegated("predict_log_proba", X)
 
     @available_if(_inner_has("decision_function"))
-    def decision_function(self, X):
+    def decision_function(self, X: Table) -> AnyArray:
         """Return scores by the last step, or the best estimator."""
         return self._delegated("decision_function", X)

@@ -1,8 +1,10 @@
 """What every private estimator shares: the parameters of the guarantee, and the private fit."""
 
+from __future__ import annotations
+
 import math
 import warnings
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,6 +25,9 @@ from dpsk._solvers import NOISELESS, SOLVERS
 from dpsk._solvers.base import NAMED_OPTIONS
 from dpsk.exceptions import PrivacyWarning
 
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["DPEstimator", "warn_of_weak_budget"]
 
 #: A delta above it, or above 1/n, is warned of; the default of 1/n**2 is where n < 32.
@@ -38,7 +43,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
     #: The solvers by name; none where there is nothing to choose.
     _solvers: ClassVar[dict] = SOLVERS
     #: The `data_norm` that stands where the user gives none.
-    _default_norm: ClassVar[float | None] = 1.0
+    _default_norm: ClassVar[float | str | None] = 1.0
     #: Whether that goes for what needs no solver, or for each that "auto" may stand for.
     _auto_is_gaussian: ClassVar[bool] = False
     #: The share of delta that may be a chance to show a row.
@@ -59,7 +64,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
         return tags

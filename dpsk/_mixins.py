@@ -1,6 +1,8 @@
 """What classifiers share, and what regressors share, whatever trains them."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
@@ -11,6 +13,11 @@ from dpsk._data.targets import check_target_bounds
 from dpsk._data.weights import class_weighted
 from dpsk._models.scores import best_class, log_probabilities, probabilities
 from dpsk._privacy.certificate import Enforced
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray, Table
 
 __all__ = ["BOUNDED_TARGETS", "BoundedRegressor", "Probabilities", "ScoreClassifier"]
 
@@ -26,7 +33,7 @@ class ScoreClassifier(ClassifierMixin):
     #: Whether there may be more than two classes.
     _takes_several: ClassVar[bool] = True
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # At epsilon=1 a few hundred rows train no network, and 50 no linear score.
         tags.classifier_tags.poor_score = True
@@ -50,7 +57,7 @@ class ScoreClassifier(ClassifierMixin):
             "public": [labels_fact(classes, self.classes), *self._weight_facts(sample_weight)]}
 
     @blockwise
-    def decision_function(self, X):
+    def decision_function(self, X: Table) -> FloatArray:
         """Return confidence scores of samples.
 
         Parameters
@@ -65,7 +72,7 @@ class ScoreClassifier(ClassifierMixin):
         return self._predict_raw(X)
 
     @blockwise
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return the class of highest score of each sample.
 
         Parameters
@@ -84,9 +91,12 @@ class ScoreClassifier(ClassifierMixin):
 class Probabilities:
     """Mixin of classifiers whose scores are logits."""
 
+    if TYPE_CHECKING:
+        def decision_function(self, X: Table) -> FloatArray: ...
+
     @blockwise
     @quietly
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> FloatArray:
         """Return class probabilities of samples, in the order of `classes_`.
 
         Parameters
@@ -101,7 +111,7 @@ class Probabilities:
 
     @blockwise
     @quietly
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Table) -> FloatArray:
         """Return the logarithm of the class probabilities of samples.
 
         Parameters
@@ -122,7 +132,7 @@ class BoundedRegressor(RegressorMixin):
     #: The bounds that stand where the user gives none.
     _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # 200 rows of ten features allow no more at epsilon=1.
         tags.regressor_tags.poor_score = True

@@ -1,15 +1,22 @@
 """What is to be solved, at what price, on rows of what kind: public numbers only."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
-from dpsk._objective.losses import Loss
-from dpsk._objective.penalties import Penalty
 from dpsk._privacy.closed_forms import gaussian_mu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties import Penalty
+    from dpsk._typing import FloatArray
 
 __all__ = ["Budget", "Geometry", "Problem", "full_clip_norm"]
 
@@ -31,12 +38,12 @@ class Budget:
     delta: float
 
     @property
-    def is_private(self):
+    def is_private(self) -> bool:
         """bool : whether there is a budget, and so noise; not at an infinite epsilon."""
         return self.epsilon < math.inf
 
     @property
-    def signal(self):
+    def signal(self) -> float:
         """float : ``n mu`` over the number of columns; infinite without noise."""
         if not self.is_private:
             return math.inf
@@ -84,8 +91,9 @@ class Problem:
     """
 
     n_samples: int
-    model: LinearModel
-    loss: Loss
+    # Models are linear, networks or of states; losses are of one row or of a saddle problem.
+    model: Any
+    loss: Any
     penalty: Penalty
     epsilon: float
     delta: float
@@ -93,27 +101,27 @@ class Problem:
     weight_bound: float = 1.0
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """float : norm bound of one row's gradient without clipping."""
         return self.weight_bound * self.loss.lipschitz * self.model.radius
 
     @property
-    def smoothness(self):
+    def smoothness(self) -> float:
         """float : smoothness of one row's loss in theta."""
         return self.weight_bound * self.loss.smoothness * self.model.radius**2
 
     @property
-    def is_private(self):
+    def is_private(self) -> bool:
         """bool : whether there is a budget, and so noise; not at an infinite epsilon."""
         return self.epsilon < math.inf
 
     @property
-    def mu(self):
+    def mu(self) -> float:
         """float : the budget as that of Gaussian releases; infinite without one."""
         return gaussian_mu(self.epsilon, self.delta)
 
     @property
-    def signal(self):
+    def signal(self) -> float:
         """float : ``n mu`` over the number of columns, the constant included.
 
         For pure epsilon that stands for mu.
@@ -121,7 +129,7 @@ class Problem:
         mu = self.mu if self.delta > 0 else self.epsilon
         return self.n_samples * mu / self.model.shape[0]
 
-    def start(self, normals):
+    def start(self, normals: Callable[..., FloatArray]) -> FloatArray:
         """Return where a solver starts: the model's own start, then zeros for what a loss adds.
 
         `normals` gives public standard normals of a shape.
@@ -130,16 +138,16 @@ class Problem:
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 
     @property
-    def usual_weight(self):
+    def usual_weight(self) -> float:
         """float : the bound on weights, 1 where there is none: for defaults that need a number."""
         return self.weight_bound if np.isfinite(self.weight_bound) else 1.0
 
     @property
-    def risk_at_zero(self):
+    def risk_at_zero(self) -> float:
         """float : public bound on the mean loss at theta = 0; unbounded weights count as 1."""
         return self.usual_weight * self.loss.at_zero(self.model.n_outputs)
 
 
-def full_clip_norm(problem):
+def full_clip_norm(problem: Problem) -> float:
     """Return the smallest clip norm that clips nothing, head-room included."""
     return problem.lipschitz / HEADROOM

@@ -1,15 +1,24 @@
 """What a long fit says of how far it is: public facts only."""
 
+from __future__ import annotations
+
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
 
 __all__ = ["Progress", "opened_progress", "watching"]
 
 #: Seconds between lines, so that a short fit prints none.
 _EVERY = 1.0
 #: Makes what is told of the answers of a plan, from its name and their number; or None.
-_WATCHER = ContextVar("watcher of answers", default=None)
+_WATCHER: ContextVar[Callable[..., Any] | None] = ContextVar("watcher of answers",
+                                                             default=None)
 
 
 class Progress:
@@ -25,11 +34,12 @@ class Progress:
         Called for every answer as well.
     """
 
-    def __init__(self, name=None, total=0, tell=None):
+    def __init__(self, name: str | None = None, total: int = 0,
+                 tell: Callable[..., Any] | None = None) -> None:
         self._name, self._total, self._asked, self._tell = name, total, 0, tell
         self._start = self._last = time.monotonic()
 
-    def __call__(self):
+    def __call__(self) -> None:
         """Count an answer that is asked for."""
         if self._tell is not None:
             self._tell()
@@ -42,12 +52,12 @@ class Progress:
             print(f"{self._name}: answer {self._asked} of {self._total}, "
                   f"{now - self._start:.0f} s", flush=True)
 
-    def repeat(self, count):
+    def repeat(self, count: int) -> None:
         """Plan the same answers of each of `count` groups of rows."""
         self._total *= count
 
 
-def opened_progress(name, total, verbose):
+def opened_progress(name: str, total: int, verbose: int) -> Progress:
     """Return what counts the answers of a plan, for whoever prints or watches."""
     watcher = _WATCHER.get()
     tell = None if watcher is None or not total else watcher(name, total)
@@ -55,7 +65,7 @@ def opened_progress(name, total, verbose):
 
 
 @contextmanager
-def watching(watcher):
+def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
     """Tell `watcher(name, total)()` of every answer that is asked for inside; None: nobody."""
     token = _WATCHER.set(watcher)
     try:

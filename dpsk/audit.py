@@ -1,16 +1,22 @@
 """Audits from the command line: ``python -m dpsk.audit module:factory``."""
 
+from __future__ import annotations
+
 import argparse
 import importlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpsk.auditing import audit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int | None:
     """Audit the estimator that a factory returns.
 
     Parameters

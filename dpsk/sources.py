@@ -7,9 +7,19 @@ given to `fit`, as arrays. `predict` and its like read the features of a source,
 A memory map of NumPy is an array, and needs none of this.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._parameters import check_integer
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
 
 __all__ = ["NpyFiles", "ParquetFiles"]
 
@@ -58,7 +68,10 @@ class NpyFiles:
     (1, 30)
     """
 
-    def __init__(self, X, y=None, sample_weight=None, *, cache_bytes=0):
+    def __init__(self, X: Iterable[str | os.PathLike[str]],
+                 y: Iterable[str | os.PathLike[str]] | None = None,
+                 sample_weight: Iterable[str | os.PathLike[str]] | None = None, *,
+                 cache_bytes: int = 0) -> None:
         self._paths = [list(part) for part in (X, y, sample_weight) if part is not None]
         self._weighted_only = y is None and sample_weight is not None
         if self._weighted_only:
@@ -77,7 +90,7 @@ class NpyFiles:
                              "of shape (n_i, n_features).")
         self.n, self.n_features = sum(shape[0] for shape in shapes), shapes[0][1]
 
-    def blocks(self):
+    def blocks(self) -> Iterator[Any]:
         """Yield blocks of about 16 MB, as views of memory maps."""
         for paths in zip(*self._paths, strict=True):
             parts = [np.load(path, mmap_mode="r") for path in paths]
@@ -111,8 +124,10 @@ class ParquetFiles:
     n, n_features : int
     """
 
-    def __init__(self, paths, target, *, columns=None, sample_weight=None, batch_size=1 << 17,
-                 cache_bytes=0):
+    def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+                 target: str, *, columns: Sequence[str] | None = None,
+                 sample_weight: str | None = None, batch_size: int = 1 << 17,
+                 cache_bytes: int = 0) -> None:
         from pyarrow import dataset
         self._data = dataset.dataset(paths)
         self.batch_size = check_integer("batch_size", batch_size, low=1, high=1 << 40,
@@ -129,7 +144,7 @@ class ParquetFiles:
         self._columns, self._beside = columns, beside
         self.n, self.n_features = self._data.count_rows(), len(columns)
 
-    def blocks(self):
+    def blocks(self) -> Iterator[tuple[Any, ...]]:
         """Yield data frames of features with targets, and weights if there are any."""
         names = [*self._columns, *self._beside]
         for batch in self._data.to_batches(columns=names, batch_size=self.batch_size):

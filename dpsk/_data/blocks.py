@@ -1,7 +1,17 @@
 """Walks over rows in blocks that fit a cache."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["CSR_WIDTH", "block_length", "csr_blocks", "csr_of", "csr_rows", "row_blocks"]
 
@@ -13,19 +23,19 @@ _FEW_ROWS, _MOST_ENTRIES = 1 << 8, 1 << 19
 CSR_WIDTH = 1 << 5
 
 
-def block_length(width):
+def block_length(width: int) -> int:
     """Return how many rows of so many doubles are about a megabyte; of wide rows up to four."""
     return max(1, _ENTRIES // width, min(_FEW_ROWS, _MOST_ENTRIES // width))
 
 
-def row_blocks(n_rows, width):
+def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Yield slices that cover ``range(n_rows)``, each of `block_length` rows."""
     size = block_length(width)
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 
 
-def csr_blocks(X):
+def csr_blocks(X: Any) -> Iterator[tuple[slice, slice, IntArray]]:
     """Yield, for blocks of rows of a CSR matrix, where they are and how long they are.
 
     A slice of the rows, one of `data` and `indices`, and the number of entries of every row.
@@ -35,14 +45,14 @@ def csr_blocks(X):
         yield rows, slice(pointers[0], pointers[-1]), np.diff(pointers)
 
 
-def csr_of(data, indices, pointers, width):
+def csr_of(data: FloatArray, indices: IntArray, pointers: IntArray, width: int) -> Any:
     """Return the CSR matrix of three arrays as they are; its constructor would copy views."""
     X = sparse.csr_matrix((len(pointers) - 1, width))
     X.data, X.indices, X.indptr = data, indices, pointers
     return X
 
 
-def csr_rows(X, rows):
+def csr_rows(X: Any, rows: slice) -> Any:
     """Return a slice of the rows of a CSR matrix, whose entries are views."""
     pointers = X.indptr[rows.start:rows.stop + 1]
     entries = slice(pointers[0], pointers[-1])

@@ -178,7 +178,7 @@ class ChunkedRows(LocalRows):
     chunks: Chunks
     sizes: tuple
     n_features: int
-    dtype: object
+    dtype: np.dtype
     is_sparse: bool
     y: np.ndarray
     weights: np.ndarray | None = None

@@ -1,12 +1,19 @@
 """Calls that may fail on the rows, with errors that never carry a data value."""
 
+from __future__ import annotations
+
 import re
 import warnings
 from functools import wraps
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 from sklearn.exceptions import DataConversionWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["discreetly", "quietly", "without_warnings"]
 
@@ -53,7 +60,7 @@ _HEADS = {
 }
 
 
-def discreetly(what, function, *args, **kwargs):
+def discreetly(what: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call ``function(*args, **kwargs)`` and strip data values from its errors.
 
     scikit-learn's and NumPy's messages may quote an entry ("could not convert string to float:
@@ -74,7 +81,7 @@ def discreetly(what, function, *args, **kwargs):
     raise kind(message)
 
 
-def _warn_again(caught):
+def _warn_again(caught: list[Any]) -> None:
     """Repeat the warnings whose text speaks of shapes and names only, and drop the others."""
     for warning in caught:
         if issubclass(warning.category, DataConversionWarning) or \
@@ -82,7 +89,7 @@ def _warn_again(caught):
             warnings.warn(warning.message, stacklevel=4)
 
 
-def _public_form(what, error):
+def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
     text = str(error)
     kind = next((base for base in (TypeError, AttributeError, OverflowError)
                  if isinstance(error, base)), ValueError)
@@ -97,20 +104,21 @@ def _public_form(what, error):
         "may quote data. It must be an array of finite numbers, or of labels.")
 
 
-def without_warnings(function, *args, **kwargs):
+def without_warnings(function: Callable[..., Any], *args: Any,
+                     **kwargs: Any) -> Any:
     """Call ``function(*args, **kwargs)`` with warnings off, as they may depend on the rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*args, **kwargs)
 
 
-def quietly(function):
+def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` with floating-point errors off, as which of them occur is data.
 
     A caller may have set NumPy's and SciPy's to warn or to raise.
     """
     @wraps(function)
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         with np.errstate(all="ignore"), special.errstate(all="ignore"):
             return function(*args, **kwargs)
     return wrapped

@@ -1,11 +1,20 @@
 """Class labels to indices, without quoting a label in an error."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from dpsk._data.errors import discreetly, without_warnings
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._typing import AnyArray, BoolArray, FloatArray, IntArray
 
 __all__ = ["encode_labels", "encoded_rows", "labels_fact"]
 
@@ -14,7 +23,10 @@ __all__ = ["encode_labels", "encoded_rows", "labels_fact"]
 _PART, _MOST_COUNTED = 1 << 20, 1 << 16
 
 
-def encode_labels(y, classes, name, what="y", parameter="classes"):
+def encode_labels(
+        y: Any, classes: Any, name: str, what: str = "y",
+        parameter: str = "classes"
+) -> tuple[IntArray | FloatArray | BoolArray | AnyArray, IntArray]:
     """Return the sorted classes and the index of every label of `y` among them, int64, shape (n,).
 
     `classes` is the public label set; None to take it from `y`. `name`, `what` and `parameter`
@@ -29,7 +41,8 @@ def encode_labels(y, classes, name, what="y", parameter="classes"):
     return classes, _positions(classes, y)
 
 
-def encoded_rows(rows, classes, name, what="y", parameter="classes"):
+def encoded_rows(rows: RowSource, classes: Any, name: str, what: str = "y",
+                 parameter: str = "classes") -> tuple[AnyArray, RowSource]:
     """Return the sorted classes, and rows with the index of every label among them as target.
 
     As `encode_labels` does, of a source.
@@ -42,7 +55,7 @@ def encoded_rows(rows, classes, name, what="y", parameter="classes"):
     return classes, rows.with_targets(partial(_small_positions, classes))
 
 
-def _declared(classes, parameter):
+def _declared(classes: Any, parameter: str) -> IntArray | FloatArray | AnyArray | BoolArray:
     """Return the sorted label set that was declared; a ValueError if it is none."""
     declared = np.asarray(classes)
     # Not only once one of them occurs in a row.
@@ -60,7 +73,8 @@ def _declared(classes, parameter):
     return classes
 
 
-def _several(classes, name, what, parameter):
+def _several(classes: IntArray | AnyArray | FloatArray | BoolArray, name: str, what: str,
+             parameter: str) -> IntArray | AnyArray | BoolArray | FloatArray:
     """Return the label set that was found; a ValueError if there is one label only."""
     if len(classes) < 2:
         raise ValueError(f"{name} needs at least two classes, and {what} holds one class only; "
@@ -68,13 +82,13 @@ def _several(classes, name, what, parameter):
     return classes
 
 
-def _check_known(known, what, parameter):
+def _check_known(known: bool, what: str, parameter: str) -> None:
     if not known:
         raise ValueError(f"{what} holds a label outside {parameter}=; declare every label that "
                          "may occur.")
 
 
-def _label_set(y, what):
+def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArray:
     """Return the sorted labels that occur."""
     if np.ndim(y) == 1 and len(y) and np.asarray(y).dtype.kind == "i":
         # Whole numbers are labels, and mostly few; durations count as such for issubdtype.
@@ -83,7 +97,7 @@ def _label_set(y, what):
     return discreetly(what, np.unique, y)
 
 
-def _whole_numbers(y):
+def _whole_numbers(y: Any) -> IntArray:
     """Return the sorted whole numbers that occur in an array."""
     low, high = int(y.min()), int(y.max())
     if high - low >= _MOST_COUNTED:
@@ -93,28 +107,31 @@ def _whole_numbers(y):
     return (np.flatnonzero(counts) + low).astype(y.dtype)
 
 
-def _joined(sets):
+def _joined(
+        sets: list[IntArray | AnyArray | FloatArray | BoolArray]
+) -> IntArray | AnyArray | FloatArray | BoolArray:
     """Return the sorted union of label sets."""
     first, *others = sets
     return np.unique(np.concatenate(sets)) if others else first
 
 
-def _labels_here(rows, what):
+def _labels_here(rows: RowSource, what: str) -> IntArray | AnyArray | BoolArray | FloatArray:
     return _label_set(rows.beside(slice(0, len(rows)))[0], what)
 
 
-def _known_here(rows, classes, what):
+def _known_here(rows: RowSource, classes: IntArray | FloatArray | AnyArray | BoolArray,
+                what: str) -> bool:
     return _all_known(rows.beside(slice(0, len(rows)))[0], classes, what)
 
 
-def _all_known(y, classes, what):
+def _all_known(y: Any, classes: IntArray | FloatArray | AnyArray | BoolArray, what: str) -> bool:
     """Return whether the sorted `classes` hold all labels."""
     parts = (y[start:start + _PART] for start in range(0, len(y), _PART))
     return discreetly(what, lambda: all(bool(np.all(classes[_positions(classes, part)] == part))
                                         for part in parts))
 
 
-def labels_fact(labels, declared, kind="class", source="y"):
+def labels_fact(labels: Any, declared: Any, kind: str = "class", source: str = "y") -> str:
     """Return what is taken as public of a label set, for the certificate.
 
     `declared` is the set that was given, None where it was taken from the rows, from `source`.
@@ -123,7 +140,7 @@ def labels_fact(labels, declared, kind="class", source="y"):
     return f"the {len(labels)} {kind} labels ({origin})"
 
 
-def _small_positions(classes, y):
+def _small_positions(classes: IntArray | AnyArray | BoolArray | FloatArray, y: Any) -> IntArray:
     """Return what `_positions` does, in few bytes: beside many rows eight each would count."""
     codes = np.empty(len(y), np.min_scalar_type(-len(classes)))
     for start in range(0, len(y), _PART):
@@ -132,7 +149,7 @@ def _small_positions(classes, y):
     return codes
 
 
-def _positions(classes, y):
+def _positions(classes: IntArray | FloatArray | AnyArray | BoolArray, y: Any) -> IntArray:
     """Return the index among the sorted `classes` of every label, which is one of them."""
     codes = np.searchsorted(classes, y)
     return np.minimum(codes, len(classes) - 1, out=codes)

@@ -1,9 +1,19 @@
 """Norms of rows, in double precision."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_blocks, row_blocks
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._typing import FloatArray
 
 __all__ = ["absolute_sums", "longest", "row_norms"]
 
@@ -13,7 +23,7 @@ _PART = 1 << 16
 _WIDTH = 1 << 13
 
 
-def row_norms(X):
+def row_norms(X: Any) -> FloatArray:
     """Return l2 norms of rows in float64, right for entries whose squares overflow too."""
     dense = not sparse.issparse(X)
     with np.errstate(over="ignore"):
@@ -28,16 +38,16 @@ def row_norms(X):
     return norms
 
 
-def longest(rows):
+def longest(rows: RowSource) -> float:
     """Return the largest l2 norm of the rows of a source: sensitive."""
     return max(rows.each(_longest_here))
 
 
-def _longest_here(rows):
+def _longest_here(rows: RowSource) -> float:
     return max(float(rows.norms(part).max()) for part in rows.blocks(_PART))
 
 
-def absolute_sums(X, scale=None):
+def absolute_sums(X: Any, scale: FloatArray | None = None) -> FloatArray:
     """Return the l1 norms of rows times their `scale`, in float64.
 
     Scaling comes first, so that nothing overflows.
@@ -59,7 +69,7 @@ def absolute_sums(X, scale=None):
     return sums
 
 
-def _square_sums(X):
+def _square_sums(X: Any) -> FloatArray:
     """Return the sums of squares of contiguous rows, each as if it were alone."""
     sums = np.zeros(X.shape[0])
     for start in range(0, X.shape[1], _WIDTH):
@@ -68,7 +78,7 @@ def _square_sums(X):
     return sums
 
 
-def _csr_square_sums(X):
+def _csr_square_sums(X: Any) -> FloatArray:
     """Return the sums of squares of the rows of a CSR matrix without duplicates."""
     sums = np.empty(X.shape[0])
     for rows, entries, counts in csr_blocks(X):

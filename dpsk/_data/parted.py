@@ -1,17 +1,26 @@
 """Rows in several places, where functions go to the rows and answers are added."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
 from operator import methodcaller
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
 from dpsk._data.source import Rows, RowSource, added
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._typing import Chosen, IntArray
 
 __all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads"]
 
@@ -23,24 +32,24 @@ class Places(ABC):
     """Runs functions beside what is kept in some places, of which there is one each."""
 
     @abstractmethod
-    def keep(self, functions, *kept):
+    def keep(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         """Return what stands for what each function makes of what is kept, and stays there."""
 
     @abstractmethod
-    def fetch(self, functions, *kept):
+    def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         """Return what each function makes of what is kept, a list."""
 
 
 class Threads(Places):
     """Places that are threads of this process."""
 
-    def __init__(self, count):
+    def __init__(self, count: int) -> None:
         self._pool = ThreadPoolExecutor(count)
 
-    def keep(self, functions, *kept):
+    def keep(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         return self.fetch(functions, *kept)
 
-    def fetch(self, functions, *kept):
+    def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         # Threads of products beside these would wait for each other.
         with _controller().limit(limits=1, user_api="blas"):
             return list(self._pool.map(_silent, functions, *kept))
@@ -75,7 +84,7 @@ class PartedRows(RowSource):
     sizes: tuple
     runs: tuple
     n_features: int
-    dtype: object
+    dtype: np.dtype[Any]
     is_sparse: bool = False
     is_weighted: bool = False
     weight_bound: float = 1.0
@@ -85,25 +94,25 @@ class PartedRows(RowSource):
     is_parted = True
 
     @property
-    def n(self):
+    def n(self) -> int:
         """int : the number of rows in all places."""
         return sum(self.sizes)
 
     @property
-    def n_units(self):
+    def n_units(self) -> int:
         return self.n if self.n_groups is None else self.n_groups
 
-    def each(self, function, *args):
+    def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         return self.places.fetch(self._alike(function, *args), self.kept)
 
-    def hold(self, make, *args):
+    def hold(self, make: Callable[..., Any], *args: Any) -> PartedHeld:
         return PartedHeld(self, self.places.keep(self._alike(make, *args), self.kept))
 
-    def take(self, part):
+    def take(self, part: Chosen) -> Any:
         raise NotImplementedError("Rows in several places are not read in one; ask for what a "
                                   "function makes of them.")
 
-    def split(self, indices):
+    def split(self, indices: IntArray) -> list[IntArray]:
         """Return the indices of rows in their places, a list of arrays."""
         starts, places, first = np.array(self.runs, dtype=np.intp).T
         order = np.sort(indices)
@@ -111,41 +120,41 @@ class PartedRows(RowSource):
         inside, place = order - starts[run] + first[run], places[run]
         return [inside[place == each] for each in range(len(self.kept))]
 
-    def subset(self, indices):
+    def subset(self, indices: IntArray) -> RowSource:
         parts = self.split(indices)
         kept = self.places.keep([methodcaller("subset", part) for part in parts], self.kept)
         sizes = tuple(map(len, parts))
         return replace(self, kept=kept, sizes=sizes, runs=runs_of(sizes), holdout=None)
 
-    def with_features(self, X):
+    def with_features(self, X: Any) -> Any:
         raise NotImplementedError("Rows in several places take no features from one.")
 
-    def with_targets(self, target_map):
+    def with_targets(self, target_map: Callable[..., Any]) -> RowSource:
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
         return replace(self, kept=self._changed("with_targets", target_map), holdout=holdout)
 
-    def with_more_targets(self, others):
+    def with_more_targets(self, others: Any) -> RowSource:
         return replace(self, kept=self.places.keep(
             [_with_more_targets] * len(self.kept), self.kept, others.kept))
 
-    def with_weights(self, weigh, bound):
+    def with_weights(self, weigh: Callable[..., Any], bound: float) -> Any:
         return replace(self, kept=self._changed("with_weights", weigh, bound), is_weighted=True,
                        weight_bound=bound)
 
-    def with_weight_bound(self, bound):
+    def with_weight_bound(self, bound: float) -> RowSource:
         return replace(self, kept=self._changed("with_weight_bound", bound), weight_bound=bound)
 
-    def clipped_by(self, model):
+    def clipped_by(self, model: Any) -> Any:
         return replace(self, kept=self._changed("clipped_by", model))
 
-    def mapped(self, row_map):
+    def mapped(self, row_map: Any) -> RowSource:
         return replace(self, kept=self._changed("mapped", row_map), n_features=row_map.width,
                        dtype=np.dtype(row_map.dtype), is_sparse=False)
 
-    def _alike(self, function, *args):
+    def _alike(self, function: Callable[..., Any], *args: Any) -> list[Callable[..., Any]]:
         return [partial(_of_rows, function, args)] * len(self.kept)
 
-    def _changed(self, method, *args):
+    def _changed(self, method: str, *args: Any) -> list[Any]:
         return self.places.keep([methodcaller(method, *args)] * len(self.kept), self.kept)
 
 
@@ -158,10 +167,10 @@ class PartedHeld:
     kept : list
     """
 
-    def __init__(self, source, kept):
+    def __init__(self, source: PartedRows, kept: list[Any]) -> None:
         self._source, self._kept = source, kept
 
-    def added(self, method, *args, rows=None):
+    def added(self, method: str, *args: Any, rows: IntArray | None = None) -> Any:
         """Return the sum over places of what a method returns.
 
         `rows` are indices of rows to read, which the method takes last; None for all of them.
@@ -172,7 +181,7 @@ class PartedHeld:
             calls = [methodcaller(method, *args, part) for part in self._source.split(rows)]
         return added(self._source.places.fetch(calls, self._kept))
 
-    def rows(self, method, *args, width):
+    def rows(self, method: str, *args: Any, width: int) -> RowSource:
         """Return a source of the rows of so many columns that a method returns."""
         kept = self._source.places.keep([methodcaller(method, *args)] * len(self._kept),
                                         self._kept)
@@ -180,7 +189,7 @@ class PartedHeld:
                        is_sparse=False)
 
 
-def on_threads(rows):
+def on_threads(rows: RowSource) -> RowSource:
     """Return rows in memory on as many threads as pay, for sums that no order changes."""
     if not isinstance(rows, Rows):
         return rows
@@ -191,7 +200,7 @@ def on_threads(rows):
     return in_places(Threads(count), parts)
 
 
-def in_places(places, parts):
+def in_places(places: Threads, parts: list[RowSource]) -> RowSource:
     """Return sources of this process as rows in places, one after another."""
     rows, sizes = parts[0], tuple(map(len, parts))
     return PartedRows(places, parts, sizes, runs_of(sizes), rows.n_features, rows.dtype,
@@ -199,26 +208,26 @@ def in_places(places, parts):
                       n_groups=None if rows.groups is None else rows.groups.count)
 
 
-def runs_of(sizes):
+def runs_of(sizes: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
     """Return the runs of places of so many rows, one after another."""
     starts = accumulate((0, *sizes[:-1]))
     return tuple((start, place, 0) for place, start in enumerate(starts) if sizes[place])
 
 
-def _with_more_targets(rows, others):
+def _with_more_targets(rows: Any, others: Any) -> Any:
     return rows.with_more_targets(others)
 
 
-def _of_rows(function, args, rows):
+def _of_rows(function: Callable[..., Any], args: tuple[Any, ...], rows: Any) -> Any:
     return function(rows, *args)
 
 
 @cache
-def _controller():
+def _controller() -> Any:
     return ThreadpoolController()
 
 
-def _silent(function, *kept):
+def _silent(function: Callable[..., Any], *kept: Any) -> Any:
     """Return ``function(*kept)``; floating-point warnings, which depend on rows, are ignored."""
     # The setting of the calling thread does not reach this one.
     with np.errstate(all="ignore"):

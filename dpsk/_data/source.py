@@ -4,9 +4,11 @@ A source is in one place, whose rows are read in parts by `take`, or in several 
 where functions go to the rows. What is asked by `each`, `added` and `hold` suits both.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -15,15 +17,21 @@ from dpsk._data.blocks import csr_rows, row_blocks
 from dpsk._data.groups import Groups
 from dpsk._data.norms import row_norms
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dpsk._typing import AnyArray, Features, FloatArray, IntArray
+
 __all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
 
 
 class Block(NamedTuple):
     """Some rows in memory: features, targets, and weights within their bound, or None."""
 
-    X: object
-    y: np.ndarray
-    weights: np.ndarray | None
+    X: Features
+    y: AnyArray
+    weights: FloatArray | None
 
 
 class RowSource(ABC):
@@ -51,29 +59,52 @@ class RowSource(ABC):
         What sums may keep of rows that are read again in every pass.
     """
 
-    holdout = None
-    groups = None
-    is_parted = False
-    cache_bytes = 0
+    if TYPE_CHECKING:
+        # Fields, constants or properties.
+        @property
+        def n(self) -> int: ...
+        @property
+        def n_features(self) -> int: ...
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
+        @property
+        def is_sparse(self) -> bool: ...
+        @property
+        def is_weighted(self) -> bool: ...
+        @property
+        def weight_bound(self) -> float: ...
+        @property
+        def holdout(self) -> RowSource | None: ...
+        @property
+        def groups(self) -> Any: ...
+        @property
+        def is_parted(self) -> bool: ...
+        @property
+        def cache_bytes(self) -> int: ...
+    else:
+        holdout = None
+        groups = None
+        is_parted = False
+        cache_bytes = 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n
 
     @property
-    def n_units(self):
+    def n_units(self) -> int:
         """int : the number of those who are protected, groups or rows; public."""
         return self.n if self.groups is None else self.groups.count
 
-    def place_of(self, index):
+    def place_of(self, index: int) -> int:
         """Return where the row at an index is in the whole table."""
         return index
 
-    def blocks(self, length):
+    def blocks(self, length: int) -> Iterator[slice]:
         """Yield slices of at most `length` rows, in order, that cover the rows."""
         for start in range(0, self.n, length):
             yield slice(start, min(self.n, start + length))
 
-    def parts(self, length, chosen=None):
+    def parts(self, length: int, chosen: Any = None) -> Iterator[Any]:
         """Yield slices, or parts of the indices of the units `chosen`, of at most `length` rows.
         """
         if chosen is None:
@@ -84,64 +115,64 @@ class RowSource(ABC):
             for start in range(0, len(chosen), length):
                 yield chosen[start:start + length]
 
-    def each(self, function, *args):
+    def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return what ``function(rows, *args)`` makes of the rows of every place, a list."""
         return [function(self, *args)]
 
-    def added(self, function, *args):
+    def added(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the sum over places of ``function(rows, *args)``, an array or a tuple of them."""
         return added(self.each(function, *args))
 
-    def hold(self, make, *args):
+    def hold(self, make: Callable[..., Any], *args: Any) -> Any:
         """Return what ``make(rows, *args)`` makes of the rows of every place, kept there."""
         return Held(make(self, *args))
 
     @abstractmethod
-    def take(self, part):
+    def take(self, part: Any) -> Block:
         """Return the rows of a slice, as views where they can be, or of indices: a `Block`."""
 
-    def beside(self, part):
+    def beside(self, part: Any) -> tuple[AnyArray, FloatArray | None]:
         """Return targets and weights of a slice or of indices."""
         block = self.take(part)
         return block.y, block.weights
 
-    def norms(self, part):
+    def norms(self, part: Any) -> FloatArray:
         """Return the l2 norms of the rows of a slice."""
         return row_norms(self.take(part).X)
 
     @abstractmethod
-    def subset(self, indices):
+    def subset(self, indices: IntArray) -> RowSource:
         """Return a source of the rows at an array of indices, without the public ones."""
 
     @abstractmethod
-    def with_features(self, X):
+    def with_features(self, X: Any) -> RowSource:
         """Return other features, which may be overwritten, with these targets and weights."""
 
     @abstractmethod
-    def with_targets(self, target_map):
+    def with_targets(self, target_map: Callable[..., Any]) -> RowSource:
         """Return the rows, and the public ones, with targets mapped one by one.
 
         `target_map` goes from an array of targets to another of the same length.
         """
 
     @abstractmethod
-    def with_more_targets(self, others):
+    def with_more_targets(self, others: RowSource) -> RowSource:
         """Return the rows with the targets of `others`, the same rows, beside their own."""
 
     @abstractmethod
-    def with_weights(self, weigh, bound):
+    def with_weights(self, weigh: Callable[..., Any], bound: float) -> RowSource:
         """Return the rows with the weights ``weigh(targets, weights)``, and a bound on them."""
 
     @abstractmethod
-    def with_weight_bound(self, bound):
+    def with_weight_bound(self, bound: float) -> RowSource:
         """Return the rows with another bound on their weights."""
 
     @abstractmethod
-    def clipped_by(self, model):
+    def clipped_by(self, model: Any) -> Any:
         """Return the rows with entries within the model's bound on coordinates."""
 
     @abstractmethod
-    def mapped(self, row_map):
+    def mapped(self, row_map: Any) -> Any:
         """Return a source of dense rows that are mapped one by one, and held.
 
         Parameters
@@ -159,10 +190,10 @@ class Held:
     made : object
     """
 
-    def __init__(self, made):
+    def __init__(self, made: Any) -> None:
         self._made = made
 
-    def added(self, method, *args, rows=None):
+    def added(self, method: Any, *args: Any, rows: Any = None) -> Any:
         """Return the sum over places of what a method returns.
 
         `rows` are indices of rows to read, which the method takes last; None for all of them.
@@ -170,12 +201,12 @@ class Held:
         chosen = () if rows is None else (rows,)
         return getattr(self._made, method)(*args, *chosen)
 
-    def rows(self, method, *args, width):
+    def rows(self, method: Any, *args: Any, width: Any) -> Any:
         """Return a source of the rows of so many columns that a method returns."""
         return getattr(self._made, method)(*args)
 
 
-def added(answers):
+def added(answers: list[FloatArray | IntArray | tuple[FloatArray, ...]]) -> Any:
     """Return the sum of arrays, or of tuples of them."""
     total, *others = answers
     for answer in others:
@@ -196,20 +227,27 @@ class LocalRows(RowSource):
         Factors of the rows' losses. They belong to the rows, so they come before any clip.
     """
 
-    def with_targets(self, target_map):
+    if TYPE_CHECKING:
+        @property
+        def y(self) -> AnyArray: ...
+        @property
+        def weights(self) -> FloatArray | None: ...
+
+    def with_targets(self, target_map: Callable[..., Any]) -> RowSource:
         holdout = None if self.holdout is None else self.holdout.with_targets(target_map)
-        return replace(self, y=target_map(self.y), holdout=holdout)
+        return replace(cast("Any", self), y=target_map(self.y), holdout=holdout)
 
-    def with_more_targets(self, others):
-        return replace(self, y=np.column_stack([self.y, others.y]))
+    def with_more_targets(self, others: RowSource) -> RowSource:
+        return replace(cast("Any", self), y=np.column_stack(
+            [self.y, cast("Any", others).y]))
 
-    def with_weights(self, weigh, bound):
-        return replace(self, weights=weigh(self.y, self.weights), weight_bound=bound)
+    def with_weights(self, weigh: Callable[..., Any], bound: float) -> Any:
+        return replace(cast("Any", self), weights=weigh(self.y, self.weights), weight_bound=bound)
 
-    def with_weight_bound(self, bound):
-        return replace(self, weight_bound=bound)
+    def with_weight_bound(self, bound: float) -> RowSource:
+        return replace(cast("Any", self), weight_bound=bound)
 
-    def _block(self, X, part):
+    def _block(self, X: Any, part: Any) -> Block:
         """Return features beside the targets and weights of their part of the rows.
 
         The weights of rows in groups are those within their bound over the size of the group.
@@ -242,15 +280,15 @@ class Rows(LocalRows):
     groups : Groups or None
     """
 
-    X: object
+    X: Features
     y: np.ndarray
     weights: np.ndarray | None = None
     weight_bound: float = 1.0
     owned: bool = False
-    holdout: "Rows | None" = None
+    holdout: Rows | None = None
     groups: Groups | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # Looked at in every step.
         for name, value in (("n", self.X.shape[0]), ("n_features", self.X.shape[1]),
                             ("dtype", self.X.dtype), ("is_sparse", sparse.issparse(self.X)),
@@ -258,11 +296,11 @@ class Rows(LocalRows):
             object.__setattr__(self, name, value)
 
     @property
-    def n_entries(self):
+    def n_entries(self) -> int:
         """int : how many numbers are stored of features."""
         return self.X.nnz if self.is_sparse else self.n * self.n_features
 
-    def split(self, count):
+    def split(self, count: int) -> list[RowSource]:
         """Return the rows in so many sources of about as many rows, whose features are views."""
         ends = [self.n * place // count for place in range(count + 1)]
         return [replace(self, X=csr_rows(self.X, part) if self.is_sparse else self.X[part],
@@ -271,7 +309,7 @@ class Rows(LocalRows):
                         groups=None if self.groups is None else self.groups.piece(part))
                 for part in map(slice, ends[:-1], ends[1:])]
 
-    def take(self, part):
+    def take(self, part: Any) -> Block:
         if not isinstance(part, slice):
             X = self.X[part] if self.is_sparse else self.X.take(part, axis=0)
         elif part.start == 0 and part.stop >= self.n:
@@ -280,7 +318,7 @@ class Rows(LocalRows):
             X = csr_rows(self.X, part) if self.is_sparse else self.X[part]
         return self._block(X, part)
 
-    def subset(self, indices):
+    def subset(self, indices: IntArray) -> RowSource:
         if self.groups is not None:
             raise NotImplementedError("Rows in groups are not read without the others of theirs.")
         X, y, weights = self.X[indices], self.y[indices], self.weights
@@ -288,17 +326,17 @@ class Rows(LocalRows):
         return Rows(X, y, None if weights is None else weights[indices], self.weight_bound,
                     X.dtype == np.float64)
 
-    def mapped(self, row_map):
+    def mapped(self, row_map: Any) -> RowSource:
         reused = self.owned and self.n_features == row_map.width and not self.is_sparse
         out = self.X if reused else np.empty((self.n, row_map.width), row_map.dtype)
         for part in row_blocks(self.n, row_map.width):
             row_map.dense(self.X[part], out[part])
         return replace(self, X=out, owned=out.dtype == np.float64)
 
-    def with_features(self, X):
+    def with_features(self, X: Any) -> RowSource:
         return replace(self, X=X, owned=True)
 
-    def clipped_by(self, model):
+    def clipped_by(self, model: Any) -> RowSource:
         X = model.bounded(self.X)
         if X is self.X:
             return self

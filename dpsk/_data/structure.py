@@ -1,14 +1,22 @@
 """Whether the arrays behind a sparse matrix describe one, before compiled code follows them."""
 
+from __future__ import annotations
+
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray, IntArray
+
 __all__ = ["check_structure", "without_duplicates"]
 
 
-def check_structure(what, X):
+def check_structure(what: str, X: Any) -> None:
     """Refuse a sparse matrix whose indices point outside of it, into foreign memory.
 
     Compiled code trusts the arrays of a matrix, and anyone may overwrite them. Anything but a
@@ -29,7 +37,7 @@ def check_structure(what, X):
                          "of numbers of its shape; build it anew from indices inside of it.")
 
 
-def without_duplicates(X):
+def without_duplicates(X: Any) -> Any:
     """Return X with one entry a place, in order; the caller's matrix is not touched."""
     if not sparse.issparse(X):
         return X
@@ -44,21 +52,21 @@ def without_duplicates(X):
     return X
 
 
-def _is_vector(array, dtypes):
+def _is_vector(array: IntArray | AnyArray, dtypes: tuple[type[Any], ...]) -> bool:
     return isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype in dtypes
 
 
-def _are_indices(array, stop):
+def _are_indices(array: IntArray, stop: int) -> bool:
     """Whether an array holds indices below `stop`, in a type that compiled code takes."""
     return _is_vector(array, (np.int32, np.int64)) and bool(
         np.all((array >= 0) & (array < stop)))
 
 
-def _are_numbers(array, ndim=1):
+def _are_numbers(array: FloatArray | IntArray, ndim: int = 1) -> bool:
     return isinstance(array, np.ndarray) and array.ndim == ndim and array.dtype.kind in "biufc"
 
 
-def _compressed(X, major, minor, ndim=1):
+def _compressed(X: Any, major: int, minor: int, ndim: int = 1) -> bool:
     if not (_is_vector(X.indptr, (np.int32, np.int64)) and _is_vector(
             X.indices, (np.int32, np.int64)) and _are_numbers(X.data, ndim)):
         return False
@@ -69,33 +77,33 @@ def _compressed(X, major, minor, ndim=1):
             and _are_indices(X.indices[:stop], minor))
 
 
-def _rows(X):
+def _rows(X: Any) -> bool:
     return _compressed(X, *X.shape)
 
 
-def _columns(X):
+def _columns(X: Any) -> bool:
     return _compressed(X, *X.shape[::-1])
 
 
-def _blocks(X):
+def _blocks(X: Any) -> bool:
     height, width = X.data.shape[1:]
     return (X.shape[0] % height == X.shape[1] % width == 0
             and _compressed(X, X.shape[0] // height, X.shape[1] // width, ndim=3))
 
 
-def _coordinates(X):
+def _coordinates(X: Any) -> bool:
     return (_are_numbers(X.data) and len(X.row) == len(X.col) == len(X.data)
             and _are_indices(X.row, X.shape[0]) and _are_indices(X.col, X.shape[1]))
 
 
-def _diagonals(X):
+def _diagonals(X: Any) -> bool:
     return (_are_numbers(X.data, ndim=2) and len(X.data) == len(X.offsets)
             and _is_vector(X.offsets, (np.int32, np.int64))
             and len(np.unique(X.offsets)) == len(X.offsets)
             and bool(np.all((X.offsets > -X.shape[0]) & (X.offsets < X.shape[1]))))
 
 
-def _lists(X):
+def _lists(X: Any) -> bool:
     if not all(_is_vector(part, (object,)) and len(part) == X.shape[0]
                and all(isinstance(row, list) for row in part) for part in (X.rows, X.data)):
         return False
@@ -107,7 +115,7 @@ def _lists(X):
         np.array(list(chain.from_iterable(X.data)), dtype=X.dtype))
 
 
-def _keys(X):
+def _keys(X: Any) -> bool:
     return all(len(key) == 2 for key in X.keys()) and _coordinates(X.tocoo())
 
 

@@ -1,5 +1,7 @@
 """Maps from rows to raw predictions, and of rows to rows."""
 
+from __future__ import annotations
+
 from dpsk._models.linear import LinearModel
 from dpsk._models.mlp import MLP
 from dpsk._models.preconditioner import Preconditioner

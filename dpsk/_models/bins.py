@@ -1,8 +1,14 @@
 """Rows whose columns are brought to bins with public or released edges."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["BinnedRows"]
 
@@ -25,11 +31,11 @@ class BinnedRows:
     dtype = np.int64
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of columns."""
         return len(self.edges)
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`."""
         for column, edges in enumerate(self.edges):
             values = X[:, column]

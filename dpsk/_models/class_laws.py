@@ -1,8 +1,17 @@
 """Normal laws of rows, one a class, and the output layer of a generator that follows them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpsk._models.generator import Generator
+    from dpsk._typing import FloatArray
 
 __all__ = ["ClassLaws", "following"]
 
@@ -30,14 +39,15 @@ class ClassLaws:
     means: np.ndarray
     factors: np.ndarray
 
-    def rows(self, label, noise):
+    def rows(self, label: int, noise: FloatArray) -> FloatArray:
         """Return a row of a class for every row of normals, which stand for main directions."""
         factor = self.factors[label][:, ::-1][:, :noise.shape[1]]
         return self.center + (self.means[label] + noise[:, :factor.shape[1]] @ factor.T
                               ) @ self.basis.T
 
 
-def following(generator, theta, laws, normals):
+def following(generator: Generator, theta: FloatArray, laws: ClassLaws,
+              normals: Callable[..., FloatArray]) -> FloatArray:
     """Return a generator's weights with the output layer of every class fitted to its law.
 
     Least squares of what rows of the law would be before they are brought to their ranges, on the

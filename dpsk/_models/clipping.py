@@ -1,6 +1,13 @@
 """The clip: one factor a vector that brings its norm to a bound, head-room included."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray
 
 __all__ = ["HEADROOM", "SHORTEST", "clip_factors", "shortened"]
 
@@ -11,7 +18,8 @@ SHORTEST = 1e-150
 _LEAST = float(np.finfo(np.float64).tiny)
 
 
-def clip_factors(norms, limits, least=_LEAST):
+def clip_factors(norms: FloatArray, limits: FloatArray | float,
+                 least: float = _LEAST) -> FloatArray:
     """Return ``min(1, limits / norms)``, and 0 for vectors that are dropped; float64, shape (n,).
 
     Those are the ones whose norm is not finite, and those whose factor is below `least`, the least
@@ -25,7 +33,7 @@ def clip_factors(norms, limits, least=_LEAST):
     return factors
 
 
-def shortened(rows, length):
+def shortened(rows: FloatArray, length: float) -> FloatArray:
     """Return dense rows scaled down to a length, in place; those that are dropped become zero."""
     factors = clip_factors(np.sqrt(np.einsum("ij,ij->i", rows, rows)), length * HEADROOM)
     rows *= factors[:, None]

@@ -1,8 +1,17 @@
 """Rows of a table as a network sees them: numbers in [-1, 1], one-hot runs for categories."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
 __all__ = ["ColumnCode"]
 
@@ -27,16 +36,16 @@ class ColumnCode:
     dtype = np.float32
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of columns that come out."""
         return sum(self.sizes)
 
     @property
-    def groups(self):
+    def groups(self) -> tuple[tuple[int, int], ...]:
         """tuple of (int, int) : where the runs start and stop."""
         return tuple((start, stop) for bounds, start, stop in self._places() if bounds is None)
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`."""
         own, places, low, half = self._numbers()
         # Clipped in double precision: what is far outside would overflow.
@@ -48,7 +57,7 @@ class ColumnCode:
                 out[:, start:stop] = -1.0
                 out[rows, start + X[:, column].astype(np.intp)] = 1.0
 
-    def undone(self, rows, draws):
+    def undone(self, rows: FloatArray, draws: Any) -> list[AnyArray]:
         """Return the columns that rows of a network stand for, a list of arrays.
 
         Positions are drawn in proportion to the shares in a run.
@@ -64,14 +73,14 @@ class ColumnCode:
                 result.append(np.clip(low + (high - low) * share, low, high))
         return result
 
-    def _places(self):
+    def _places(self) -> Iterator[tuple[tuple[float, float] | None, int, int]]:
         """Yield (bounds, start, stop) of every column."""
         start = 0
         for bounds, size in zip(self.bounds, self.sizes, strict=True):
             yield bounds, start, start + size
             start += size
 
-    def _numbers(self):
+    def _numbers(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Return the columns of numbers, where they go, their lower ends and half widths."""
         found = [(column, start, *bounds)
                  for column, (bounds, start, _) in enumerate(self._places()) if bounds is not None]

@@ -1,14 +1,22 @@
 """Entries of rows: clipped to a bound, and the largest of each row."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_blocks, row_blocks
 
+if TYPE_CHECKING:
+
+    from dpsk._typing import Features, FloatArray
+
 __all__ = ["clipped_entries", "row_maxima"]
 
 
-def clipped_entries(X, scale, bound):
+def clipped_entries(X: Features, scale: FloatArray, bound: float) -> Features:
     """Return rows times `scale`, entries clipped to ``[-bound, bound]``: a new array like X."""
     if not sparse.issparse(X):
         out = np.empty(X.shape, X.dtype)
@@ -23,7 +31,7 @@ def clipped_entries(X, scale, bound):
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
 
 
-def row_maxima(X, scale):
+def row_maxima(X: Features, scale: FloatArray) -> FloatArray:
     """Return the largest absolute entry of every row times its scale, None for 1; shape (n,)."""
     scale = np.ones(X.shape[0]) if scale is None else scale
     maxima = np.zeros(X.shape[0])

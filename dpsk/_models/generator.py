@@ -1,10 +1,18 @@
 """A network from noise to rows, one head a class: public weights, which see no row."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dpsk._typing import AnyArray, BoolArray, FloatArray
 
 __all__ = ["Generator"]
 
@@ -42,7 +50,7 @@ class Generator:
     groups: tuple = ()
 
     @property
-    def _shapes(self):
+    def _shapes(self) -> list[tuple[int, ...]]:
         """list of tuple : of the weights of the layers, then of the heads; then of the biases."""
         layers = list(pairwise((self.n_noise, *self.hidden_layer_sizes)))
         width = (self.n_noise, *self.hidden_layer_sizes)[-1]
@@ -50,11 +58,14 @@ class Generator:
                 *((outputs,) for _, outputs in layers), (self.n_classes, self.n_features)]
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """int : number of coordinates of `theta`."""
         return sum(map(math.prod, self._shapes))
 
-    def parts(self, theta):
+    def parts(
+            self,
+            theta: FloatArray
+    ) -> tuple[list[FloatArray], FloatArray, list[FloatArray], FloatArray]:
         """Return views (weights, heads, biases, head biases); the first and third are lists."""
         views, start = [], 0
         for shape in self._shapes:
@@ -64,7 +75,7 @@ class Generator:
         depth = len(self.hidden_layer_sizes)
         return views[:depth], views[depth], views[depth + 1:-1], views[-1]
 
-    def initial(self, normals):
+    def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
         """Return public starting weights, float32; `normals` gives standard normals of a shape."""
         theta = np.zeros(self.dimension, np.float32)
         layers, heads, _, _ = self.parts(theta)
@@ -73,7 +84,7 @@ class Generator:
         heads[:] = normals(heads.shape) * (_FIRST_SCALE / math.sqrt(heads.shape[1]))
         return theta
 
-    def forward(self, theta, noise, classes):
+    def forward(self, theta: FloatArray, noise: FloatArray, classes: AnyArray) -> Generation:
         """Return a `Generation` of rows from noise, (n, n_noise), for the classes at indices."""
         units, masks, sizes = self.units(theta, noise)
         _, heads, _, head_biases = self.parts(theta)
@@ -83,7 +94,8 @@ class Generator:
             out[own] = units[-1][own] @ heads[label] + head_biases[label]
         return Generation(self, theta, classes, units, masks, sizes, self._ranged(out))
 
-    def units(self, theta, noise):
+    def units(self, theta: FloatArray,
+              noise: FloatArray) -> tuple[list[FloatArray], list[BoolArray], list[FloatArray]]:
         """Return the inputs of all layers and of the heads, and what the way back needs: lists."""
         layers, _, biases, _ = self.parts(theta)
         units, masks, sizes = [noise.astype(theta.dtype, copy=False)], [], []
@@ -98,7 +110,7 @@ class Generator:
             sizes.append(size)
         return units, masks, sizes
 
-    def outputs(self, rows):
+    def outputs(self, rows: FloatArray) -> FloatArray:
         """Return outputs that become given rows, or rows near them, within their ranges."""
         out = np.arctanh(np.clip(rows, -_OUTERMOST, _OUTERMOST))
         for start, stop in self.groups:
@@ -106,7 +118,7 @@ class Generator:
                                                 0.5 * (1.0 - _OUTERMOST), 1.0))
         return out
 
-    def _ranged(self, out):
+    def _ranged(self, out: FloatArray) -> FloatArray:
         """Return outputs as entries of rows, in (-1, 1)."""
         rows = np.tanh(out)
         for start, stop in self.groups:
@@ -119,11 +131,13 @@ class Generator:
 class Generation:
     """Rows that a generator made, and the way back."""
 
-    def __init__(self, model, theta, classes, units, masks, sizes, rows):
+    def __init__(self, model: Generator, theta: FloatArray, classes: AnyArray,
+                 units: list[FloatArray], masks: list[BoolArray], sizes: Sequence[FloatArray],
+                 rows: FloatArray) -> None:
         self._model, self._theta, self._classes, self.rows = model, theta, classes, rows
         self._units, self._masks, self._sizes = units, masks, sizes
 
-    def gradient(self, d_rows):
+    def gradient(self, d_rows: FloatArray) -> FloatArray:
         """Return the gradient in theta of a sum over rows with derivatives `d_rows` in them."""
         model, total = self._model, np.zeros_like(self._theta)
         layers, heads, _, _ = model.parts(self._theta)
@@ -144,7 +158,7 @@ class Generation:
             error = error @ layers[place].T
         return total
 
-    def _unranged(self, d_rows):
+    def _unranged(self, d_rows: FloatArray) -> FloatArray:
         """Return the derivatives in the outputs before they were brought to their ranges."""
         d_out = d_rows * (1.0 - np.square(self.rows))
         for start, stop in self._model.groups:

@@ -1,7 +1,10 @@
 """The linear map: the only code that knows ``X @ coef + intercept``."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +13,12 @@ from dpsk._data.norms import row_norms
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
 from dpsk._models.coordinates import clipped_entries, row_maxima
 from dpsk._models.linear_pass import LinearPass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["LinearModel"]
 
@@ -52,23 +61,23 @@ class LinearModel:
     is_linear = True
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """tuple of int : shape of `theta`."""
         rows = self.n_features + self.fit_intercept
         return (rows,) if self.n_outputs is None else (rows, self.n_outputs)
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """int : number of coordinates of `theta`."""
         return math.prod(self.shape)
 
     @property
-    def radius(self):
+    def radius(self) -> float:
         """float : norm bound of a row as it enters, the intercept's 1 included."""
         return math.hypot(self.data_norm, 1.0) if self.fit_intercept else self.data_norm
 
     @property
-    def coordinate_bound(self):
+    def coordinate_bound(self) -> Any:
         """float : bound on the entries of a row as it enters, the intercept's 1 included."""
         bound = self.data_norm
         if self.data_norm_inf is not None:
@@ -76,11 +85,11 @@ class LinearModel:
         return max(bound, 1.0) if self.fit_intercept else bound
 
     @property
-    def clips_entries(self):
+    def clips_entries(self) -> bool:
         """bool : whether entries are clipped beside norms."""
         return self.data_norm_inf is not None and self.data_norm_inf < self.data_norm
 
-    def bounded(self, X):
+    def bounded(self, X: Features) -> Any:
         """Return X with its entries clipped, or X itself where norms are all that is bounded.
 
         What comes back is to be scaled by its own `row_scales`, which change it no more than
@@ -89,14 +98,15 @@ class LinearModel:
         if not self.clips_entries:
             return X
         factors = self.row_scales(X)[0] * self.unit
-        return clipped_entries(X, factors, self.data_norm_inf * self.unit * HEADROOM)
+        bound: Any = self.data_norm_inf
+        return clipped_entries(X, factors, bound * self.unit * HEADROOM)
 
-    def row_maxima(self, X, scale):
+    def row_maxima(self, X: Features, scale: FloatArray) -> FloatArray:
         """Return the largest absolute entry of every row as it enters, float64, shape (n,)."""
         maxima = row_maxima(X, scale)
         return np.maximum(maxima, 1.0) if self.fit_intercept else maxima
 
-    def row_scales(self, X):
+    def row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
         """Return the factor by which every row is scaled, and the norm it then has, shape (n,).
 
         In float64, and without the intercept's 1.
@@ -112,17 +122,18 @@ class LinearModel:
         scale /= self.unit
         return scale, norms
 
-    def constants(self, scale):
+    def constants(self, scale: FloatArray) -> FloatArray:
         """Return what stands for the intercept's 1 of rows of some scales, under a map."""
         return scale * self.unit if self.homogeneous else np.ones(len(scale))
 
-    def entering_norms(self, norms, order=2):
+    def entering_norms(self, norms: FloatArray, order: int = 2) -> FloatArray:
         """Return the l1 or l2 norms of rows with the intercept's 1 appended, if there is one."""
         if not self.fit_intercept:
             return norms
         return np.hypot(norms, 1.0) if order == 2 else norms + 1.0
 
-    def predict_raw(self, theta, X, scale=None):
+    def predict_raw(self, theta: FloatArray, X: Features,
+                    scale: FloatArray | None = None) -> FloatArray:
         """Return raw predictions, shape (n,) or (n, n_outputs), dtype of X.
 
         `scale` is what `row_scales` returned, or None where the rows are scaled already.
@@ -137,19 +148,21 @@ class LinearModel:
             z += theta[-1]
         return z
 
-    def rounding_terms(self, n_rows):
+    def rounding_terms(self, n_rows: float) -> float:
         """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
         return n_rows
 
-    def initial(self, normals):
+    def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
         """Return the public start, zero; `normals` is not asked for any."""
         return np.zeros(self.shape)
 
-    def forward(self, theta, X, scale, norms):
+    def forward(self, theta: FloatArray, X: Features, scale: FloatArray | None,
+                norms: FloatArray) -> LinearPass:
         """Return a `LinearPass` over rows with what `row_scales` returned for them."""
         return LinearPass(self, theta, X, scale, norms)
 
-    def gradient_sum(self, dz, X, scale, out):
+    def gradient_sum(self, dz: FloatArray, X: Features, scale: FloatArray | None,
+                     out: FloatArray) -> None:
         """Add the gradient's sum over rows to `out`, float64, overwriting `dz`.
 
         `dz` holds derivatives in the raw predictions, (n,) or (n, n_outputs), weights included.
@@ -160,11 +173,12 @@ class LinearModel:
             dz *= scale if dz.ndim == 1 else scale[:, None]
         self.features_sum(dz, X, out)
 
-    def features_sum(self, dz, X, out):
+    def features_sum(self, dz: FloatArray, X: Features, out: FloatArray) -> None:
         """Add the sum of products of derivatives and features to `out`, without the intercept."""
         out[:self.n_features] += X.T @ dz
 
-    def outer_sum(self, curvatures, X, scale, out):
+    def outer_sum(self, curvatures: FloatArray, X: Features, scale: FloatArray | None,
+                  out: FloatArray) -> None:
         """Add the sum of outer products of entering rows to `out`, overwriting `curvatures`.
 
         Those are weights of the rows, shape (n,); `out` has shape (len(theta), len(theta)).
@@ -182,7 +196,7 @@ class LinearModel:
             curvatures *= scale
         self.products_sum(curvatures, X, out)
 
-    def products_sum(self, weights, X, out):
+    def products_sum(self, weights: FloatArray, X: Features, out: FloatArray) -> None:
         """Add the sum of outer products of rows times their `weights` to a corner of `out`."""
         p = self.n_features
         if sparse.issparse(X):

@@ -1,10 +1,19 @@
 """One evaluation of a linear map on some rows, with the interface of a network's pass."""
 
+from __future__ import annotations
+
 from copy import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._models.clipping import SHORTEST
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._models.linear import LinearModel
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["LinearPass"]
 
@@ -15,29 +24,31 @@ class LinearPass:
     `scale` and `norms` are what `model.row_scales` returned for the rows.
     """
 
-    def __init__(self, model, theta, X, scale, norms):
+    def __init__(self, model: LinearModel, theta: FloatArray, X: Features,
+                 scale: FloatArray | None, norms: FloatArray) -> None:
         self._model, self._X, self._scale = model, X, scale
         self._lengths = np.maximum(model.entering_norms(norms), SHORTEST)
         self.raw = model.predict_raw(theta, X, scale)
-        self._dz = None
+        self._dz: Any = None
 
-    def backward(self, dz):
+    def backward(self, dz: FloatArray) -> None:
         """Set the derivatives in the raw predictions, shape (n,)."""
         self._dz = dz
 
-    def square_norms(self):
+    def square_norms(self) -> FloatArray:
         """Return the squared norm of every row's gradient, shape (n,)."""
         return np.square(self._dz * self._lengths)
 
-    def add_gradient(self, factors, out):
+    def add_gradient(self, factors: FloatArray, out: FloatArray) -> None:
         """Add the sum over rows of `factors` times their gradients to `out`."""
         self._model.gradient_sum(self._dz * factors, self._X, self._scale, out)
 
-    def drop(self, rows):
+    def drop(self, rows: Any) -> None:
         """Set everything about some rows to zero."""
         self._dz[rows] = 0.0
 
-    def less(self, other, own_factors, other_factors):
+    def less(self, other: LinearPass, own_factors: FloatArray,
+             other_factors: FloatArray) -> LinearPass:
         """Return the change ``factor gradient`` of self less that of `other`, as a pass."""
         change = copy(self)
         change.backward(own_factors * self._dz - other_factors * other._dz)

@@ -1,12 +1,21 @@
 """A multilayer perceptron: the only code that knows its layers."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._models.clipping import clip_factors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._typing import AnyArray, BoolArray, Features, FloatArray
 
 __all__ = ["ACTIVATIONS", "MLP"]
 
@@ -21,19 +30,19 @@ _LEAST_SCALE, _MOST_SQUARE = (float(end) for end in
 _UNDERFLOW = _LONGEST_SINGLE * _LEAST_SCALE
 
 
-def _relu(a):
+def _relu(a: FloatArray) -> FloatArray:
     return np.maximum(a, 0, out=a)
 
 
-def _relu_slope(h):
+def _relu_slope(h: FloatArray) -> BoolArray:
     return h > 0
 
 
-def _tanh(a):
+def _tanh(a: FloatArray) -> FloatArray:
     return np.tanh(a, out=a)
 
 
-def _tanh_slope(h):
+def _tanh_slope(h: FloatArray) -> FloatArray:
     return 1.0 - np.square(h)
 
 
@@ -45,8 +54,8 @@ class Activation:
     layer; units that are `centered` have a mean in common, which is then subtracted row by row.
     """
 
-    value: object
-    slope: object
+    value: Callable[[FloatArray], FloatArray]
+    slope: Callable[[FloatArray], AnyArray]
     gain: float
     centered: bool
 
@@ -98,31 +107,31 @@ class MLP:
     is_linear = False
 
     @property
-    def sizes(self):
+    def sizes(self) -> tuple[int, ...]:
         """tuple of int : widths from the rows to the raw prediction."""
         return (self.n_features, *self.hidden_layer_sizes, self.n_outputs or 1)
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """int : number of coordinates of `theta`."""
         layers = sum((inputs + 1) * outputs for inputs, outputs in pairwise(self.sizes))
         return layers if self.hidden_scale is None else layers + self.sizes[0] * self.sizes[-1]
 
     @property
-    def n_biases(self):
+    def n_biases(self) -> int:
         """int : number of coordinates at the end of `theta` that are biases."""
         return sum(self.sizes[1:])
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         """tuple of int : shape of `theta`."""
         return (self.dimension,)
 
-    def rounding_terms(self, n_rows):
+    def rounding_terms(self, n_rows: float) -> float:
         """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
         return n_rows
 
-    def initial(self, normals):
+    def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
         """Return public starting weights, zero in the last layer (He et al., 2015, eq. 10).
 
         `normals` gives independent standard normals of a shape, which no row has touched.
@@ -136,7 +145,7 @@ class MLP:
             weights[:] = normals(weights.shape) * (gain / math.sqrt(size))
         return theta
 
-    def layers(self, theta):
+    def layers(self, theta: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Return views (weights, biases) of every layer."""
         views, start, bias = [], 0, len(theta) - self.n_biases
         for inputs, outputs in pairwise(self.sizes):
@@ -146,7 +155,7 @@ class MLP:
             start, bias = end, bias + outputs
         return views
 
-    def linear(self, theta):
+    def linear(self, theta: FloatArray) -> Any:
         """Return a view of the weights of the linear path, (n_features, outputs), or None."""
         if self.hidden_scale is None:
             return None
@@ -154,7 +163,7 @@ class MLP:
         end = self.dimension - self.n_biases
         return theta[end - math.prod(shape):end].reshape(shape)
 
-    def unpacked(self, theta):
+    def unpacked(self, theta: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return the weights and the biases of every layer, as released: copies in float32.
 
         They make the same predictions whether or not units enter less their mean, and with a
@@ -170,11 +179,12 @@ class MLP:
         return ([part.astype(np.float32) for part in weights],
                 [biases.astype(np.float32) for _, biases in layers])
 
-    def shifted(self, theta, center):
+    def shifted(self, theta: FloatArray, center: FloatArray) -> FloatArray:
         """Return the parameters that do for rows what `theta` does for rows less `center`."""
         return self.before_map(theta, center, None)
 
-    def before_map(self, theta, center, matrix):
+    def before_map(self, theta: FloatArray, center: FloatArray,
+                   matrix: FloatArray | None) -> FloatArray:
         """Return the parameters that do for rows x what `theta` does for ``(x - center) matrix``.
 
         None is the identity.
@@ -190,17 +200,18 @@ class MLP:
             biases -= center @ weights
         return theta
 
-    def centers(self, width):
+    def centers(self, width: int) -> bool:
         """Return whether the units of a hidden layer of that width enter less their mean."""
         return ACTIVATIONS[self.activation].centered and width >= _NARROW
 
     @staticmethod
-    def packed(weights, biases, linear=None):
+    def packed(weights: list[FloatArray], biases: list[FloatArray],
+               linear: FloatArray | None = None) -> FloatArray:
         """Return the `theta` of what `unpacked` and `linear` returned."""
         paths = weights if linear is None else [*weights, linear]
         return np.concatenate([*map(np.ravel, paths), *biases])
 
-    def forward(self, theta, X, dtype=np.float32):
+    def forward(self, theta: FloatArray, X: Features, dtype: Any = np.float32) -> Pass:
         """Return a `Pass` over rows, (n, n_features), at `theta`, in the precision `dtype`."""
         activate = ACTIVATIONS[self.activation].value
         layers = self.layers(theta.astype(dtype, copy=False))
@@ -220,7 +231,7 @@ class MLP:
             raw += inputs[0] @ self.linear(theta).astype(dtype, copy=False)
         return Pass(self, layers, inputs, units, raw[:, 0] if self.n_outputs is None else raw)
 
-    def bounded(self, X):
+    def bounded(self, X: Features) -> FloatArray:
         """Return rows scaled down to `data_norm`."""
         if self.data_norm is None:
             return X
@@ -232,12 +243,13 @@ class MLP:
 class Pass:
     """One evaluation of a network on some rows, and the way back; `raw` are its predictions."""
 
-    def __init__(self, model, layers, inputs, units, raw):
+    def __init__(self, model: MLP, layers: list[tuple[FloatArray, FloatArray]],
+                 inputs: list[FloatArray], units: list[Any], raw: FloatArray) -> None:
         self._model, self._layers, self.inputs, self.raw = model, layers, inputs, raw
         self._units = units
-        self.errors = None
+        self.errors: Any = None
 
-    def backward(self, dz):
+    def backward(self, dz: FloatArray) -> None:
         """Carry derivatives `dz` in the raw predictions back to every layer's output."""
         slope = ACTIVATIONS[self._model.activation].slope
         errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
@@ -251,7 +263,7 @@ class Pass:
             errors.append(error)
         self.errors = errors[::-1]
 
-    def square_norms(self):
+    def square_norms(self) -> FloatArray:
         """Return the squared norm of every row's gradient, float64, shape (n,).
 
         It is infinite where a layer's input or error is too long for single precision.
@@ -266,7 +278,7 @@ class Pass:
             total += row_squares(self.inputs[0]) * row_squares(self.errors[-1])
         return total
 
-    def add_gradient(self, factors, out):
+    def add_gradient(self, factors: FloatArray, out: FloatArray) -> None:
         """Add the sum over rows of `factors` times their gradients to `out`, float64.
 
         Rows of factor 0 add nothing, even where their gradients are not finite.
@@ -281,19 +293,19 @@ class Pass:
             linear = self._model.linear(out)
             linear += self.inputs[0].T @ weighted
 
-    def input_gradient(self):
+    def input_gradient(self) -> FloatArray:
         """Return the gradient of every row's output in the row itself, float32."""
         weights, _ = self._layers[0]
         return self.errors[0] @ weights.T
 
-    def less(self, other, own_factors, other_factors):
+    def less(self, other: Pass, own_factors: FloatArray, other_factors: FloatArray) -> Change:
         """Return the `Change` ``factor gradient`` of self less that of `other`, on its rows."""
         own, others = (f[:, None].astype(np.float32) for f in (own_factors, other_factors))
         return Change(self._model, [
             (h - h2, own * e, h2, own * e - others * e2) for h, e, h2, e2 in
             zip(self.inputs, self.errors, other.inputs, other.errors, strict=True)])
 
-    def drop(self, rows):
+    def drop(self, rows: BoolArray) -> None:
         """Set everything about some rows to zero, so that nothing infinite meets a factor 0."""
         for array in (*self.inputs[1:], *self.errors):
             array[rows] = 0.0
@@ -308,19 +320,20 @@ class Change:
     ``(h - h2, e, h2, e - e2)`` of every layer.
     """
 
-    def __init__(self, model, layers):
+    def __init__(self, model: MLP,
+                 layers: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]) -> None:
         self._model, self._layers = model, layers
 
-    def square_norms(self):
+    def square_norms(self) -> FloatArray:
         """Return upper bounds on the squared norms of the rows, float64, shape (n,)."""
-        total = 0.0
+        total: Any = 0.0
         for moved, e, h2, turned in self._layers:
             norm = (np.sqrt(row_squares(moved) * row_squares(e))
                     + np.sqrt((row_squares(h2) + 1.0) * row_squares(turned)))
             total = total + np.square(norm)
         return total
 
-    def add_gradient(self, factors, out):
+    def add_gradient(self, factors: FloatArray, out: FloatArray) -> None:
         """Add the sum over rows of `factors` times their differences to `out`."""
         factors = factors[:, None].astype(np.float32)
         for (moved, e, h2, turned), (weights, biases) in zip(
@@ -330,18 +343,18 @@ class Change:
             weights += h2.T @ turned
             biases += turned.sum(axis=0, dtype=np.float64)
 
-    def drop(self, rows):
+    def drop(self, rows: BoolArray) -> None:
         """Set everything about some rows to zero, but for the rows themselves."""
         for place, (moved, e, h2, turned) in enumerate(self._layers):
             for part in (moved, e, turned, *([h2] if place else [])):
                 part[rows] = 0.0
 
 
-def _less_mean(rows):
+def _less_mean(rows: FloatArray) -> FloatArray:
     return rows - rows.mean(axis=1, keepdims=True)
 
 
-def row_squares(a):
+def row_squares(a: FloatArray) -> FloatArray:
     """Return the squared norms of the rows of a float32 array, shape (n,), float64.
 
     Their relative error is at most 2^-12, which the head-room of clipping covers: long rows

@@ -1,6 +1,9 @@
 """A released linear map of rows, after which they are shortened."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -8,6 +11,11 @@ from scipy import sparse
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM
 from dpsk._models.linear import LinearModel
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["Preconditioner"]
 
@@ -36,11 +44,11 @@ class Preconditioner:
     dtype = np.float64
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of columns of mapped rows."""
         return len(self.matrix)
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the mapped rows of a block to `out`."""
         np.matmul(entering_rows(self.model, X), self.matrix, out=out)
         factors = self._factors(out)
@@ -48,7 +56,7 @@ class Preconditioner:
         # A product of 0 and what overflowed would not be 0.
         out[factors == 0] = 0.0
 
-    def predict_raw(self, coef, intercept, X):
+    def predict_raw(self, coef: FloatArray, intercept: Any, X: Features) -> Any:
         """Return ``r' coef + intercept``, of the rows of X, over what brings ``P r`` to its norm.
 
         In the dtype of X, shape (n,) or (n, n_outputs).
@@ -65,7 +73,7 @@ class Preconditioner:
             raw[part] = z * (factors if z.ndim == 1 else factors[:, None])
         return raw
 
-    def _factors(self, rows):
+    def _factors(self, rows: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
             factors = HEADROOM / (norms if self.normalizes else np.maximum(norms, 1.0))
@@ -74,7 +82,7 @@ class Preconditioner:
         return factors
 
 
-def entering_rows(model, X, units=1.0):
+def entering_rows(model: LinearModel, X: Features, units: float = 1.0) -> FloatArray:
     """Return scaled rows, the intercept's 1 appended, dense in float64; meant for a block.
 
     `units`, a power of two, multiplies all of it without another rounding.

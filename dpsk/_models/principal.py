@@ -1,12 +1,20 @@
 """Rows in the main directions of a table, and back."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._models.clipping import shortened
 from dpsk._models.ranges import RangedRows
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["PrincipalRows"]
 
@@ -34,16 +42,16 @@ class PrincipalRows:
     units: np.ndarray | None
 
     @property
-    def width(self):
+    def width(self) -> Any:
         """int : number of coordinates."""
         return self.basis.shape[1]
 
     @property
-    def norm(self):
+    def norm(self) -> float:
         """float : bound on the norm of what comes out."""
         return self.radius if self.units is None else self.radius / float(self.units.min())
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the coordinates of a block of rows to `out`."""
         rows = np.empty(X.shape)
         RangedRows(self.center, None, None, rows.dtype).dense(X, rows)
@@ -53,14 +61,14 @@ class PrincipalRows:
         # Directions are orthonormal up to rounding.
         out[:] = shortened(found, self.norm)
 
-    def undone(self, rows):
+    def undone(self, rows: FloatArray) -> FloatArray:
         """Return rows of these coordinates as far as the directions tell them, float64."""
         rows = rows.astype(np.float64)
         with np.errstate(over="ignore"):
             return (rows if self.units is None else rows * self.units) @ self.basis.T + self.center
 
     @staticmethod
-    def units_of(variances, least):
+    def units_of(variances: FloatArray, least: float) -> FloatArray:
         """Return the roots of variances in some directions, where noise hides no part of them.
 
         Those below `least` count as equal to it, and all as 1 where that is 0.

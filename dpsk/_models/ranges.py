@@ -1,8 +1,16 @@
 """Rows brought to public ranges and less a center, and back."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["RangedRows"]
 
@@ -32,16 +40,16 @@ class RangedRows:
     dtype: np.dtype
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of columns."""
         return len(self.center)
 
     @property
-    def ends(self):
+    def ends(self) -> FloatArray | None:
         """ndarray of shape (2, n_features) : lower and upper ends; None where there are none."""
         return None if self.low is None else np.array([self.low, self.high])
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`."""
         if self.low is None:
             np.clip(X, -_LARGEST, _LARGEST, out=out)
@@ -53,7 +61,7 @@ class RangedRows:
         np.divide(out, half, out=out, casting="same_kind")
         np.subtract(out, self.center, out=out, casting="same_kind")
 
-    def undone(self, rows):
+    def undone(self, rows: FloatArray) -> FloatArray:
         """Return mapped rows on their own scale, within their ranges; float64, in place."""
         rows += self.center
         if self.low is not None:
@@ -63,5 +71,7 @@ class RangedRows:
             np.clip(rows, self.low, self.high, out=rows)
         return rows
 
-    def _scale(self):
-        return 0.5 * (self.low + self.high), 0.5 * (self.high - self.low)
+    def _scale(self) -> tuple[FloatArray, FloatArray]:
+        low: Any = self.low
+        high: Any = self.high
+        return 0.5 * (low + high), 0.5 * (high - low)

@@ -1,10 +1,16 @@
 """Multiples of one parameter vector, as a model of rows of scores."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._models.linear import LinearModel
+
+if TYPE_CHECKING:
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["ScaleModel"]
 
@@ -18,14 +24,15 @@ class ScaleModel(LinearModel):
     """
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         return (1,)
 
-    def predict_raw(self, theta, X, scale=None):
+    def predict_raw(self, theta: FloatArray, X: Features,
+                    scale: FloatArray | None = None) -> FloatArray:
         z = theta[0] * X
         if scale is not None:
             z *= scale[:, None]
         return z[:, 0] if self.n_outputs is None else z
 
-    def features_sum(self, dz, X, out):
+    def features_sum(self, dz: FloatArray, X: Features, out: FloatArray) -> None:
         out[0] += np.vdot(dz, X)

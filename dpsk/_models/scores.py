@@ -1,17 +1,24 @@
 """From raw scores to classes and probabilities: one score for two classes, else one a class."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["best_class", "log_probabilities", "probabilities"]
 
 
-def best_class(scores):
+def best_class(scores: FloatArray) -> IntArray:
     """Return the index of the best class, (n,); of two, one score is positive for the second."""
     return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
-def probabilities(scores):
+def probabilities(scores: FloatArray) -> FloatArray:
     """Return class probabilities of log-odds, shape (n,), or of logits, (n, n_classes)."""
     if scores.ndim == 1:
         # Each from its own sign, as 1 less a probability near 1 would lose its digits.
@@ -19,7 +26,7 @@ def probabilities(scores):
     return softmax(scores, axis=1)
 
 
-def log_probabilities(scores):
+def log_probabilities(scores: FloatArray) -> FloatArray:
     """Return the logarithm of `probabilities`, finite where those underflow."""
     if scores.ndim == 1:
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])

@@ -1,13 +1,21 @@
 """Bounded states and their features: the only code that knows how a value enters linearly."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dpsk._data.norms import row_norms
 from dpsk._models.clipping import HEADROOM, clip_factors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray
 
 __all__ = ["LinearValues", "NetworkValues", "StateMap", "ValuePass"]
 
@@ -56,7 +64,7 @@ class StateMap:
     n_outputs = None
     homogeneous = False
 
-    def scaled(self, states):
+    def scaled(self, states: AnyArray) -> FloatArray:
         """Return states in the unit ball, float64, an array of its own."""
         states = np.array(states, dtype=np.float64)
         if self.bounds is None:
@@ -73,7 +81,7 @@ class StateMap:
         states *= clip_factors(row_norms(states), 1.0)[:, None]
         return states
 
-    def rounding_terms(self, n_rows):
+    def rounding_terms(self, n_rows: float) -> float:
         """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
         return n_rows
 
@@ -98,21 +106,21 @@ class LinearValues(StateMap):
     constant = _CONSTANT
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         """tuple of int : shape of `theta`."""
         width = self.n_features if self.frequencies is None else 2 * self.frequencies.shape[1]
         return (width + 1,)
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """int : number of coordinates of `theta`."""
         return self.shape[0]
 
-    def initial(self, normals):
+    def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
         """Return the public start, zero."""
         return np.zeros(self.shape)
 
-    def features(self, states):
+    def features(self, states: AnyArray) -> FloatArray:
         """Return the features of states, float64, shape (n, dimension), of norm at most 1."""
         states, weight = self.scaled(states), HEADROOM * math.sqrt(1.0 - self.constant**2)
         found = np.empty((len(states), self.dimension))
@@ -127,11 +135,11 @@ class LinearValues(StateMap):
         found[:, -1] = self.constant
         return found
 
-    def values(self, theta, states):
+    def values(self, theta: FloatArray, states: AnyArray) -> FloatArray:
         """Return the values of states, shape (n,)."""
         return self.features(states) @ theta
 
-    def passed(self, theta, states):
+    def passed(self, theta: FloatArray, states: AnyArray) -> ValuePass:
         """Return values, gradients and curvature at `theta`, a `ValuePass`."""
         features = self.features(states)
         return ValuePass(features @ theta, features, None)
@@ -150,16 +158,16 @@ class NetworkValues(StateMap):
     is_linear = False
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """int : number of coordinates of `theta`."""
         return (self.n_features + 2) * self.width + 1
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         """tuple of int : shape of `theta`."""
         return (self.dimension,)
 
-    def initial(self, normals):
+    def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
         """Return public starting weights, such that every value is 0."""
         theta = np.zeros(self.shape)
         # States are in the unit ball whatever their number of columns.
@@ -167,18 +175,18 @@ class NetworkValues(StateMap):
         theta[:inner] = normals((inner,))
         return theta
 
-    def parts(self, theta):
+    def parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return W, b, v times the root of the width and c, views but for the last."""
         inner = self.n_features * self.width
         weights = theta[:inner].reshape(self.n_features, self.width)
         return weights, theta[inner:-self.width - 1], theta[-self.width - 1:-1], theta[-1]
 
-    def values(self, theta, states):
+    def values(self, theta: FloatArray, states: AnyArray) -> FloatArray:
         """Return the values of states, shape (n,)."""
         weights, biases, outer, constant = self.parts(theta)
         return np.tanh(self._inputs(states) @ weights + biases) @ (outer * self._share) + constant
 
-    def passed(self, theta, states):
+    def passed(self, theta: FloatArray, states: AnyArray) -> ValuePass:
         """Return values, gradients and curvature at `theta`, a `ValuePass`."""
         weights, biases, outer, constant = self.parts(theta)
         inputs, outer = self._inputs(states), outer * self._share
@@ -186,7 +194,7 @@ class NetworkValues(StateMap):
         slopes = 1.0 - np.square(hidden)
         ones = np.ones((len(inputs), 1))
 
-        def turned(w):
+        def turned(w: FloatArray) -> FloatArray:
             d_weights, d_biases, d_outer, _ = self.parts(w)
             moved = slopes * (inputs @ d_weights + d_biases)
             errors = slopes * (d_outer * self._share) - 2.0 * outer * hidden * moved
@@ -196,7 +204,8 @@ class NetworkValues(StateMap):
                          self._stacked(inputs, slopes * outer, hidden * self._share, ones),
                          turned)
 
-    def weighted_gradient(self, theta, states, weigh):
+    def weighted_gradient(self, theta: FloatArray, states: AnyArray,
+                          weigh: Callable[..., Any]) -> tuple[FloatArray, FloatArray]:
         """Return the values of states, and the sum of their gradients times `weigh(values)`."""
         weights, biases, outer, constant = self.parts(theta)
         inputs, outer = self._inputs(states), outer * self._share
@@ -208,13 +217,14 @@ class NetworkValues(StateMap):
                                        self._share * (errors @ hidden), [errors.sum()]])
 
     @property
-    def _share(self):
+    def _share(self) -> float:
         return self.width**-0.5
 
-    def _inputs(self, states):
+    def _inputs(self, states: AnyArray) -> FloatArray:
         return _STRETCH * self.scaled(states)
 
-    def _stacked(self, inputs, errors, hidden, constant):
+    def _stacked(self, inputs: FloatArray, errors: FloatArray, hidden: FloatArray,
+                 constant: FloatArray) -> FloatArray:
         """Return vectors like theta, of errors at the hidden layer, its units and a constant."""
         weights = (inputs[:, :, None] * errors[:, None, :]).reshape(len(inputs), -1)
         return np.hstack([weights, errors, hidden, constant])

@@ -1,13 +1,20 @@
 """Columns of a table as blocks of features of norm at most 1: hat functions, indicators."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
 __all__ = ["Hats", "Indicators", "TableCode"]
 
@@ -32,16 +39,16 @@ class Hats:
     has_indicator: bool = False
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of features."""
         return len(self.knots) + self.has_indicator
 
     @property
-    def narrow(self):
+    def narrow(self) -> int:
         """int : number of features in products."""
         return self.width
 
-    def write(self, numbers, out):
+    def write(self, numbers: FloatArray, out: FloatArray) -> None:
         """Write the features of a column to `out`, shape (n, width), which is zero."""
         missing = np.isnan(numbers)
         if self.has_indicator:
@@ -59,7 +66,7 @@ class Hats:
         out[rows, right] = share
         out[rows, left] = 1 - share
 
-    def names(self, column):
+    def names(self, column: str) -> list[str]:
         """Return a name for every feature."""
         short = [f"{knot:.6g}" for knot in self.knots]
         shown = short if len(set(short)) == len(short) else map(repr, self.knots.tolist())
@@ -85,21 +92,21 @@ class Indicators:
     """
 
     categories: list
-    kept: object = None
-    others: object = None
+    kept: IntArray | None = None
+    others: IntArray | None = None
     named: int = 0
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of features."""
         return len(self.categories) + 1
 
     @property
-    def narrow(self):
+    def narrow(self) -> int:
         """int : number of features in products."""
         return self.named + 1 if self.named else self.width
 
-    def write(self, positions, out):
+    def write(self, positions: FloatArray, out: FloatArray) -> None:
         """Write the features of a column to `out`, shape (n, width), which is zero."""
         places = positions.astype(np.intp)
         if self.kept is not None:
@@ -109,7 +116,7 @@ class Indicators:
             places = np.where(known, nearest, rest)
         out[np.arange(len(places)), np.where(places < 0, self.width - 1, places)] = 1
 
-    def names(self, column):
+    def names(self, column: str) -> list[str]:
         """Return a name for every feature."""
         known, other = [str(category) for category in self.categories], "other"
         while other in known:
@@ -134,36 +141,36 @@ class TableCode:
     pairs: tuple = ()
     dtype: ClassVar[type] = np.float32
 
-    def for_next_rows(self):
+    def for_next_rows(self) -> TableCode:
         """Return the map of rows in which positions are those among the categories themselves."""
         return replace(self, parts=tuple(
             replace(part, kept=None, others=None) if isinstance(part, Indicators) else part
             for part in self.parts))
 
     @property
-    def norm(self):
+    def norm(self) -> float:
         """float : bound on the norm of a row."""
         return math.sqrt(len(self.parts) + len(self.pairs))
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of features."""
         return self.slices[-1].stop
 
     @property
-    def narrow(self):
+    def narrow(self) -> list[int]:
         """list of int : number of features of every column in products."""
         return [part.narrow for part in self.parts]
 
     @property
-    def slices(self):
+    def slices(self) -> list[slice]:
         """list of slice : where the features of every column and every pair are."""
         widths = [part.width for part in self.parts]
         narrow = self.narrow
         widths += [narrow[first] * narrow[second] for first, second in self.pairs]
         return [slice(*ends) for ends in pairwise(np.cumsum([0, *widths]).tolist())]
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the features of rows to `out`, shape (n, width)."""
         out[:] = 0
         slices = self.slices
@@ -174,14 +181,14 @@ class TableCode:
                           for place in (first, second))
             out[:, where] = (one[:, :, None] * other[:, None, :]).reshape(len(out), -1)
 
-    def features(self, X):
+    def features(self, X: Features) -> FloatArray:
         """Return the features of rows, float32, shape (n, width)."""
-        out = np.empty((len(X), self.width), self.dtype)
+        out: FloatArray = np.empty((len(X), self.width), self.dtype)
         for part in row_blocks(len(X), self.width):
             self.dense(X[part], out[part])
         return out
 
-    def names(self, columns):
+    def names(self, columns: AnyArray) -> list[str]:
         """Return a name for every feature."""
         names = [part.names(column) for part, column in zip(self.parts, columns, strict=True)]
         short = [[*each[:width - 1], each[-1]]
@@ -191,7 +198,7 @@ class TableCode:
         return [*(name for each in names for name in each), *crossed]
 
 
-def _narrowed(features, width):
+def _narrowed(features: Any, width: Any) -> Any:
     """Return so many features, the last of them the sum of all that follow, which is an indicator.
     """
     if features.shape[1] == width:

@@ -1,8 +1,11 @@
 """A linear map of whitened rows, which are never made."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +14,11 @@ from scipy.linalg.blas import dtrmm
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import LinearModel
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["WhitenedModel"]
 
@@ -37,17 +45,19 @@ class WhitenedModel(LinearModel):
         No more than by how much it lengthens rows in directions of its own; None: to be found.
     """
 
-    rows: LinearModel = None
-    matrix: np.ndarray = None
-    sizes: np.ndarray = None
+    # Given always, by `of`: the fields before them have defaults.
+    rows: LinearModel = None  # type: ignore[assignment]  # see above
+    matrix: FloatArray = None  # type: ignore[assignment]  # see above
+    sizes: FloatArray | None = None
 
     @classmethod
-    def of(cls, rows, matrix, sizes=None):
+    def of(cls, rows: LinearModel, matrix: FloatArray,
+           sizes: FloatArray | None = None) -> WhitenedModel:
         """Return the model of the rows of a LinearModel, mapped by `matrix`."""
         return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix, sizes=sizes)
 
     @cached_property
-    def _error(self):
+    def _error(self) -> float:
         """float : rounding in the norm of a mapped row, over the norm of the row."""
         size = len(self.matrix)
         # Of the triangle first of all: each of its reflections rounds all columns.
@@ -55,47 +65,48 @@ class WhitenedModel(LinearModel):
         return rounding + size * self._triangle_unit
 
     @cached_property
-    def _triangle_unit(self):
+    def _triangle_unit(self) -> float:
         """float : the power of two whose multiples the entries of the triangle are."""
         # No entry is longer than its column, which is an image.
         largest = float(np.linalg.norm(self.matrix, axis=1).max())
         return 2.0 ** (math.ceil(math.log2(largest)) - _TRIANGLE_BITS)
 
     @cached_property
-    def _triangle(self):
+    def _triangle(self) -> FloatArray:
         """ndarray : a triangular matrix whose images are as long as those of the map, or nearly.
 
         In so few bits that its products with rows on a grid are exact, in blocks of any size.
         """
-        triangle, unit = np.linalg.qr(self.matrix.T, mode="r"), self._triangle_unit
+        triangle: Any = np.linalg.qr(self.matrix.T, mode="r")
+        unit = self._triangle_unit
         return np.asfortranarray(np.rint(triangle / unit) * unit)
 
     @cached_property
-    def _corner(self):
+    def _corner(self) -> FloatArray:
         """ndarray : the part of the triangle for features, in one piece."""
         p = self.rows.n_features
         return np.asfortranarray(self._triangle[:p, :p])
 
     @cached_property
-    def _sizes(self):
+    def _sizes(self) -> FloatArray:
         if self.sizes is not None and self.sizes.min() > 0.0:
             return self.sizes
         return np.linalg.svd(self.matrix, compute_uv=False)
 
     @property
-    def inverse_norm(self):
+    def inverse_norm(self) -> float:
         """float : by how much rows are longer than their images, at most."""
         return float(1.0 / self._sizes.min())
 
     @property
-    def clips_entries(self):
+    def clips_entries(self) -> Any:
         """bool : whether entries of rows as they are are clipped."""
         return self.rows.clips_entries
 
-    def bounded(self, X):
+    def bounded(self, X: Features) -> Any:
         return self.rows.bounded(X)
 
-    def row_scales(self, X):
+    def row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
         """Return the scales of every row and of its constant, (n, 2), and its norm when mapped."""
         scales, norms = np.empty((X.shape[0], 2)), np.empty(X.shape[0])
         for part in row_blocks(X.shape[0], len(self.matrix)):
@@ -106,14 +117,15 @@ class WhitenedModel(LinearModel):
         return scales, norms
 
     @cached_property
-    def spread(self):
+    def spread(self) -> float:
         """float : by how much the map may lengthen one row more than another."""
         return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self._sizes))
 
-    def rounding_terms(self, n_rows):
+    def rounding_terms(self, n_rows: float) -> int:
         return math.ceil(n_rows * math.sqrt(self.spread))
 
-    def factors(self, X, lengths, constants, scale=None):
+    def factors(self, X: Features, lengths: FloatArray, constants: Any,
+                scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return ``t`` of every row of a block, and the norm of ``t P r``, float64, shape (n,).
 
         `lengths` are the norms of rows after their `scale`, None for 1, and `constants` what
@@ -128,7 +140,8 @@ class WhitenedModel(LinearModel):
             norms = np.sqrt(self._square_norms(mapped, constants))
             return self._shortening(norms, lengths)
 
-    def factors_of_multiples(self, X, lengths, constants, scale):
+    def factors_of_multiples(self, X: Features, lengths: FloatArray, constants: Any,
+                             scale: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return the same of ``scale (X, constants)``; `constants` may be one number.
 
         X is a block of whole units, whose products with the map are exact, and is overwritten
@@ -146,7 +159,7 @@ class WhitenedModel(LinearModel):
             norms *= scale
             return self._shortening(norms, lengths)
 
-    def _shortening(self, norms, lengths):
+    def _shortening(self, norms: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``t`` of rows whose images have some norms, and the norms that are left."""
         # Products of long rows that cancel are off by more than the head-room of a norm.
         norms += self._error * self.rows.entering_norms(lengths)
@@ -157,12 +170,12 @@ class WhitenedModel(LinearModel):
         norms *= factors
         return factors, norms
 
-    def _mapped_features(self, X):
+    def _mapped_features(self, X: Features) -> FloatArray:
         """Return the images of features of dense rows in the place of those."""
         # Half the products of a full matrix.
         return dtrmm(1.0, self._corner, X.T, overwrite_b=True).T
 
-    def _square_norms(self, mapped, constants):
+    def _square_norms(self, mapped: FloatArray, constants: Any) -> FloatArray:
         """Return squared lengths of rows from the images of features, which are overwritten."""
         if not self.rows.fit_intercept:
             return np.einsum("ij,ij->i", mapped, mapped)
@@ -174,11 +187,11 @@ class WhitenedModel(LinearModel):
         squares += (constants * self._triangle[p, p])**2
         return squares
 
-    def mapped_point(self, theta):
+    def mapped_point(self, theta: FloatArray) -> FloatArray:
         """Return ``P' theta``, which rows as they are meet."""
         return self.matrix @ theta
 
-    def predict_raw(self, theta, X, scale=None):
+    def predict_raw(self, theta: FloatArray, X: Features, scale: Any = None) -> FloatArray:
         point = self.mapped_point(theta)
         own, constant = scale.T
         z = X @ point[:self.rows.n_features].astype(X.dtype, copy=False)
@@ -190,7 +203,7 @@ class WhitenedModel(LinearModel):
             z += constant[columns] * point[-1]
         return z
 
-    def gradient_sum(self, dz, X, scale, out):
+    def gradient_sum(self, dz: FloatArray, X: Features, scale: Any, out: FloatArray) -> None:
         total = np.zeros(self.shape)
         own, constant = scale.T
         columns = (slice(None), None)[:dz.ndim]
@@ -200,7 +213,7 @@ class WhitenedModel(LinearModel):
         total[:self.rows.n_features] += X.T @ dz
         out += self.matrix.T @ total
 
-    def outer_sum(self, curvatures, X, scale, out):
+    def outer_sum(self, curvatures: FloatArray, X: Features, scale: Any, out: FloatArray) -> None:
         total = np.zeros(out.shape)
         own, constant = scale.T
         p = self.rows.n_features

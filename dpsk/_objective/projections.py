@@ -1,11 +1,18 @@
 """Nearest points of sets."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray
 
 __all__ = ["simplex_projection"]
 
 
-def simplex_projection(w, radius):
+def simplex_projection(w: FloatArray, radius: float) -> FloatArray:
     """Return the nearest point with entries >= 0 that sum to `radius`.
 
     Sort and threshold (Duchi et al. 2008), relative to the largest entry: what is kept is

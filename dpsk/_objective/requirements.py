@@ -1,11 +1,18 @@
 """What a solver may need of loss, penalty and budget, and what is said where it is missing."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet, L1Ball
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["BOUNDED_CURVATURE", "BOUNDED_SLOPE", "CONVEX_LOSS", "FEW_COLUMNS", "FINITE_CLIP",
            "IN_AN_L1_BALL", "IN_A_SET", "L2_PENALTY", "NOT_PIECEWISE", "NO_BUDGET",
@@ -95,7 +102,7 @@ POSITIVE_DELTA = Requirement(
     "solver='stgd' for a loss that is not convex.")
 
 
-def check_requirements(name, solver, problem):
+def check_requirements(name: str, solver: Any, problem: Any) -> None:
     """Raise a ValueError naming the first requirement of `solver` that `problem` fails.
 
     To be called before the solver is configured, which may rely on them.
@@ -117,7 +124,7 @@ def check_requirements(name, solver, problem):
     _check_curvature(name, solver, problem)
 
 
-def _check_curvature(name, solver, problem):
+def _check_curvature(name: str, solver: Any, problem: Any) -> None:
     """Raise a ValueError where steps would follow from a curvature that has no bound."""
     if problem.loss.minimax or not problem.model.is_linear or np.isfinite(problem.loss.smoothness):
         return

@@ -1,5 +1,7 @@
 """Oracles: the only code that touches rows during a fit. They answer with noise."""
 
+from __future__ import annotations
+
 from dpsk._oracle.context import Context
 from dpsk._oracle.critic import CriticOracle
 from dpsk._oracle.curvature import CurvatureOracle

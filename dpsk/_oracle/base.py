@@ -1,11 +1,22 @@
 """What every oracle says of itself."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._oracle.transition_sums import TransitionSums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.saddle.base import Interval, Simplex
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Releases
 
 __all__ = ["Oracle", "SaddleAnswers", "SumsOracle"]
 
@@ -27,7 +38,12 @@ class Oracle:
         Whether its price, or the set it moves in, needs the penalty on every coordinate.
     """
 
-    arithmetic = "float"
+    if TYPE_CHECKING:
+        # A constant, or a property where noise decides.
+        @property
+        def arithmetic(self) -> str: ...
+    else:
+        arithmetic = "float"
     minimax = False
     takes_networks = False
     penalizes_intercept = False
@@ -49,8 +65,12 @@ class SumsOracle(Oracle):
     #: What holds the rows.
     sums_class: ClassVar[type] = RowSums
 
+    if TYPE_CHECKING:
+        def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                     releases: Releases) -> None: ...
+
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
         problem = context.problem
         sums = sums_over(cls.sums_class, problem.model, problem.loss, context.rows, context.clip)
@@ -62,15 +82,16 @@ class SaddleAnswers(Oracle):
 
     takes_networks = True
     minimax = True
+    _sums: Any
 
     @staticmethod
-    def opened_sums(context):
+    def opened_sums(context: Context) -> Any:
         """Return the rows of a `Context` in sums; its first two clips are those of the blocks."""
         problem = context.problem
         kind = TransitionSums if problem.loss.of_transitions else SaddleSums
         return sums_over(kind, problem.model, problem.loss, context.rows, *context.clip[:2])
 
     @property
-    def dual_set(self):
+    def dual_set(self) -> Interval | Simplex:
         """Interval or Simplex : where the dual variable lives; public."""
         return self._sums.loss.dual_set

@@ -12,13 +12,25 @@ them. That is a `Disclosure`. What leaves of all others follows from counts that
 (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Wilkins, Kifer, Zhang, Karrer 2024).
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpsk._oracle.release import Part
 from dpsk._privacy.events import Composed, Disclosure, NotPrivate, gaussian
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._privacy.elementary import Event
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["category_event", "category_threshold", "count_noise", "frequent_categories",
            "noisy_counts"]
@@ -27,13 +39,13 @@ __all__ = ["category_event", "category_threshold", "count_noise", "frequent_cate
 _UNIT = 2.0**-10
 
 
-def category_event(mu, delta):
+def category_event(mu: float, delta: float) -> Event:
     """Return what finding categories costs: a `mu`, and a chance `delta` to show a single row's.
     """
     return NotPrivate() if mu == math.inf else Composed((gaussian(mu), Disclosure(delta)))
 
 
-def category_threshold(n_columns, mu, delta):
+def category_threshold(n_columns: int, mu: float, delta: float) -> float:
     """Return the noisy count beyond which categories leave; 0 without noise."""
     if mu == math.inf:
         return 0.0
@@ -42,7 +54,9 @@ def category_threshold(n_columns, mu, delta):
     return 1.0 + scale * float(-ndtri(delta / n_columns)) * (1.0 + 1e-9) + _UNIT
 
 
-def frequent_categories(rows, places, sizes, most, mu, delta, releases):
+def frequent_categories(rows: RowSource, places: range | list[int], sizes: Any, most: int,
+                        mu: float, delta: float,
+                        releases: Releases) -> list[tuple[IntArray, FloatArray]]:
     """Return the positions of the frequent categories of some columns, in their order, and counts.
 
     Parameters
@@ -68,11 +82,11 @@ def frequent_categories(rows, places, sizes, most, mu, delta, releases):
     moved = math.sqrt(2.0 * len(places))
     ends = np.cumsum(sizes)
 
-    def counted(inside):
+    def counted(inside: Inside) -> Any:
         return rows.added(_counts, places, sizes)
 
-    def frequent(noisy):
-        found = []
+    def frequent(noisy: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+        found: list[tuple[IntArray, FloatArray]] = []
         for counts in np.split(noisy, ends[:-1]):
             order = np.argsort(-counts, kind="stable")[:most]
             kept = np.sort(order[counts[order] > threshold])
@@ -80,11 +94,13 @@ def frequent_categories(rows, places, sizes, most, mu, delta, releases):
         return found
 
     event = category_event(mu, delta)
-    return releases(event.events if isinstance(event, Composed) else event, counted,
+    priced: Any = event.events if isinstance(event, Composed) else event
+    return releases(priced, counted,
                     Part(1.0 / mu, moved, unit=_UNIT), only=frequent)
 
 
-def noisy_counts(rows, columns, mu, releases):
+def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
+                 releases: Releases) -> dict[int, FloatArray]:
     """Return how many rows are in every cell of some columns, under noise of scale `count_noise`.
 
     Parameters
@@ -109,12 +125,13 @@ def noisy_counts(rows, columns, mu, releases):
     return dict(zip(columns, np.split(counts, np.cumsum(sizes)[:-1]), strict=True))
 
 
-def count_noise(n_columns, mu):
+def count_noise(n_columns: int, mu: float) -> float:
     """Return the standard deviation of noise on counts of so many columns."""
     return math.sqrt(2.0 * n_columns) / mu
 
 
-def _counts(rows, places, sizes, points=None):
+def _counts(rows: RowSource, places: list[int] | range, sizes: Sequence[int],
+            points: Any = None) -> FloatArray:
     """Return the counts of all categories of all columns, float64."""
     block = rows.take(slice(0, len(rows))).X
     counts = []

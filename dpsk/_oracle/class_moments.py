@@ -11,8 +11,11 @@ Separate releases at equal prices would have noise ``2 sqrt(2) R / mu`` on sums 
 on moments. Jointly, with ``c = R / 2``, it is 2.5 and 1.77.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +24,11 @@ from dpsk._models.clipping import shortened
 from dpsk._oracle.release import Part
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
+
+if TYPE_CHECKING:
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["ClassMoments", "noisy_class_moments", "on_grid"]
 
@@ -51,12 +59,13 @@ class ClassMoments:
     moment_noise: float
 
 
-def on_grid(basis):
+def on_grid(basis: FloatArray) -> FloatArray:
     """Return an orthonormal basis, shape (d, k), with entries of few bits."""
     return np.rint(basis * 2.0**_BASIS_BITS) * 2.0**-_BASIS_BITS
 
 
-def noisy_class_moments(rows, n_classes, basis, radius, mu, releases):
+def noisy_class_moments(rows: RowSource, n_classes: int, basis: FloatArray, radius: float,
+                        mu: float, releases: Releases) -> ClassMoments:
     """Return the `ClassMoments` of rows in a subspace.
 
     Parameters
@@ -77,7 +86,7 @@ def noisy_class_moments(rows, n_classes, basis, radius, mu, releases):
     bound = math.sqrt(2.0) * (radius**2 + constant**2)
     unit = 2.0 ** -(exact_bits(n_samples * bound / math.sqrt(2.0), bound / mu) // 2)
 
-    def total(inside):
+    def total(inside: Inside) -> FloatArray:
         sums = np.zeros((n_classes, size + 1, size + 1))
         for part in row_blocks(n_samples, width):
             block = rows.take(part)
@@ -98,7 +107,7 @@ def noisy_class_moments(rows, n_classes, basis, radius, mu, releases):
                         noise / (math.sqrt(2.0) * constant), noise)
 
 
-def _in_subspace(X, basis, radius, unit):
+def _in_subspace(X: Features, basis: FloatArray, radius: float, unit: float) -> FloatArray:
     """Return rows of a block in the subspace, no longer than `radius`, in whole units."""
     row_unit = 2.0 ** (math.ceil(math.log2(radius)) - _ROW_BITS)
     rows = shortened(X.astype(np.float64), radius)

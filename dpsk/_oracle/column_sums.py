@@ -14,7 +14,10 @@ where ``g'(d) = 2 d (1 + 4 (2 - d) (1 - d)) >= 0``, as ``(2 - d) (1 - d) >= -1/4
 all p columns by at most ``2 sqrt(p)`` together; sums are exact.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,18 +25,24 @@ from dpsk._oracle.release import Part
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
 
+if TYPE_CHECKING:
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
+
 __all__ = ["moment_noise", "noisy_column_sums"]
 
 #: Rows that are summed at once.
 _PART = 1 << 14
 
 
-def moment_noise(n_columns, mu):
+def moment_noise(n_columns: int, mu: float) -> float:
     """Return the standard deviation of the noise on a sum; that on squares is sqrt(1/2) of it."""
     return 2.0 * math.sqrt(n_columns) / mu
 
 
-def noisy_column_sums(rows, low, high, mu, releases):
+def noisy_column_sums(rows: RowSource, low: FloatArray, high: FloatArray, mu: float,
+                      releases: Releases) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return noisy counts, sums and sums of squares of columns, each of shape (n_columns,).
 
     Parameters
@@ -50,7 +59,7 @@ def noisy_column_sums(rows, low, high, mu, releases):
     moved = 2.0 * math.sqrt(len(low))
     unit = 2.0 ** -(exact_bits(len(rows), moved / mu) // 2)
 
-    def totals(inside):
+    def totals(inside: Inside) -> tuple[FloatArray, FloatArray]:
         counts, sums, squares = rows.added(_sums, low, high, unit)
         return np.array([counts, unit * sums]), unit**2 * squares
 
@@ -60,7 +69,8 @@ def noisy_column_sums(rows, low, high, mu, releases):
     return counts, sums, squares
 
 
-def _sums(rows, low, high, unit):
+def _sums(rows: RowSource, low: FloatArray, high: FloatArray,
+          unit: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts, and sums and sums of squares in whole units."""
     counts, sums, squares = np.zeros((3, len(low)))
     # Halves first: the width of the widest range is no double.

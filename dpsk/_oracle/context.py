@@ -1,10 +1,16 @@
 """What an oracle is opened with."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpsk._data.source import RowSource
 from dpsk._oracle.release import Releases
 from dpsk._problem import Problem
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Context"]
 
@@ -28,7 +34,7 @@ class Context:
 
     problem: Problem
     rows: RowSource
-    declared: object
-    clip: object
+    declared: Any
+    clip: Any
     noise_multiplier: float
     releases: Releases

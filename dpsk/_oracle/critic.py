@@ -1,6 +1,9 @@
 """Noisy gradients of a critic's scores, and what generated rows say, which costs nothing."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +12,14 @@ from dpsk._oracle.gradients import GradientOracle
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._privacy.noise.seeds import NoiseSeed
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from dpsk._data.source import RowSource
+    from dpsk._models.mlp import MLP
+    from dpsk._oracle.context import Context
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["CriticOracle"]
 
@@ -24,23 +35,23 @@ class CriticOracle(GradientOracle):
     minimax = True
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
         problem = context.problem
         sums = NetworkSums(problem.model, problem.loss, context.rows, context.clip)
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
     @property
-    def critic(self):
+    def critic(self) -> MLP:
         """MLP : the model of scores."""
         return self._sums.model
 
     @staticmethod
-    def public_draws(key):
+    def public_draws(key: int) -> PublicDraws:
         """Return draws that follow from an int: a stream of its own, which no row keys."""
         return PublicDraws(NoiseSeed(key), "rows generated during a fit")
 
-    def opposed(self, theta, rows, classes):
+    def opposed(self, theta: FloatArray, rows: RowSource, classes: IntArray) -> FloatArray:
         """Return the mean of clipped gradients of the scores of generated rows, float64."""
         loss = self._sums.loss
         against = NetworkSums(self.critic, replace(loss, sign=-loss.sign),
@@ -49,7 +60,7 @@ class CriticOracle(GradientOracle):
         found /= len(rows)
         return found
 
-    def pull(self, theta, rows, classes):
+    def pull(self, theta: FloatArray, rows: RowSource, classes: IntArray) -> FloatArray:
         """Return the gradient in generated rows of minus their mean score, like the rows."""
         forward = self.critic.forward(theta, rows)
         forward.backward(self._sums.loss.gradient(classes, forward.raw.copy()))

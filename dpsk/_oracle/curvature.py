@@ -5,7 +5,10 @@ one. Replacing it by another moves the sum by ``||M - M'||_F = sqrt(|M|^2 + |M'|
 at most ``sqrt(2) B``, as the product of two such matrices is not negative.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.gradients import open_sums
@@ -14,6 +17,15 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["CurvatureOracle"]
 
@@ -36,7 +48,7 @@ class CurvatureOracle(Oracle):
     """
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
         problem, (clip_norm, curvature_clip) = context.problem, context.clip
         prices = context.declared.prices(context.noise_multiplier)
@@ -45,22 +57,23 @@ class CurvatureOracle(Oracle):
                          context.rows, REPLACE_ONE / max(prices))
         return cls(sums, curvature_clip, prices, context.releases)
 
-    def __init__(self, sums, curvature_clip, prices, releases):
+    def __init__(self, sums: Any, curvature_clip: float, prices: tuple[float, ...],
+                 releases: Releases) -> None:
         self._sums, self._curvature_clip, self._releases = sums, curvature_clip, releases
         self._prices = iter(prices)
         self._hessian_std = math.inf
 
     @property
-    def arithmetic(self):
+    def arithmetic(self) -> str:
         """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
         return self._sums.arithmetic
 
     @property
-    def hessian_edge(self):
+    def hessian_edge(self) -> float:
         """float : where the eigenvalues of the noise on the last Hessian end; public."""
         return self._hessian_std * math.sqrt(2.0 * self._sums.model.dimension)
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""
         mu, sums = self._price(), self._sums
         unit, std = sums.resolution, REPLACE_ONE / mu * sums.clip_norm
@@ -72,7 +85,7 @@ class CurvatureOracle(Oracle):
         return self._releases(gaussian(mu), lambda inside: sums.gradient(theta), part,
                               divisor=sums.n_samples)
 
-    def hessian(self, theta):
+    def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""
         mu, sums, clip = self._price(), self._sums, self._curvature_clip
         largest, terms = sums.curvature_bound(clip)
@@ -83,7 +96,7 @@ class CurvatureOracle(Oracle):
         return self._releases(gaussian(mu), lambda inside: _symmetric(sums.curvature(theta, clip)),
                               part, divisor=sums.n_samples)
 
-    def _price(self):
+    def _price(self) -> float:
         """Return what the next answer costs; a RuntimeError where none is left."""
         mu = next(self._prices, None)
         if mu is None:
@@ -92,7 +105,7 @@ class CurvatureOracle(Oracle):
         return mu
 
 
-def _symmetric(matrix):
+def _symmetric(matrix: FloatArray) -> FloatArray:
     """Return the mean of a matrix and its transpose.
 
     Rounding in a product leaves a difference between the two, which symmetric noise does not hide.

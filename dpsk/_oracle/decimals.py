@@ -8,10 +8,17 @@ apart to within a hundred-thousandth. Cells weigh as the inverse hyperbolic sine
 and beyond ten thousand less, so that a slice with few rows takes a point of a usual size.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["Points", "decimal_points", "even_points"]
 
@@ -45,20 +52,20 @@ class Points:
     weights: np.ndarray
 
     @property
-    def n_each(self):
+    def n_each(self) -> int:
         """int : so many points has a cell."""
         return len(self.weights)
 
-    def __len__(self):
+    def __len__(self) -> int:
         # Of the last cell there is only its first point.
         return (len(self.first) - 1) * self.n_each + 1
 
     @cached_property
-    def up_to(self):
+    def up_to(self) -> FloatArray:
         """ndarray of shape (n_each + 1,) : the weights of the first points of a cell."""
         return np.concatenate([[0.0], np.cumsum(self.weights)])
 
-    def places(self, numbers):
+    def places(self, numbers: FloatArray) -> IntArray:
         """Return the place of the next point at or above every number."""
         cells = np.searchsorted(self.first, numbers, "right") - 1
         cells = np.clip(cells, 0, len(self.first) - 2)
@@ -66,7 +73,7 @@ class Points:
         beyond = np.clip((numbers - self.first[cells]) / width, 0.0, 1.0)
         return cells * self.n_each + np.ceil(beyond * self.n_each - _CLOSE).astype(np.int64)
 
-    def point(self, place):
+    def point(self, place: int) -> float:
         """Return the point at a place, a float."""
         cell, step = divmod(int(place), self.n_each)
         if not step:
@@ -77,7 +84,7 @@ class Points:
 
 
 @lru_cache(maxsize=1)
-def decimal_points():
+def decimal_points() -> Points:
     """Return decimals of six digits in [-1e12, 1e12]; below 1e-3 they are 1e-8 apart."""
     low, high = _DECADES
     sides = [np.arange(100) * 1e-5]
@@ -94,6 +101,6 @@ def decimal_points():
     return Points(first, np.append(widths, widths[-1]), weights)
 
 
-def even_points(points):
+def even_points(points: Points) -> Points:
     """Return some points, each a cell of its own, of one weight."""
     return Points(np.asarray(points, float), np.ones(len(points)), np.ones(1))

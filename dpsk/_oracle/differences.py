@@ -7,13 +7,22 @@ Both points are public, hence so is c, and noise in proportion to it costs the s
 is. The bound is enforced, so that no loss has to be trusted.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._oracle.release import Releases
+    from dpsk._typing import Chosen, FloatArray
 
 __all__ = ["DifferenceOracle", "DifferenceSums"]
 
@@ -31,7 +40,7 @@ class DifferenceSums(RowSums):
 
     _anchor = None
 
-    def bound(self, theta, anchor):
+    def bound(self, theta: FloatArray, anchor: FloatArray) -> float:
         """Return the public bound on the norm of one row's difference, 0 at the anchor."""
         if theta.tobytes() == anchor.tobytes():
             return 0.0
@@ -42,7 +51,7 @@ class DifferenceSums(RowSums):
         bound = smooth if smooth < largest else largest
         return max(bound, _LEAST_SHARE * self.clip_norm)
 
-    def anchor_gradient(self, anchor):
+    def anchor_gradient(self, anchor: FloatArray) -> FloatArray:
         """Return the sum of clipped gradients over all rows at `anchor`, and hold on to it."""
         total, derivatives = np.zeros(self.model.shape), []
         for block in self._blocks(None):
@@ -55,13 +64,15 @@ class DifferenceSums(RowSums):
         self._at_anchor = np.concatenate(derivatives) if derivatives else np.empty(0)
         return total
 
-    def difference_anew(self, theta, anchor, bound, rows=None):
+    def difference_anew(self, theta: FloatArray, anchor: FloatArray, bound: float,
+                        rows: Chosen = None) -> Any:
         """Return what `difference` does, also where sums were made anew since the anchor."""
         if not self._holds(anchor):
             self.anchor_gradient(anchor)
         return self.difference(theta, anchor, bound, rows)
 
-    def difference(self, theta, anchor, bound, rows=None):
+    def difference(self, theta: FloatArray, anchor: FloatArray, bound: float,
+                   rows: Chosen = None) -> FloatArray:
         """Return the sum of differences ``gradient(theta) - gradient(anchor)``, float64.
 
         Both gradients of a row are multiples of the row, so the difference of its derivatives is
@@ -84,7 +95,7 @@ class DifferenceSums(RowSums):
             self.model.gradient_sum(dz, part[0], part[2], total)
         return total
 
-    def _holds(self, anchor):
+    def _holds(self, anchor: FloatArray) -> bool:
         return self._anchor is not None and anchor.tobytes() == self._anchor.tobytes()
 
 
@@ -99,7 +110,8 @@ class DifferenceOracle(SumsOracle):
 
     sums_class = DifferenceSums
 
-    def __init__(self, sums, declared, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         batches, n_samples = declared.batches, sums.n_samples
         self._sums, self._releases = sums, releases
         self._normals = releases.normals(sums.model.shape,
@@ -114,13 +126,13 @@ class DifferenceOracle(SumsOracle):
         self._divisor = batches.expected_size(n_samples)
         self._batches = releases.batches(batches, n_samples, declared.differences)
 
-    def gradient(self, anchor):
+    def gradient(self, anchor: FloatArray) -> FloatArray:
         """Return the noisy mean gradient over all rows at the public `anchor`, float64."""
         return self._releases(
             self._anchor_event, lambda inside: self._sums.anchor_gradient(anchor),
             self._anchor_part, divisor=self._sums.n_samples)
 
-    def difference(self, theta, anchor):
+    def difference(self, theta: FloatArray, anchor: FloatArray) -> FloatArray:
         """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch, float64.
 
         The points are public, the anchor that of the last `gradient`: a ValueError else. Where

@@ -3,7 +3,10 @@
 Every answer is charged as `NotPrivate`, which no plan of a finite budget holds.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +15,23 @@ from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.events import NotPrivate
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Releases
+    from dpsk._typing import FloatArray
+
 __all__ = ["ExactOracle"]
 
 
 class ExactSums(RowSums):
     """Rows whose sums are not clipped, with the loss itself and the whole of its curvature."""
 
-    def value(self, theta):
+    def value(self, theta: FloatArray) -> FloatArray:
         """Return the sum of losses at `theta`, shape (1,)."""
         total = np.zeros(1)
         for X, y, scale, _, weights in map(self._take, self._blocks(None)):
@@ -26,7 +39,7 @@ class ExactSums(RowSums):
             total += losses.sum() if weights is None else weights @ losses
         return total
 
-    def majorant(self, theta):
+    def majorant(self, theta: FloatArray) -> FloatArray:
         """Return what no Hessian of the sum of losses exceeds, like one; the same at all theta."""
         rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
         total = np.zeros((rows, rows))
@@ -35,7 +48,8 @@ class ExactSums(RowSums):
             self.model.outer_sum(bounds if weights is None else bounds * weights, X, scale, total)
         return np.kron(total, np.eye(outputs))
 
-    def curvature(self, theta):
+    def curvature(  # type: ignore[override]  # nothing is clipped, so there is no bound
+            self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the sum of losses, shape (dimension, dimension)."""
         rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
         total = np.zeros((rows, outputs, rows, outputs))
@@ -57,31 +71,31 @@ class ExactOracle(Oracle):
     """Answer with the mean loss, its gradient and its Hessian, without noise."""
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
         problem = context.problem
         return cls(sums_over(ExactSums, problem.model, problem.loss, context.rows, math.inf),
                    context.releases)
 
-    def __init__(self, sums, releases):
+    def __init__(self, sums: Any, releases: Releases) -> None:
         self._sums, self._releases = sums, releases
 
-    def value(self, theta):
+    def value(self, theta: FloatArray) -> float:
         """Return the mean loss at `theta`, a float."""
         return float(self._answer(self._sums.value, theta)[0])
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the mean gradient at `theta`, like it."""
         return self._answer(self._sums.gradient, theta)
 
-    def hessian(self, theta):
+    def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the mean Hessian at `theta`, shape (dimension, dimension)."""
         return self._answer(self._sums.curvature, theta)
 
-    def majorant(self, theta):
+    def majorant(self, theta: FloatArray) -> FloatArray:
         """Return a bound on the mean Hessian, like one, for points of the shape of `theta`."""
         return self._answer(self._sums.majorant, theta)
 
-    def _answer(self, read, theta):
+    def _answer(self, read: Callable[..., Any], theta: FloatArray) -> FloatArray:
         return self._releases(NotPrivate(), lambda inside: read(theta),
                               divisor=self._sums.n_samples)

@@ -1,5 +1,9 @@
 """Noisy gradients of the mean loss."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._data.parted import on_threads
@@ -13,6 +17,16 @@ from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.transition_sums import SemiGradientSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.noise.grids import grid_bits
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["GradientOracle", "SemiGradientOracle", "open_sums"]
 
@@ -28,14 +42,15 @@ class GradientOracle(Oracle):
     takes_networks = True
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`, on a grid where noise allows it."""
         problem = context.problem
         sums = open_sums(problem.model, problem.loss, context.declared, context.clip,
                           context.rows, context.noise_multiplier)
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, sums, declared, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         batches, n_samples = declared.batches, sums.n_samples
         self._sums, self._releases = sums, releases
         self._event = batches.release(noise_multiplier)
@@ -47,16 +62,16 @@ class GradientOracle(Oracle):
                           sums.model.dimension)
 
     @property
-    def arithmetic(self):
+    def arithmetic(self) -> str:
         """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
         return self._sums.arithmetic
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float:
         """float : standard deviation of the noise on every coordinate of an answer; public."""
         return self._part.multiplier * self._part.bound / self._divisor
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""
         return self._releases(
             self._event, lambda inside: self._sums.gradient(theta, inside.rows), self._part,
@@ -64,7 +79,8 @@ class GradientOracle(Oracle):
             # The noise of a network's many weights is drawn while the sums are made.
             aside=not self._sums.model.is_linear)
 
-    def along(self, theta, declared, clip_share, noise_multiplier):
+    def along(self, theta: FloatArray, declared: Any, clip_share: float,
+              noise_multiplier: float) -> GradientOracle:
         """Return an oracle for multiples of the public `theta`, not zero: what one number moves.
 
         Its points and answers have shape (1,): the derivative in the factor. `clip_share` is the
@@ -82,14 +98,15 @@ class SemiGradientOracle(GradientOracle):
     """Answer with noisy mean semi-gradients of transitions, clipped, or of groups of them."""
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the transitions of a `Context`."""
         problem = context.problem
         sums = SemiGradientSums(problem.model, problem.loss, context.rows, context.clip)
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
 
-def open_sums(model, loss, declared, clip_norm, rows, noise_multiplier):
+def open_sums(model: Any, loss: Any, declared: Any, clip_norm: float, rows: RowSource,
+              noise_multiplier: float) -> WhitenedGridSums | GridSums | RowSums | NetworkSums:
     """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
     if not model.is_linear:
         return sums_over(NetworkSums, model, loss, rows, clip_norm)

@@ -7,7 +7,10 @@ to the same grid commutes with adding it: rounding the noise is rounding the noi
 function of the continuous mechanism's answer.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +20,12 @@ from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.truncation import Shares, add_products, whole_units
 from dpsk._oracle.two_part_sum import MOST_ROWS, TwoPartSum, joined
 from dpsk._privacy.noise.grids import exact_bits
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._typing import AnyArray, Chosen, Features, FloatArray
 
 __all__ = ["GridSums", "WhitenedGridSums"]
 
@@ -45,17 +54,23 @@ class GridSums(RowSums):
     """
 
     arithmetic = "grid"
-    _buffer = _cache = None
 
-    def __init__(self, model, loss, rows, clip_norm, bits, order=2, n_samples=None):
+    if TYPE_CHECKING:
+        def _add_gradient(self, dz: FloatArray, part: Any, sums: TwoPartSum) -> None: ...
+
+    _buffer: Any = None
+    _cache: Any = None
+
+    def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float, bits: int,
+                 order: int = 2, n_samples: int | None = None) -> None:
         self.resolution = self._units(model, clip_norm, bits)
         super().__init__(model, loss, rows, clip_norm, order, n_samples)
 
-    def _units(self, model, clip_norm, bits):
+    def _units(self, model: Any, clip_norm: float, bits: int) -> float:
         """Set the units of rows and of derivatives, and return that of their products."""
         self._plain = model
         # By start of a block: what its rows are multiplied by before the grid, as Shares.
-        self._first = {}
+        self._first: dict[int, Any] = {}
         row_bits = _row_bits(model, clip_norm, bits)
         self._cached_dtype = _cached_dtype(model.data_norm, row_bits)
         self._row_unit = 2.0 ** -row_bits
@@ -63,13 +78,13 @@ class GridSums(RowSums):
         self._usual = 1.0 / (model.unit * self._row_unit)
         return 2.0**-bits
 
-    def _block_size(self):
+    def _block_size(self) -> int:
         rows = self._rows
         if rows.is_sparse:
             return _CSR_ROWS
         return min(MOST_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
 
-    def gradient(self, theta, rows=None):
+    def gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
         total, products = np.zeros((2, *self.model.shape))
         point, unit = self._point(theta), self._weight_unit * self._row_unit
         for block in self._blocks(rows):
@@ -83,14 +98,15 @@ class GridSums(RowSums):
         total += unit * products
         return total
 
-    def curvature(self, theta, bound):
+    def curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         return self.from_whole_curvature(self.whole_curvature(theta, bound), bound)
 
-    def whole_curvature(self, theta, bound):
+    def whole_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         """Return the sum of the rows' outer products in whole units, exact, in two parts."""
         return self._whole_curvature(theta, bound)
 
-    def _whole_curvature(self, theta, bound, gradients=None):
+    def _whole_curvature(self, theta: FloatArray, bound: float,
+                         gradients: TwoPartSum | None = None) -> FloatArray:
         """Return the same; the sum of gradients is added to `gradients`, where there is one."""
         unit, size = self._curvature_unit(bound), len(theta)
         sums, point = TwoPartSum((size, size)), self._point(theta)
@@ -104,22 +120,22 @@ class GridSums(RowSums):
             self._add_products(part[0], roots, part[2], sums.room(len(roots)))
         return sums.parts()
 
-    def from_whole_curvature(self, parts, bound):
+    def from_whole_curvature(self, parts: FloatArray, bound: float) -> FloatArray:
         """Return the `curvature` that two parts of its whole units stand for."""
         return joined(parts) * self._curvature_unit(bound)**2
 
-    def curvature_bound(self, bound):
+    def curvature_bound(self, bound: float) -> tuple[float, int]:
         # Cut toward zero; a total of more bits than a double has is rounded once, by n u bounds.
         return bound, math.ceil(math.sqrt(1.5 * self.n_samples))
 
-    def _curvature_unit(self, bound):
+    def _curvature_unit(self, bound: float) -> float:
         return 2.0 ** -(exact_bits(min(self.n_samples, MOST_ROWS) * bound, 0.0) // 2)
 
-    def _add_products(self, X, roots, scale, total):
+    def _add_products(self, X: Features, roots: FloatArray, scale: Any, total: FloatArray) -> None:
         """Add outer products of rows times `roots` of their weights, in whole units."""
         add_products(X, roots * scale, roots if self._plain.fit_intercept else None, total)
 
-    def _enter(self):
+    def _enter(self) -> tuple[FloatArray, FloatArray]:
         limits = self._open_rows()
         for part in self._rows.blocks(self._block):
             rows, _ = self._enter_block(part, self.model)
@@ -131,7 +147,7 @@ class GridSums(RowSums):
         self._late *= self._row_unit
         return self._late, limits
 
-    def _open_rows(self):
+    def _open_rows(self) -> FloatArray:
         """Set room for what every row costs beside its entries, and return that for limits.
 
         In single precision, unless its range could be too small for limits or for the unit.
@@ -141,18 +157,18 @@ class GridSums(RowSums):
         self._late, limits = np.empty((2, len(self._rows)), np.float32 if fits else np.float64)
         return limits
 
-    def _limit(self, norms, part):
+    def _limit(self, norms: FloatArray, part: Any) -> FloatArray:
         """Return the limits on derivatives of rows of some norms, none of them rounded up."""
         limits = super()._limit(norms, part)
         if self._late.dtype == np.float64:
             return limits
         return rounded_down(np.minimum(limits, _MOST_LIMIT))
 
-    def _factors(self, factors):
+    def _factors(self, factors: FloatArray) -> FloatArray:
         """Return what rows are multiplied by after products, none of it rounded up."""
         return factors if self._late.dtype == np.float64 else rounded_down(factors)
 
-    def _enter_block(self, part, model):
+    def _enter_block(self, part: Any, model: Any) -> tuple[Any, FloatArray]:
         """Return the rows of a slice in whole units, and their scales over that of short rows.
 
         The scales are split into what comes before the grid and what after products.
@@ -170,21 +186,21 @@ class GridSums(RowSums):
             del self._first[part.start]
         return rows, shares
 
-    def _caches(self):
+    def _caches(self) -> bool:
         """Return whether whole units are kept, of rows that are read again, from public facts."""
         rows, dtype = self._rows, self._cached_dtype
         room = _SMALL_BYTES if isinstance(rows, Rows) else rows.cache_bytes
         return not (dtype is None or rows.is_sparse) and (
             len(rows) * rows.n_features * dtype.itemsize <= room)
 
-    def _cut(self, X, part):
+    def _cut(self, X: Features, part: Any) -> Any:
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
         if self._buffer is None and not self._rows.is_sparse:
             self._buffer = np.empty((min(self._block, len(self._rows)), self._rows.n_features))
         out = None if self._buffer is None else self._buffer[:X.shape[0]]
         return whole_units(X, self._usual, self._first[part.start], out)
 
-    def _take(self, block):
+    def _take(self, block: Any) -> tuple[Any, ...]:
         if self._cache is None:
             X, y, weights = self._rows.take(block)
             X = self._cut(X, block)
@@ -194,11 +210,11 @@ class GridSums(RowSums):
             X[...] = self._cache[block.start]
         return X, y, self._scale[block], self._limits[block], weights
 
-    def _point(self, theta):
+    def _point(self, theta: FloatArray) -> FloatArray:
         """Truncate theta so that products with rows are exact as well."""
         return self._truncated(theta, self.model.radius)
 
-    def _truncated(self, point, radius):
+    def _truncated(self, point: AnyArray, radius: float) -> FloatArray:
         length = float(np.linalg.norm(point)) * radius / _LEAST_LATE
         if not math.isfinite(length) or not length:
             return point
@@ -219,8 +235,9 @@ class WhitenedGridSums(GridSums):
     #: The point of the last curvature, and the sum of gradients there.
     _beside_curvature = None
 
-    def __init__(self, model, loss, rows, clip_norm, n_samples=None):
-        self._constants = {}
+    def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float,
+                 n_samples: int | None = None) -> None:
+        self._constants: dict[int, Any] = {}
         # A derivative times a row that is not mapped may be longer than the clip norm.
         self._stretch = model.inverse_norm
         reach = clip_norm * self._stretch
@@ -229,11 +246,11 @@ class WhitenedGridSums(GridSums):
         self._units(model.rows, reach, bits)
         RowSums.__init__(self, model, loss, rows, clip_norm, n_samples=n_samples)
 
-    def from_whole_curvature(self, parts, bound):
+    def from_whole_curvature(self, parts: FloatArray, bound: float) -> FloatArray:
         total = super().from_whole_curvature(parts, bound)
         return self.model.matrix.T @ total @ self.model.matrix
 
-    def curvature_bound(self, bound):
+    def curvature_bound(self, bound: float) -> tuple[float, int]:
         # Entries that are cut by less than a unit are mapped afterwards.
         cut = self._curvature_unit(bound) * math.sqrt(self.model.dimension / bound)
         cut *= float(np.linalg.norm(self.model.matrix, 2))
@@ -241,22 +258,22 @@ class WhitenedGridSums(GridSums):
                           * self.model.spread)
         return bound * (1.0 + cut)**2, terms
 
-    def _curvature_unit(self, bound):
+    def _curvature_unit(self, bound: float) -> float:
         return super()._curvature_unit(bound * self._stretch**2)
 
-    def rounding_terms(self, n_rows):
+    def rounding_terms(self, n_rows: float) -> int:
         # Only the map of a total rounds.
         return math.ceil(math.sqrt(2.0 * self.model.dimension * n_rows * self.model.spread))
 
-    def gradient(self, theta, rows=None):
+    def gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
         return self.from_whole_gradient(self.whole_gradient(theta, rows))
 
-    def from_whole_gradient(self, parts):
+    def from_whole_gradient(self, parts: FloatArray) -> FloatArray:
         """Return the gradient that two parts of its whole units stand for."""
         unit = self._weight_unit * self._row_unit
         return self.model.matrix.T @ (joined(parts) * unit)
 
-    def whole_gradient(self, theta, rows=None):
+    def whole_gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
         """Return the sum over the rows as they are in whole units, exact, in two parts."""
         if self._beside_curvature is not None:
             at, parts = self._beside_curvature
@@ -268,7 +285,7 @@ class WhitenedGridSums(GridSums):
             self._add_gradient(self._derivatives(point, part), part, sums)
         return sums.parts()
 
-    def _add_gradient(self, dz, part, sums):
+    def _add_gradient(self, dz: FloatArray, part: Any, sums: Any) -> None:
         """Add the sum of rows in `part`, times their clipped derivatives, to a `TwoPartSum`."""
         X, (own, constants) = part[0], part[2]
         dz *= own if dz.ndim == 1 else own[:, None]
@@ -279,14 +296,14 @@ class WhitenedGridSums(GridSums):
         if self._plain.fit_intercept:
             total[-1] += _products_sum(constants, dz)
 
-    def whole_curvature(self, theta, bound):
+    def whole_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         gradients = TwoPartSum(self.model.shape)
         parts = self._whole_curvature(theta, bound, gradients)
         # A step asks for the gradient at the same point.
         self._beside_curvature = theta.copy(), gradients.parts()
         return parts
 
-    def _enter(self):
+    def _enter(self) -> tuple[FloatArray, FloatArray]:
         limits = self._open_rows()
         for part in self._rows.blocks(self._block):
             rows, shares = self._enter_block(part, self._plain)
@@ -304,13 +321,13 @@ class WhitenedGridSums(GridSums):
         self._late *= self._row_unit
         return self._late, limits
 
-    def _beside(self, shares, late):
+    def _beside(self, shares: FloatArray, late: FloatArray) -> FloatArray:
         """Return what stands for the intercept's 1 beside rows, in whole units."""
         # Where rows are scaled after products their own quotient is 1.
         own = shares if self._plain.homogeneous else np.ones(len(shares))
         return _whole(own / late, self._row_unit)
 
-    def _take(self, block):
+    def _take(self, block: Any) -> tuple[Any, ...]:
         """Return the same as other sums, but for scales: those of rows, and constants over them.
 
         The latter are one number where all are alike.
@@ -318,10 +335,10 @@ class WhitenedGridSums(GridSums):
         X, y, factors, limits, weights = super()._take(block)
         return X, y, (factors, self._constants[block.start]), limits, weights
 
-    def _point(self, theta):
+    def _point(self, theta: FloatArray) -> FloatArray:
         return self._truncated(self.model.mapped_point(theta), self._plain.radius)
 
-    def _predict(self, point, X, scale):
+    def _predict(self, point: AnyArray, X: Features, scale: Any) -> FloatArray:
         own, constants = scale
         # Whole units are finite, so that rows that are dropped have products to multiply by 0.
         z = X @ point[:self._plain.n_features]
@@ -331,13 +348,13 @@ class WhitenedGridSums(GridSums):
         z *= own if z.ndim == 1 else own[:, None]
         return z
 
-    def _add_products(self, X, roots, scale, total):
+    def _add_products(self, X: Features, roots: FloatArray, scale: Any, total: FloatArray) -> None:
         own, constants = scale
         roots *= own
         add_products(X, roots, roots * constants if self._plain.fit_intercept else None, total)
 
 
-def _row_bits(model, clip_norm, bits):
+def _row_bits(model: Any, clip_norm: float, bits: int) -> int:
     """Return the part of `bits` that is for rows: so many that rows and derivatives lose alike.
 
     Entries of rows are at most data_norm, derivatives of the longest rows `clip_norm` over
@@ -352,12 +369,12 @@ def _row_bits(model, clip_norm, bits):
     return max(share, 0) if model.fit_intercept else share
 
 
-def _products_sum(constants, dz):
+def _products_sum(constants: Any, dz: FloatArray) -> float | FloatArray:
     """Return the sum of constants, or of one that all rows have, times whole derivatives."""
     return constants @ dz if np.ndim(constants) else constants * dz.sum(axis=0)
 
 
-def rounded_down(values):
+def rounded_down(values: FloatArray) -> FloatArray:
     """Return positive numbers in single precision, none of them larger; 0 for the smallest."""
     # Without the bits that single precision has no room for.
     single = (values.view(np.int64) & _SINGLE_BITS).view(np.float64).astype(np.float32)
@@ -365,7 +382,7 @@ def rounded_down(values):
     return single
 
 
-def _cached_dtype(data_norm, row_bits):
+def _cached_dtype(data_norm: float, row_bits: int) -> Any:
     """Return the smallest type that holds entries of rows in whole units, None for none."""
     for dtype, bits in ((np.int16, 15), (np.float32, 24)):
         # Rows that are scaled after products may be that much longer.
@@ -374,7 +391,7 @@ def _cached_dtype(data_norm, row_bits):
     return None
 
 
-def _whole(values, unit, out=None):
+def _whole(values: FloatArray, unit: float, out: FloatArray | None = None) -> FloatArray:
     """Return values cut toward zero, in whole units."""
     # The inverse of a power of two is exact.
     out = np.multiply(values, 1.0 / unit, out=out)

@@ -15,6 +15,10 @@ read it.
 Public hold-out rows need no half of the rows and no noise on H.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._oracle.base import Oracle
@@ -24,6 +28,15 @@ from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.plans import COMPARISON
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["ThresholdOracle"]
 
@@ -41,7 +54,7 @@ class ThresholdOracle(Oracle):
     """
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`, split by a secret permutation."""
         problem, declared, rows = context.problem, context.declared, context.rows
         halves = 1 if declared.public_holdout else 2
@@ -53,24 +66,26 @@ class ThresholdOracle(Oracle):
         # Laplace tails are long: the room of ten times the noise is not enough.
         spread = COMPARISON * context.noise_multiplier * context.clip
         bits = grid_bits(2 * size, context.clip, spread * (10.0 if declared.pure else 1.0))
-        order = 1 if declared.pure else 2
+        norm_order = 1 if declared.pure else 2
 
-        def sums(part):
+        def sums(part: Any) -> Any:
             args = problem.model, problem.loss, part, context.clip
             if bits is None:
-                return sums_over(RowSums, *args, order)
-            return sums_over(GridSums, *args, bits, order)
+                return sums_over(RowSums, *args, norm_order)
+            return sums_over(GridSums, *args, bits, norm_order)
 
         parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
         if declared.public_holdout:
-            public = PublicSums(RowSums(problem.model, problem.loss, rows.holdout, context.clip,
-                                        order), size, parts[0].resolution)
+            given: Any = rows.holdout
+            public = PublicSums(RowSums(problem.model, problem.loss, given, context.clip,
+                                        norm_order), size, parts[0].resolution)
             batches = [(part, public) for part in parts]
         else:
             batches = list(zip(parts[::2], parts[1::2], strict=True))
         return cls(batches, declared, context.noise_multiplier, context.releases)
 
-    def __init__(self, batches, declared, noise_multiplier, releases):
+    def __init__(self, batches: list[tuple[Any, Any]], declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         self._batches, self._declared, self._releases = batches, declared, releases
         self._groups = releases.groups(len(batches))
         self._events = declared.releases(noise_multiplier)
@@ -83,18 +98,19 @@ class ThresholdOracle(Oracle):
         self._answered = 0
 
     @property
-    def arithmetic(self):
+    def arithmetic(self) -> str:
         """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
         return self._batches[0][0].arithmetic
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the checked noisy mean gradient, float64, of the batch whose turn it is."""
         turn = min(self._answered // self._declared.rounds, len(self._batches) - 1)
         training, holdout = self._batches[turn]
         to_compare, to_answer = self._events
-        ledger, sums = self._groups[turn], []
+        ledger = self._groups[turn]
+        sums: list[FloatArray] = []
 
-        def compare(inside):
+        def compare(inside: Inside) -> FloatArray:
             sums.extend((training.gradient(theta), holdout.gradient(theta)))
             return np.abs(sums[0] - sums[1])
 
@@ -113,10 +129,10 @@ class ThresholdOracle(Oracle):
 class PublicSums:
     """Sums over public rows, as if there were `size` of them, on the grid of the others."""
 
-    def __init__(self, sums, size, resolution):
+    def __init__(self, sums: Any, size: int, resolution: float | None) -> None:
         self._sums, self._factor, self._unit = sums, size / sums.n_samples, resolution
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the sum of clipped gradients at `theta` over the public rows, rescaled."""
         total = self._factor * self._sums.gradient(theta)
         return total if self._unit is None else np.rint(total / self._unit) * self._unit

@@ -7,10 +7,21 @@ T_eff released gradients instead of T (Bok, Su, Altschuler 2024). It holds for t
 so nothing else may leave.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.one_shot import finite
 from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.sensitivity import contraction
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["LastIterateOracle"]
 
@@ -21,12 +32,13 @@ class LastIterateOracle(SumsOracle):
     arithmetic = "snapped"
     penalizes_intercept = True
 
-    def __init__(self, sums, declared, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         self._sums, self._declared, self._releases = sums, declared, releases
         self._event = declared(noise_multiplier)
         self._noise_std = noise_multiplier * sums.clip_norm * sums.rounding
 
-    def descend(self, theta, penalty):
+    def descend(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
         """Return the last iterate of the declared noisy descent from the public start `theta`.
 
         A ValueError if the steps are not known to contract; nothing has been drawn then.
@@ -34,7 +46,7 @@ class LastIterateOracle(SumsOracle):
         self._check(penalty)
         step, n_samples = self._declared.step, self._sums.n_samples
 
-        def descended(inside):
+        def descended(inside: Inside) -> FloatArray:
             point = theta
             for _ in range(self._declared.steps):
                 noise = self._noise_std * inside.normal(point.shape)
@@ -46,7 +58,7 @@ class LastIterateOracle(SumsOracle):
         unit = float_unit(step * self._noise_std / n_samples)
         return self._releases.hidden(self._event, descended, unit)
 
-    def _check(self, penalty):
+    def _check(self, penalty: Penalty) -> None:
         sums, declared = self._sums, self._declared
         sums.require_monotone()
         alpha = penalty.strong_convexity

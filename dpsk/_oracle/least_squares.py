@@ -8,7 +8,10 @@ most ``(2 (1 - c^2) + 2 (1 + c)) / t^2``, largest at ``c = 1/2``: together they 
 ``mu^2 = 4.5 / t^2``. Two separate releases would cost ``6 / t^2``.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +22,16 @@ from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._privacy.noise.grids import exact_bits
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["LeastSquaresOracle"]
 
@@ -32,32 +45,33 @@ class LeastSquaresOracle(Oracle):
     arithmetic = "grid"
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
         return cls(context.problem.model, context.rows, context.declared,
                    context.noise_multiplier, context.releases)
 
-    def __init__(self, model, rows, declared, noise_multiplier, releases):
+    def __init__(self, model: Any, rows: RowSource, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         self._model, self._rows, self._releases = model, rows, releases
         self._event = declared(noise_multiplier)
         self._spread = math.sqrt(4.5) * noise_multiplier
 
     @property
-    def n_samples(self):
+    def n_samples(self) -> int:
         """int : the public number of rows."""
         return len(self._rows)
 
     @property
-    def matrix_noise_std(self):
+    def matrix_noise_std(self) -> float:
         """float : standard deviation of the noise on a diagonal entry of A."""
         return self._spread * self._model.radius**2
 
-    def moments(self):
+    def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the noisy sums ``A`` (p, p), symmetric, and ``b`` (p,)."""
         row_unit, target_unit = self._units()
         radius = self._model.radius
 
-        def summed(inside):
+        def summed(inside: Inside) -> tuple[FloatArray, FloatArray]:
             matrix, vector = on_threads(self._rows).added(_moments, self._model, row_unit,
                                                           target_unit)
             return matrix * row_unit**2, vector * (row_unit * target_unit)
@@ -71,13 +85,14 @@ class LeastSquaresOracle(Oracle):
             matrix[-1, -1] = len(self._rows)
         return matrix, vector
 
-    def _units(self):
+    def _units(self) -> tuple[float, float]:
         """Return the powers of two on which rows and targets lie, from public numbers."""
         target_unit = 2.0 ** -(exact_bits(len(self._rows), self._spread) // 2)
         return target_unit * 2.0 ** math.ceil(math.log2(self._model.radius)), target_unit
 
 
-def _moments(rows, model, row_unit, target_unit):
+def _moments(rows: RowSource, model: Any, row_unit: float,
+             target_unit: float) -> tuple[FloatArray, FloatArray]:
     """Return the sums of squares and of products with targets, in whole units."""
     size = model.shape[0]
     matrix, vector = np.zeros((size, size)), np.zeros(size)
@@ -90,7 +105,7 @@ def _moments(rows, model, row_unit, target_unit):
     return matrix, vector
 
 
-def _entering(model, block):
+def _entering(model: Any, block: Any) -> tuple[FloatArray, FloatArray]:
     """Return rows and targets, weighted, then bounded."""
     rows = entering_rows(model, block.X)
     targets = np.clip(block.y.astype(np.float64), -1.0, 1.0)

@@ -1,10 +1,20 @@
 """Sums of clipped per-sample gradients of a network: sensitive, and for oracles only."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._data.source import Block
 from dpsk._models.clipping import clip_factors
 from dpsk._oracle.whole_sums import WholeSums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._typing import FloatArray
 
 __all__ = ["SHORT_BLOCK", "SINGLE_HEADROOM", "NetworkSums", "bounded_factors"]
 
@@ -45,23 +55,24 @@ class NetworkSums(WholeSums):
     resolution = None
     arithmetic = "float"
 
-    def __init__(self, model, loss, rows, clip_norm, n_samples=None):
+    def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float,
+                 n_samples: int | None = None) -> None:
         self.model = model
         self.loss = loss
         self.n_samples = n_samples or rows.n_units
         self._rows = rows
         self._clip_norm = clip_norm
 
-    def rounding_terms(self, n_rows):
+    def rounding_terms(self, n_rows: float) -> float:
         """Return the `terms` of a part of an answer that sums over `n_rows`."""
         return self.model.rounding_terms(n_rows)
 
     @property
-    def clip_norm(self):
+    def clip_norm(self) -> float:
         """float : bound on the norm of one row's gradient."""
         return self._clip_norm
 
-    def gradient(self, theta, rows=None):
+    def gradient(self, theta: FloatArray, rows: Any = None) -> FloatArray:
         """Return the sum of clipped gradients over the rows, or groups, of some indices; float64.
 
         None for all of them.
@@ -78,7 +89,7 @@ class NetworkSums(WholeSums):
             total += apart
         return total
 
-    def _add_all(self, theta, rows, total):
+    def _add_all(self, theta: FloatArray, rows: Any, total: FloatArray) -> None:
         """Add the clipped gradients of the rows or groups of some indices, or of all."""
         groups = self._rows.groups
         if groups is None:
@@ -87,12 +98,13 @@ class NetworkSums(WholeSums):
             return
         for part in self._rows.parts(_GROUPED_ROWS, rows):
             filled = np.resize(part, _GROUPED_ROWS)
-            X, y, weights = self._rows.take(filled)
+            block: Any = self._rows.take(filled)
+            X, y, weights = block
             # Rows that fill a pass up add nothing.
             weights[len(part):] = 0.0
             self._add(theta, Block(X, y, weights), self._clip_norm / groups.sizes[filled], total)
 
-    def _add(self, theta, rows, clip_norm, total):
+    def _add(self, theta: FloatArray, rows: Block, clip_norm: float, total: FloatArray) -> None:
         """Add the gradients of a block of rows, clipped at a norm each."""
         forward = self.model.forward(theta, rows.X)
         dz = self.loss.gradient(rows.y, forward.raw.copy())
@@ -105,7 +117,8 @@ class NetworkSums(WholeSums):
         forward.add_gradient(factors, total)
 
 
-def bounded_factors(square_norms, clip_norm, headroom=SINGLE_HEADROOM):
+def bounded_factors(square_norms: FloatArray, clip_norm: float,
+                    headroom: float = SINGLE_HEADROOM) -> FloatArray:
     """Return what scales gradients to norm at most `clip_norm`, and at most 2^100.
 
     It is zero for those that are not finite, or too long for a factor of full precision.

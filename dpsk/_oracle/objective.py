@@ -15,7 +15,10 @@ private convex optimization", S&P 2019 (approximate minima). Nesterov, "Introduc
 on convex optimization", 2004, Theorem 2.2.3 (the steps that suffice).
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -25,6 +28,13 @@ from dpsk._oracle.one_shot import finite, steps_to_certify
 from dpsk._oracle.release import Part
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
+
 __all__ = ["ObjectiveOracle", "determinant_loss"]
 
 #: Beyond so many coordinates a factorization costs more than the steps that it saves.
@@ -33,7 +43,7 @@ _MOST_FACTORISATIONS = 40
 _MOST_CHEAP_STEPS = 400
 
 
-def determinant_loss(smoothness, ridge, n_samples):
+def determinant_loss(smoothness: float, ridge: float, n_samples: int) -> float:
     """Return ``log(1 + beta / lam)`` with ``lam = n ridge``.
 
     Replacing a row takes a matrix of rank one and norm at most beta from the Hessian and adds
@@ -52,7 +62,8 @@ class ObjectiveOracle(SumsOracle):
     arithmetic = "snapped"
     penalizes_intercept = True
 
-    def __init__(self, sums, declared, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         self._sums, self._declared, self._releases = sums, declared, releases
         self._events = declared.releases(noise_multiplier)
         self._noise_multiplier = noise_multiplier
@@ -60,7 +71,7 @@ class ObjectiveOracle(SumsOracle):
         # Nobody can certify less than rounding hides.
         self._tolerance = max(declared.tolerance, self._rounding)
 
-    def minimize(self, theta, penalty):
+    def minimize(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
         """Return the noisy minimizer of the mean loss and the declared ridge from a public start.
 
         `penalty` is an l2 penalty no stronger than the declared ridge, which takes its place. A
@@ -75,7 +86,7 @@ class ObjectiveOracle(SumsOracle):
             self._events, lambda inside: finite(self._minimizer(theta, self._pull(inside, theta))),
             part)
 
-    def _check(self, penalty):
+    def _check(self, penalty: Penalty) -> None:
         sums, declared = self._sums, self._declared
         plain = penalty.is_smooth and penalty.smoothness == penalty.strong_convexity
         if sums.loss.vector_output or not plain or penalty.smoothness > declared.ridge:
@@ -87,7 +98,7 @@ class ObjectiveOracle(SumsOracle):
             raise ValueError("solver_options: ridge: the declared ridge is too weak for the "
                              "curvature of a row's loss; leave it out.")
 
-    def _rounding_bound(self):
+    def _rounding_bound(self) -> float:
         """Bound the rounding in a gradient of ``J / n`` near its minimizer, from public facts.
 
         No minimizer is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
@@ -101,13 +112,13 @@ class ObjectiveOracle(SumsOracle):
         reach = 2.0 * pull / ridge + math.sqrt(2.0 * sums.risk_at_zero / ridge)
         return sums.rounding_error(reach, 4.0 * (ridge * reach + pull))
 
-    def _pull(self, inside, theta):
+    def _pull(self, inside: Inside, theta: FloatArray) -> FloatArray:
         """Draw ``b / n``."""
         draw = inside.gamma_norm if self._declared.pure else inside.normal
         scale = self._noise_multiplier * self._sums.clip_norm
         return scale * draw(theta.shape) / self._sums.n_samples
 
-    def _minimizer(self, theta, linear):
+    def _minimizer(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
         """Return a point at which the gradient's norm is at most the tolerance."""
         found = None
         if theta.size <= _MOST_COORDINATES:
@@ -115,11 +126,11 @@ class ObjectiveOracle(SumsOracle):
         # What Newton's method cannot certify, accelerated steps reach for every data set.
         return self._accelerated(theta, linear) if found is None else found
 
-    def _gradient(self, theta, linear):
+    def _gradient(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
         mean = self._sums.gradient(theta) / self._sums.n_samples
         return mean + self._declared.ridge * theta + linear
 
-    def _newton(self, theta, linear):
+    def _newton(self, theta: FloatArray, linear: FloatArray) -> FloatArray | None:
         """Return a certified point, or None where damped Newton steps stall."""
         gradient = self._gradient(theta, linear)
         for _ in range(_MOST_FACTORISATIONS):
@@ -137,7 +148,8 @@ class ObjectiveOracle(SumsOracle):
             theta, gradient = stepped
         return None
 
-    def _with_factor(self, theta, gradient, factor, linear):
+    def _with_factor(self, theta: FloatArray, gradient: FloatArray, factor: Any,
+                     linear: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Step with one factorization while it shrinks the gradient quickly; None if never."""
         moved = None
         for _ in range(_MOST_CHEAP_STEPS):
@@ -159,7 +171,7 @@ class ObjectiveOracle(SumsOracle):
                 break
         return moved
 
-    def _accelerated(self, theta, linear):
+    def _accelerated(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
         """Take accelerated steps until certified, at most so many as always suffice."""
         sums, ridge, tolerance = self._sums, self._declared.ridge, self._tolerance
         # At the public start, zero, no row's gradient is longer than the clip norm.

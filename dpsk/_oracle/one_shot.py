@@ -1,6 +1,9 @@
 """Noiseless descent behind a single noisy answer."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +15,19 @@ from dpsk._privacy.sensitivity import (
     minimizer_sensitivity,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
+
 __all__ = ["OutputOracle", "finite", "steps_to_certify"]
 
 
-def steps_to_certify(smoothness, strong_convexity, start, tolerance):
+def steps_to_certify(smoothness: float, strong_convexity: float, start: float,
+                     tolerance: float) -> int:
     """Return how many accelerated steps from 0 reach a gradient of norm `tolerance` on any data.
 
     The excess falls by ``1 - 1 / sqrt(kappa)`` a step from at most ``start^2 / alpha``, `start`
@@ -40,13 +52,15 @@ class OutputOracle(SumsOracle):
     arithmetic = "snapped"
     penalizes_intercept = True
 
-    def __init__(self, sums, declared, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         self._sums, self._releases = sums, releases
         self._pure = declared.pure
         self._event = declared(noise_multiplier)
         self._noise_multiplier = noise_multiplier
 
-    def descend(self, theta, penalty, step, n_steps):
+    def descend(self, theta: FloatArray, penalty: Penalty, step: float,
+                n_steps: int) -> FloatArray:
         """Return the noisy last iterate of proximal gradient descent from a public start.
 
         The sensitivity of that iterate is worked out here, from what the rows are clipped to and
@@ -55,7 +69,7 @@ class OutputOracle(SumsOracle):
         """
         sensitivity = self._sensitivity(penalty, step, n_steps)
 
-        def descended(inside):
+        def descended(inside: Inside) -> FloatArray:
             point = theta
             for _ in range(n_steps):
                 point = penalty.prox(point - step * self._gradient(point, penalty), step)
@@ -63,7 +77,7 @@ class OutputOracle(SumsOracle):
 
         return self._released(descended, sensitivity)
 
-    def minimize(self, theta, penalty, tolerance, n_steps):
+    def minimize(self, theta: FloatArray, penalty: Penalty, tolerance: float, n_steps: int) -> Any:
         """Return the noisy minimizer, to a gradient norm that is certain, from the start zero.
 
         Accelerated steps, a public number of them: how long a fit takes tells nothing of the rows.
@@ -88,7 +102,7 @@ class OutputOracle(SumsOracle):
         return self._released(lambda inside: self._accelerated(theta, penalty, n_steps),
                               sensitivity)
 
-    def _accelerated(self, theta, penalty, n_steps):
+    def _accelerated(self, theta: FloatArray, penalty: Penalty, n_steps: int) -> Any:
         """Return the point after so many accelerated steps."""
         alpha = penalty.strong_convexity
         step = 1.0 / (self._sums.smoothness + alpha)
@@ -101,10 +115,10 @@ class OutputOracle(SumsOracle):
             theta = following
         return theta
 
-    def _gradient(self, theta, penalty):
+    def _gradient(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
         return self._sums.gradient(theta) / self._sums.n_samples + penalty.gradient(theta)
 
-    def _sensitivity(self, penalty, step, n_steps):
+    def _sensitivity(self, penalty: Penalty, step: float, n_steps: int) -> float:
         """Bound the l2 distance between last iterates on neighboring data."""
         sums = self._sums
         self._sums.require_monotone()
@@ -121,13 +135,13 @@ class OutputOracle(SumsOracle):
             smoothness=smoothness, strong_convexity=alpha)
         return exact * self._sums.rounding
 
-    def _released(self, read, sensitivity):
+    def _released(self, read: Callable[..., Any], sensitivity: float) -> FloatArray:
         part = Part(self._noise_multiplier, sensitivity,
                     "gamma_norm" if self._pure else "standard_normal",
                     size=self._sums.model.dimension)
         return self._releases(self._event, lambda inside: finite(read(inside)), part)
 
 
-def finite(theta):
+def finite(theta: FloatArray) -> FloatArray:
     """Return theta with 0 for coordinates that are not finite, an array of its own."""
     return np.where(np.isfinite(theta), theta, 0.0)

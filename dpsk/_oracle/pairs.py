@@ -7,7 +7,10 @@ projection makes nothing longer. Its norm over 2 C is the score of the pair: all
 most 1. The best of them under Gumbel noise, or that none beats a public one, is all that leaves.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +18,21 @@ from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import shortened
 from dpsk._oracle.release import Part, rounding_margin
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
+
 __all__ = ["clipped_residuals", "noisy_pairs"]
 
 #: Scores are multiples of this.
 _UNIT = 2.0**-20
 
 
-def noisy_pairs(rows, slices, directions, candidates, clip, count, declared, noise_multiplier,
-                releases):
+def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray, clip: float,
+                count: int, declared: Any, noise_multiplier: float, releases: Releases) -> Any:
     """Return up to `count` of some pairs of columns, in the order in which they were chosen.
 
     Parameters
@@ -51,9 +61,10 @@ def noisy_pairs(rows, slices, directions, candidates, clip, count, declared, noi
     part = Part(noise_multiplier, 0.5, "gumbel", unit=_UNIT, rounded=False)
     # Residuals without a pattern have tables about as long.
     none = math.sqrt(len(rows)) / 2.0
-    scores, chosen = [], []
+    scores: list[FloatArray] = []
+    chosen: list[int] = []
 
-    def left(inside):
+    def left(inside: Inside) -> Any:
         if not scores:
             scores.append(_scores(rows, slices, directions, candidates, clip))
         # Every candidate gets its noise: how much is drawn is public.
@@ -67,12 +78,13 @@ def noisy_pairs(rows, slices, directions, candidates, clip, count, declared, noi
     return [candidates[place] for place in chosen]
 
 
-def clipped_residuals(residuals, weights, clip):
+def clipped_residuals(residuals: FloatArray, weights: FloatArray | None, clip: float) -> Any:
     """Return residuals times weights, each row scaled to norm `clip` at most, in new memory."""
     return shortened(residuals.copy() if weights is None else residuals * weights[:, None], clip)
 
 
-def _scores(rows, slices, directions, candidates, clip):
+def _scores(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray,
+            clip: float) -> FloatArray:
     """Return the norms of tables beside their directions, over how far a row moves them."""
     block = rows.take(slice(0, len(rows)))
     tables = np.zeros((block.y.shape[1], slices[-1].stop, slices[-1].stop))
@@ -87,7 +99,7 @@ def _scores(rows, slices, directions, candidates, clip):
     return np.rint(np.array(found) / (moved * _UNIT)) * _UNIT
 
 
-def _beside(direction):
+def _beside(direction: FloatArray) -> Any:
     """Return the projection on what is orthogonal to a direction."""
     length = np.linalg.norm(direction)
     unit = direction / length if length > 0 else direction

@@ -30,12 +30,24 @@ together, ``log sum w exp(2 u / z)``, and then one of its points: by independent
 so that a point has the chance that it would have of one choice from all of them.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._oracle.decimals import decimal_points
 from dpsk._oracle.release import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.decimals import Points
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["bounded_grid", "noisy_knots", "noisy_quantile", "positive_grid", "real_grid"]
 
@@ -51,12 +63,12 @@ _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
 _STEPS = 1 << 12
 
 
-def positive_grid():
+def positive_grid() -> FloatArray:
     """Return public points from 2^-32 to 2^40, each about 1.1 % above the one before."""
     return 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
 
 
-def real_grid():
+def real_grid() -> FloatArray:
     """Return public points in [-1e12, 1e12], 0 among them, evenly spaced in ``asinh(1000 z)``.
 
     Beside 0 they are 4e-6 apart, far from it 0.4 %.
@@ -65,7 +77,7 @@ def real_grid():
     return np.concatenate([-side[::-1], [0.0], side])
 
 
-def bounded_grid(low, high):
+def bounded_grid(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return public points from `low` to `high`: even ones, and those of the real grid."""
     points = real_grid()
     inside = points[(low < points) & (points < high)]
@@ -74,7 +86,9 @@ def bounded_grid(low, high):
     return np.unique(np.concatenate([[low, high], inside, even[1:-1].clip(low, high)]))
 
 
-def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases, upward=True):
+def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float, grid: FloatArray,
+                   declared: Any, noise_multiplier: float, releases: Releases,
+                   upward: bool = True) -> float:
     """Return a point of a public grid near the quantile of numbers, a float.
 
     Parameters
@@ -95,7 +109,7 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
         Whether numbers between two points count as the one above, else as the one below. Beyond
         the ends they count as those.
     """
-    def scores(inside):
+    def scores(inside: Inside) -> FloatArray:
         counts = rows.added(_counts, numbers, grid, upward)
         up_to = np.cumsum(counts)
         rank = round(q * int(up_to[-1]))
@@ -107,7 +121,9 @@ def noisy_quantile(rows, numbers, q, grid, declared, noise_multiplier, releases,
     return float(grid[chosen])
 
 
-def noisy_knots(rows, numbers, levels, bounds, declared, noise_multiplier, releases):
+def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int,
+                bounds: tuple[float, float] | None, declared: Any, noise_multiplier: float,
+                releases: Releases) -> list[FloatArray]:
     """Return increasing points: a median, medians of what it parts, and so on.
 
     Parameters
@@ -147,43 +163,44 @@ class _Choices:
     by the logarithm of what they weigh.
     """
 
-    def __init__(self, rows, numbers, declared, noise_multiplier, releases):
+    def __init__(self, rows: RowSource, numbers: Callable[..., FloatArray], declared: Any,
+                 noise_multiplier: float, releases: Releases) -> None:
         self.points = decimal_points()
         self._rows, self._numbers, self._releases = rows, numbers, releases
         self._event = declared.release(noise_multiplier)
         # Logarithms of sums are off by a few units in the last place.
         self._part = Part(noise_multiplier * _MARGIN, 0.5, "gumbel", unit=0.5, rounded=False)
         self._scale = 0.5 * noise_multiplier * _MARGIN
-        self._starts = None
+        self._starts: Any = None
 
-    def outside(self, low, high):
+    def outside(self, low: float, high: float) -> list[int]:
         """Return the places of the last point up to `low` and of the first from `high` on."""
         ends = self.points.places(np.array([low, high]))
         points = list(map(self.points.point, ends))
         return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
 
-    def medians(self, slices):
+    def medians(self, slices: Sequence[tuple[int, int]]) -> list[int]:
         """Return the point of every slice, ends included, nearest to its median, a list of int."""
         n_each = self.points.n_each
         cells = [(low // n_each, high // n_each) for low, high in slices]
         # A cell is chosen by all of its points, then one of these: together as from all points.
         sizes = [last - first + 1 + (n_each if n_each > 1 else 0) for first, last in cells]
         starts = np.cumsum([0, *sizes])
-        found = []
+        found: list[tuple[IntArray, IntArray, FloatArray]] = []
 
-        def scores(inside):
+        def scores(inside: Inside) -> FloatArray:
             self._read()
             found.extend(self._in_slice(*each) for each in slices)
             return np.concatenate([np.zeros(0), *(self._of_cells(*each, size) for each, size in
                                                   zip(found, sizes, strict=True))])
 
-        def best(noisy):
+        def best(noisy: FloatArray) -> list[int]:
             return [self._best(*each, noisy[start:end]) for each, start, end in
                     zip(found, starts[:-1], starts[1:], strict=True)]
 
         return self._releases(self._event, scores, self._part, only=best)
 
-    def _read(self):
+    def _read(self) -> None:
         """Part the places into runs of one score, those of a number by themselves."""
         if self._starts is not None:
             return
@@ -196,7 +213,7 @@ class _Choices:
         self._below = np.searchsorted(every, self._starts)
         self._up_to = np.searchsorted(every, self._starts, "right")
 
-    def _in_slice(self, low, high):
+    def _in_slice(self, low: int, high: int) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the runs of a slice: their starts and ends, and their scores."""
         run = slice(np.searchsorted(self._starts, low, "right") - 1,
                     np.searchsorted(self._starts, high, "right"))
@@ -209,7 +226,8 @@ class _Choices:
         half = 0.5 * up_to[-1]
         return starts, ends, -np.maximum(0.0, np.maximum(below - half, half - up_to))
 
-    def _of_cells(self, starts, ends, scores, size):
+    def _of_cells(self, starts: IntArray, ends: IntArray, scores: FloatArray,
+                  size: int) -> FloatArray:
         """Return the scores of the cells of a slice, and zeros for points of one of them."""
         cells = starts // self.points.n_each
         firsts = np.flatnonzero(np.diff(cells, prepend=-1))
@@ -226,7 +244,8 @@ class _Choices:
                 * self.points.cell_weights[cells[firsts]])
         return answer
 
-    def _best(self, starts, ends, scores, noisy):
+    def _best(self, starts: IntArray, ends: IntArray, scores: FloatArray,
+              noisy: FloatArray) -> int:
         """Return the place with the largest noisy score: of its cell, and within that."""
         n_each = self.points.n_each
         if n_each == 1:
@@ -241,7 +260,7 @@ class _Choices:
         return first + int(np.argmax(within))
 
 
-def _placed(rows, numbers, points):
+def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points) -> IntArray:
     """Return the place of every number that is not missing."""
     places = []
     for part in rows.blocks(_PART):
@@ -250,12 +269,13 @@ def _placed(rows, numbers, points):
     return np.concatenate([np.zeros(0, np.int64), *places])
 
 
-def _distinct(ordered):
+def _distinct(ordered: IntArray) -> IntArray:
     """Return the distinct ones of increasing numbers."""
     return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
-def _counts(rows, numbers, grid, upward):
+def _counts(rows: RowSource, numbers: Callable[..., FloatArray], grid: FloatArray,
+            upward: bool) -> IntArray:
     """Return how many numbers each point of the grid stands for."""
     up_to = np.zeros(len(grid), np.int64)
     for part in rows.blocks(_PART):

@@ -10,10 +10,13 @@ finer bits are left that the noise would not hide.
 Answers leave as they are under the event `NotPrivate` alone, which no finite budget holds.
 """
 
+from __future__ import annotations
+
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,12 +27,23 @@ from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.selection import failure_rate
 from dpsk._progress import Progress
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dpsk._privacy.batches import BatchPlan
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._privacy.events import Event
+    from dpsk._privacy.ledger import GroupLedger
+    from dpsk._privacy.noise.streams import Stream
+    from dpsk._typing import Chosen, FloatArray, IntArray, Shape
+
 __all__ = ["Part", "Releases", "rounding_margin"]
 
 _NOISE_BLOCK = 1 << 15
 
 
-def rounding_margin(n_rows):
+def rounding_margin(n_rows: float) -> float:
     """Return what the sensitivity of a sum of `n_rows` terms, added in any order, grows by.
 
     Each of two neighboring sums may be off by ``n u`` times the sum of the terms' norms.
@@ -62,14 +76,14 @@ class Part:
 
     multiplier: float
     bound: float
-    law: object = "standard_normal"
+    law: str | Callable[[Stream, Any], FloatArray] = "standard_normal"
     unit: float | None = None
     terms: int = 0
     size: int = 0
     rounded: bool = True
 
     @cached_property
-    def scales(self):
+    def scales(self) -> tuple[float, float]:
         """(float, float) : the unit of an answer, and the scale of its noise in units."""
         if not self.multiplier > 0:
             raise RuntimeError("An answer that is priced has noise; none is for NotPrivate.")
@@ -81,14 +95,14 @@ class Part:
         moved = self.size if self.law == "laplace" else math.sqrt(self.size)
         return unit, self.multiplier * (bound + unit * moved) / unit
 
-    def noise(self, stream, shape):
+    def noise(self, stream: Stream, shape: Any) -> FloatArray:
         """Return fresh noise in units, in whole ones where all of the answer leaves."""
         law = self.law if callable(self.law) else getattr(samplers, self.law)
         noise = law(stream, shape)
         noise *= self.scales[1]
         return np.rint(noise, out=noise) if self.rounded else noise
 
-    def noised(self, total, noise, divisor):
+    def noised(self, total: FloatArray, noise: FloatArray, divisor: float) -> FloatArray:
         """Return the noisy total over the divisor, in place of `total`.
 
         Parameters
@@ -118,14 +132,14 @@ class Inside:
 
     __slots__ = ("_stream", "rows")
 
-    def __init__(self, stream, rows):
+    def __init__(self, stream: Stream, rows: Chosen) -> None:
         self._stream, self.rows = stream, rows
 
-    def normal(self, shape):
+    def normal(self, shape: Shape) -> FloatArray:
         """Return independent standard normals."""
         return samplers.standard_normal(self._stream, shape)
 
-    def gamma_norm(self, shape):
+    def gamma_norm(self, shape: Shape) -> FloatArray:
         """Return a vector of density proportional to ``exp(-||z||)``."""
         return samplers.gamma_norm(self._stream, shape)
 
@@ -137,12 +151,15 @@ class Releases:
     that have admitted all of them.
     """
 
-    def __init__(self, stream, ledger, progress=None, paid=frozenset()):
+    def __init__(self, stream: Stream, ledger: Ledger, progress: Progress | None = None,
+                 paid: frozenset[str] = frozenset()) -> None:
         self._stream, self._ledger, self.paid = stream, ledger, paid
         self._progress = Progress() if progress is None else progress
 
-    def __call__(self, event, read, *parts, divisor=1.0, batches=None, ledger=None, only=None,
-                 aside=False):
+    def __call__(self, event: Elementary | tuple[Elementary, ...], read: Callable[[Inside], Any],
+                 *parts: Part, divisor: float = 1.0, batches: Iterator[Any] | None = None,
+                 ledger: Ledger | GroupLedger | None = None,
+                 only: Callable[[FloatArray], Any] | None = None, aside: bool = False) -> Any:
         """Charge, read, noise, round and divide.
 
         Parameters
@@ -193,19 +210,20 @@ class Releases:
         noisy = part.noised(totals, part.noise(self._stream, totals.shape), divisor)
         return noisy if only is None else only(noisy)
 
-    def hidden(self, event, run, unit):
+    def hidden(self, event: Elementary, run: Callable[[Inside], FloatArray],
+               unit: float) -> FloatArray:
         """Charge, run steps that draw their own noise, and round their end to a public unit."""
         self._ledger.charge(event)
         self._progress()
         end = run(Inside(self._stream, None))
         return np.rint(end / unit) * unit
 
-    def groups(self, count):
+    def groups(self, count: int) -> list[GroupLedger]:
         """Return a ledger for each of `count` disjoint groups of rows."""
         self._progress.repeat(count)
         return self._ledger.groups(count)
 
-    def runs(self, event, asked):
+    def runs(self, event: Event, asked: Event) -> Iterator[Releases]:
         """Charge the best of a secret number of runs; yield what each of them asks, in turn.
 
         The number is drawn first, from a geometric law, and nothing but the best may leave; any
@@ -222,25 +240,25 @@ class Releases:
         for _ in range(count):
             yield Releases(self._stream, Ledger(asked))
 
-    def index(self, stop):
+    def index(self, stop: int) -> int:
         """Return a secret integer, uniform on ``0 .. stop - 1``."""
         return streams.random_index(self._stream, stop)
 
-    def batches(self, plan, n_samples, count):
+    def batches(self, plan: BatchPlan, n_samples: int, count: int) -> Iterator[IntArray | None]:
         """Yield the secret rows of `count` answers; None for all rows."""
         return plan.batches(self._stream, n_samples, count)
 
-    def permutation(self, count):
+    def permutation(self, count: int) -> IntArray:
         """Return a secret permutation."""
         return streams.random_permutation(self._stream, count)
 
-    def normals(self, shape, count):
+    def normals(self, shape: Shape, count: int) -> Callable[[Stream, Shape], FloatArray]:
         """Return a law that yields `count` arrays, drawn in blocks to save calls."""
         blocks = _normal_blocks(self._stream, shape, count)
         return lambda stream, shape: next(blocks)
 
 
-def _as_it_is(totals, divisor, only):
+def _as_it_is(totals: Any, divisor: float, only: Callable[[FloatArray], Any] | None) -> Any:
     """Return an answer without noise."""
     if isinstance(totals, tuple):
         return tuple(total / divisor for total in totals)
@@ -248,7 +266,7 @@ def _as_it_is(totals, divisor, only):
     return exact if only is None else only(exact)
 
 
-def _normal_blocks(stream, shape, count):
+def _normal_blocks(stream: Stream, shape: Shape, count: int) -> Iterator[FloatArray]:
     """Yield `count` fresh standard normal arrays, drawn in blocks to save calls."""
     per_block = max(1, min(count, _NOISE_BLOCK // max(1, int(np.prod(shape)))))
     for start in range(0, count, per_block):

@@ -6,23 +6,37 @@ nothing, draws nothing and calls nothing that reads rows; an answer goes only to
 same price and noise, so that it is noised as the second fit takes it to be.
 """
 
+from __future__ import annotations
+
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._oracle.release import Releases
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dpsk._oracle.release import Inside, Part
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._privacy.ledger import Ledger
+    from dpsk._privacy.noise.streams import Stream
+    from dpsk._progress import Progress
+    from dpsk._typing import FloatArray
+
 __all__ = ["opened_releases", "recording", "replaying"]
 
 #: What kind of releases a fit gets, and the answers that it keeps or is given; None: usual ones.
-_KEPT = ContextVar("kept answers", default=None)
+_KEPT: ContextVar[tuple[type[_Keeping], Any] | None] = ContextVar("kept answers", default=None)
 
 
 @contextmanager
-def recording():
+def recording() -> Iterator[list[Any]]:
     """Keep the answers of fits inside, for `replaying`; yields the list that holds them."""
-    answers = []
+    answers: list[Any] = []
     token = _KEPT.set((_Recorded, answers))
     try:
         yield answers
@@ -31,7 +45,7 @@ def recording():
 
 
 @contextmanager
-def replaying(answers):
+def replaying(answers: list[Any]) -> Iterator[None]:
     """Give fits inside the answers that were kept, and no others."""
     token = _KEPT.set((_Replayed, iter(answers)))
     try:
@@ -40,7 +54,8 @@ def replaying(answers):
         _KEPT.reset(token)
 
 
-def opened_releases(stream, ledger, progress, paid):
+def opened_releases(stream: Stream, ledger: Ledger, progress: Progress | None,
+                    paid: frozenset[str]) -> Releases:
     """Return the way out of a fit: that of its own noise, or of answers that are given again."""
     kept = _KEPT.get()
     if kept is None:
@@ -51,32 +66,44 @@ def opened_releases(stream, ledger, progress, paid):
     return releases
 
 
-class _Recorded(Releases):
+class _Keeping(Releases):
+    """Releases beside answers that are kept."""
+
+    answers: Any = ()
+
+
+class _Recorded(_Keeping):
     """Releases whose answers are kept."""
 
-    def __call__(self, event, read, *parts, divisor=1.0, only=None, **options):
+    def __call__(self, event: Elementary | tuple[Elementary, ...], read: Callable[[Inside], Any],
+                 *parts: Part, divisor: float = 1.0,
+                 only: Callable[[FloatArray], Any] | None = None, **options: Any) -> Any:
         answer = super().__call__(event, read, *parts, divisor=divisor, only=only, **options)
         self.answers.append(((event, parts, divisor, only), _copied(answer)))
         return answer
 
 
-class _Replayed(Releases):
+class _Replayed(_Keeping):
     """Releases that give answers again, and read nothing."""
 
-    def __call__(self, event, read, *parts, divisor=1.0, only=None, **options):
+    def __call__(self, event: Elementary | tuple[Elementary, ...], read: Callable[[Inside], Any],
+                 *parts: Part, divisor: float = 1.0,
+                 only: Callable[[FloatArray], Any] | None = None, **options: Any) -> Any:
         asked, answer = next(self.answers, (None, None))
         if asked != (event, parts, divisor, only):
             raise RuntimeError("What this fit releases is not what was kept, so it does not "
                                "follow from it.")
         return _copied(answer)
 
-    def _refused(self, *args):
+    def _refused(self, *args: Any) -> Any:
         raise RuntimeError("This fit draws by itself, so it does not follow from what was kept.")
 
-    hidden = groups = runs = index = batches = permutation = normals = _refused
+    # Whatever they are asked for.
+    hidden = groups = runs = index = _refused  # type: ignore[assignment]
+    batches = permutation = normals = _refused  # type: ignore[assignment]
 
 
-def _copied(answer):
+def _copied(answer: Any) -> Any:
     """Return an answer in memory of its own, as whoever gets it may change it."""
     if isinstance(answer, tuple):
         return tuple(part.copy() for part in answer)

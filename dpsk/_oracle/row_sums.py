@@ -1,6 +1,9 @@
 """Sums of clipped per-sample gradients: exact, sensitive, and for oracles only."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +12,13 @@ from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
 from dpsk._oracle.compensated_sum import CompensatedSum
 from dpsk._oracle.release import rounding_margin
 from dpsk._oracle.whole_sums import WholeSums
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._typing import AnyArray, Chosen, Features, FloatArray
 
 __all__ = ["RowSums"]
 
@@ -52,10 +62,11 @@ class RowSums(WholeSums):
         Every sum is a multiple of it, exactly; None where sums are rounded.
     """
 
-    resolution = None
+    resolution: float | None = None
     arithmetic = "float"
 
-    def __init__(self, model, loss, rows, clip_norm, order=2, n_samples=None):
+    def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float, order: int = 2,
+                 n_samples: int | None = None) -> None:
         self.model = model
         self.loss = loss
         self.n_samples = n_samples or rows.n_units
@@ -65,32 +76,32 @@ class RowSums(WholeSums):
         self._scale, self._limits = self._enter()
 
     @property
-    def clip_norm(self):
+    def clip_norm(self) -> float:
         """float : bound on the norm of one row's gradient; read-only, as limits follow it."""
         return self._clip_norm
 
     @property
-    def clips(self):
+    def clips(self) -> bool:
         """bool : whether the clip may change a gradient, by what loss and model imply."""
         implied = self._rows.weight_bound * self.loss.lipschitz * self.model.radius
         return self.clip_norm * HEADROOM < implied
 
     @property
-    def smoothness(self):
+    def smoothness(self) -> float:
         """float : smoothness of one row's loss in theta; clipping does not increase it."""
         return self._rows.weight_bound * self.loss.smoothness * self.model.radius**2
 
     @property
-    def risk_at_zero(self):
+    def risk_at_zero(self) -> float:
         """float : bound on the mean loss at theta = 0."""
         return self._rows.weight_bound * self.loss.at_zero(self.model.n_outputs)
 
     @property
-    def rounding(self):
+    def rounding(self) -> float:
         """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
         return rounding_margin(self.rounding_terms(self.n_samples))
 
-    def rounding_terms(self, n_rows):
+    def rounding_terms(self, n_rows: float) -> float:
         """Return the `terms` of a part of an answer that sums over `n_rows`, or as many groups.
 
         The sum over G groups of however many rows is compensated: only a block of B rows rounds,
@@ -100,7 +111,7 @@ class RowSums(WholeSums):
             return self.model.rounding_terms(n_rows)
         return self.model.rounding_terms(math.ceil(math.sqrt(n_rows * (self._block + 16.0))))
 
-    def rounding_error(self, reach, more):
+    def rounding_error(self, reach: float, more: float) -> float:
         """Bound the rounding in a mean gradient at points of norm `reach`, from public facts.
 
         The sum of n terms is off by ``n u C``. A raw prediction is off by ``d u R reach``, and
@@ -114,7 +125,7 @@ class RowSums(WholeSums):
         sums = growth * (self.n_samples + 8.0) * self.clip_norm
         return _UNIT * (predictions + sums + more)
 
-    def require_monotone(self):
+    def require_monotone(self) -> None:
         """Raise a ValueError where an argument by nonexpansive steps would be void."""
         if not self.loss.convex:
             raise ValueError(f"{type(self.loss).__name__} is not convex, so steps may drive "
@@ -126,7 +137,7 @@ class RowSums(WholeSums):
                 "which are then not the gradients of any convex loss; set clip_norm=inf or use "
                 "a solver that releases noisy gradients, such as solver='gd'.")
 
-    def gradient(self, theta, rows=None):
+    def gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
         """Return the sum of clipped gradients at `theta`, float64, shape of theta.
 
         `rows` are the indices of the rows, or of the groups, to sum over; None for all.
@@ -142,7 +153,7 @@ class RowSums(WholeSums):
                 total[...] = 0.0
         return total if compensated is None else compensated.value()
 
-    def scores(self, theta):
+    def scores(self, theta: FloatArray) -> RowSource:
         """Return the rows' raw predictions at `theta` as rows; sensitive, as those are.
 
         Their features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
@@ -154,7 +165,7 @@ class RowSums(WholeSums):
             raw[block] = self._predict(theta, X, scale).reshape(-1, raw.shape[1])
         return self._rows.with_features(raw)
 
-    def hessian(self, theta):
+    def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the sum of clipped losses at `theta`, float64.
 
         Of scalar predictions. A gradient that is clipped is constant, so its row adds nothing.
@@ -172,7 +183,7 @@ class RowSums(WholeSums):
             self.model.outer_sum(np.maximum(curvature, 0.0, out=curvature), X, scale, total)
         return total
 
-    def curvature(self, theta, bound):
+    def curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         """Return the sum of the rows' outer products with their curvatures, float64, (p, p).
 
         Of scalar predictions. The largest eigenvalue of what a row adds is at most `bound`. Where
@@ -188,13 +199,14 @@ class RowSums(WholeSums):
             self.model.outer_sum(curvatures, part[0], scale, total)
         return total
 
-    def curvature_bound(self, bound):
+    def curvature_bound(self, bound: float) -> tuple[float, int]:
         """Return how large rounding makes a row's term of `curvature`, and the `terms` of a part.
         """
         # Two sums are off by as much as ever, beside a distance of sqrt(2) bounds and not 2.
         return bound, math.ceil(2.0**0.25 * self.n_samples)
 
-    def _curvatures(self, theta, part, bound):
+    def _curvatures(self, theta: FloatArray, part: Any,
+                    bound: float) -> tuple[FloatArray, FloatArray]:
         """Return the weights of outer products of the rows in `part`, and their derivatives.
 
         No weight is negative; derivatives are those before the clip.
@@ -212,7 +224,7 @@ class RowSums(WholeSums):
         curvature[~(curvature > 0.0)] = 0.0
         return curvature, slope
 
-    def _block_size(self):
+    def _block_size(self) -> int:
         """Return how many rows are read at a time; it follows from public facts."""
         rows = self._rows
         if rows.groups is not None:
@@ -223,7 +235,7 @@ class RowSums(WholeSums):
         copied = self.loss.vector_output or rows.dtype != np.float64
         return max(_CSR_ROWS, rows.n_features) if copied else max(1, len(rows))
 
-    def _enter(self):
+    def _enter(self) -> tuple[FloatArray, FloatArray]:
         """Return the scale of every row, and the limit on the norm of its derivatives."""
         scales, limits = [], np.empty(len(self._rows))
         for part in self._rows.blocks(self._block):
@@ -234,7 +246,7 @@ class RowSums(WholeSums):
         # A place may have no rows.
         return np.concatenate(scales) if scales else limits, limits
 
-    def _limit(self, norms, part):
+    def _limit(self, norms: FloatArray, part: Any) -> FloatArray:
         """Return the limits on derivatives of the rows of a slice, which enter with some norms."""
         # The squares of shorter rows underflow: their norms may be off, and are no larger.
         norms = np.maximum(norms, SHORTEST)
@@ -244,22 +256,23 @@ class RowSums(WholeSums):
         with np.errstate(over="ignore"):
             return np.divide(self.clip_norm * HEADROOM, norms, out=norms)
 
-    def _entering(self, X, scale, norms):
+    def _entering(self, X: Features, scale: FloatArray | None, norms: FloatArray) -> FloatArray:
         """Return the norms, by this clip's measure, of scaled rows as they enter."""
         if self._order == 1:
             norms = absolute_sums(X, scale)
         return self.model.entering_norms(norms, self._order)
 
-    def _lengths(self, dz):
+    def _lengths(self, dz: FloatArray) -> FloatArray:
         """Return the norms of vectors of derivatives, shape (n,)."""
         return (np.sqrt(np.einsum("ij,ij->i", dz, dz)) if self._order == 2
                 else np.abs(dz).sum(axis=1))
 
-    def _point(self, theta):
+    def _point(self, theta: FloatArray) -> FloatArray:
         """Return the public point at which gradients are taken."""
         return theta
 
-    def _clipped(self, dz, limits, weights):
+    def _clipped(self, dz: FloatArray, limits: FloatArray,
+                 weights: FloatArray | None) -> FloatArray:
         """Weight derivatives and clip them so that gradients stay within the norm."""
         if weights is not None:
             dz *= weights if dz.ndim == 1 else weights[:, None]
@@ -275,21 +288,21 @@ class RowSums(WholeSums):
         dz *= clip_factors(lengths, limits)[:, None]
         return dz
 
-    def _derivatives(self, theta, part):
+    def _derivatives(self, theta: FloatArray, part: Any) -> FloatArray:
         """Return the clipped derivatives of the rows in `part`, as `_take` returned it."""
         X, y, scale, limits, weights = part
         z = self._predict(theta, X, scale)
         return self._clipped(self.loss.gradient(y, z), limits, weights)
 
-    def _predict(self, point, X, scale):
+    def _predict(self, point: AnyArray, X: Features, scale: FloatArray | None) -> FloatArray:
         """Return the raw predictions of rows with their scales at what `_point` returned."""
         return self.model.predict_raw(point, X, scale)
 
-    def _blocks(self, rows):
+    def _blocks(self, rows: Chosen) -> Iterator[Any]:
         """Yield slices of the table where all rows are read, else parts of the indices."""
         return self._rows.parts(self._block, rows)
 
-    def _take(self, block):
+    def _take(self, block: Any) -> tuple[Any, ...]:
         """Return (X, y, scale, limits, weights) of a block, as views where it is a slice."""
         X, y, weights = self._rows.take(block)
         scale = None if self._scale is None else self._scale[block]

@@ -1,9 +1,22 @@
 """Noisy gradients of both blocks of a saddle problem, in one release."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._oracle.base import SaddleAnswers
 from dpsk._oracle.release import Part
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["SaddleOracle"]
 
@@ -16,12 +29,13 @@ class SaddleOracle(SaddleAnswers):
     """
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`, whose clips are (primal, dual)."""
         return cls(cls.opened_sums(context), context.declared, context.noise_multiplier,
                    context.releases)
 
-    def __init__(self, sums, declared, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         batches, share = declared.batches, declared.dual_share
         self._sums, self._releases = sums, releases
         self._event = batches.release(noise_multiplier)
@@ -34,7 +48,7 @@ class SaddleOracle(SaddleAnswers):
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = releases.batches(batches, sums.n_samples, declared.count)
 
-    def gradients(self, primal, dual):
+    def gradients(self, primal: FloatArray, dual: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the noisy mean gradients, primal and dual, at public points, float64."""
         return self._releases(
             self._event, lambda inside: self._sums.gradients(primal, dual, inside.rows),

@@ -1,10 +1,24 @@
 """Noisy dual gradients, primal gradients and differences of primal gradients."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._oracle.base import SaddleAnswers
 from dpsk._oracle.release import Part
 from dpsk._privacy.sensitivity import REPLACE_ONE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["SaddleDifferenceOracle"]
 
@@ -25,12 +39,13 @@ class SaddleDifferenceOracle(SaddleAnswers):
     """
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`; clips are (primal, dual, C2, C3)."""
         return cls(cls.opened_sums(context), context.declared, context.clip[2:],
                    context.noise_multiplier, context.releases)
 
-    def __init__(self, sums, declared, slopes, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, slopes: tuple[float, float],
+                 noise_multiplier: float, releases: Releases) -> None:
         self._sums, self._slopes, self._releases = sums, slopes, releases
         self._open = {}
         for name, kind in zip(("dual", "base", "difference"), declared.kinds, strict=True):
@@ -41,17 +56,18 @@ class SaddleDifferenceOracle(SaddleAnswers):
                     "divisor": kind.batches.expected_size(n_samples),
                     "batches": releases.batches(kind.batches, n_samples, kind.count)})
 
-    def dual_gradient(self, primal, dual):
+    def dual_gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
         """Return a noisy mean dual gradient at public points, like `dual`."""
         return self._answer("dual", self._sums.dual_clip,
                             lambda rows: self._sums.dual_gradient(primal, dual, rows))
 
-    def gradient(self, primal, dual):
+    def gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
         """Return a noisy mean primal gradient at public points, like `primal`."""
         return self._answer("base", self._sums.primal_clip,
                             lambda rows: self._sums.gradients(primal, dual, rows)[0])
 
-    def difference(self, new, old):
+    def difference(self, new: tuple[FloatArray, FloatArray],
+                   old: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Return a noisy mean of the primal gradients at `new` less those at `old`, float64.
 
         Both are public (primal, dual) points. Where they are the same it is zero, and nothing is
@@ -66,7 +82,7 @@ class SaddleDifferenceOracle(SaddleAnswers):
         return self._answer("difference", bound,
                             lambda rows: self._sums.differences(new, old, bound, rows))
 
-    def _answer(self, name, clip, summed):
+    def _answer(self, name: str, clip: float, summed: Callable[..., Any]) -> FloatArray:
         event, multiplier, terms, settings = self._open[name]
         sums = self._sums
         size = sums.loss.dual_set.size if name == "dual" else sums.primal_size

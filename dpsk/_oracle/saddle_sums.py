@@ -1,9 +1,22 @@
 """Sums of clipped gradients of both blocks of a saddle loss: sensitive, for oracles only."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.network_sums import SHORT_BLOCK, SINGLE_HEADROOM, bounded_factors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._data.source import Block, RowSource
+    from dpsk._models.linear_pass import LinearPass
+    from dpsk._models.mlp import Change, Pass
+    from dpsk._typing import Chosen, FloatArray, IntArray
 
 __all__ = ["SaddleSums"]
 
@@ -20,7 +33,8 @@ class SaddleSums:
     sum, where `rows` are some of them.
     """
 
-    def __init__(self, model, loss, rows, primal_clip, dual_clip, n_samples=None):
+    def __init__(self, model: Any, loss: Any, rows: RowSource, primal_clip: float,
+                 dual_clip: float, n_samples: int | None = None) -> None:
         self.model, self.loss = model, loss
         self.n_samples = n_samples or len(rows)
         self.primal_size = model.dimension + loss.n_extra
@@ -30,7 +44,8 @@ class SaddleSums:
         self.primal_clip, self.dual_clip = primal_clip, dual_clip
         self._headroom = HEADROOM if model.is_linear else SINGLE_HEADROOM
 
-    def gradients(self, primal, dual, rows=None):
+    def gradients(self, primal: FloatArray, dual: FloatArray,
+                  rows: Chosen = None) -> tuple[FloatArray, FloatArray]:
         """Return the sums of clipped primal and dual gradients, float64, over `rows` or all.
 
         `primal` has shape (primal_size,) and `dual` (loss.dual_set.size,), and so have the sums.
@@ -43,7 +58,8 @@ class SaddleSums:
             sums[1][:] += _clipped_sum(d_dual, self.dual_clip)
         return sums
 
-    def dual_gradient(self, primal, dual, rows=None):
+    def dual_gradient(self, primal: FloatArray, dual: FloatArray,
+                      rows: Chosen = None) -> FloatArray:
         """Return the sum of clipped dual gradients, like `dual`."""
         total = np.zeros(self.loss.dual_set.size)
         for block in self._blocks(rows):
@@ -52,7 +68,8 @@ class SaddleSums:
             total += _clipped_sum(d_dual, self.dual_clip)
         return total
 
-    def differences(self, new, old, clip, rows=None):
+    def differences(self, new: tuple[FloatArray, FloatArray], old: tuple[FloatArray, FloatArray],
+                    clip: float, rows: Chosen = None) -> FloatArray:
         """Return the sum of clipped differences of clipped primal gradients on the same rows.
 
         Of shape (primal_size,), float64. `new` and `old` are (primal, dual) points.
@@ -69,14 +86,14 @@ class SaddleSums:
             self._add(change, extra, self._factors(change, extra, clip), total)
         return total
 
-    def _block_length(self):
+    def _block_length(self) -> int:
         if not self.model.is_linear:
             return SHORT_BLOCK
         # Sums of a linear model are of double precision, which bears blocks of any length.
         width = self._rows.n_features
         return max(_CSR_ROWS, width) if self._rows.is_sparse else max(1, _ENTRIES // width)
 
-    def _row_scales(self):
+    def _row_scales(self) -> tuple[FloatArray, FloatArray]:
         """Return the factor by which every row is scaled, and the norm it then has."""
         found = [self.model.row_scales(self._rows.take(part).X)
                  for part in self._rows.blocks(self._length)]
@@ -84,12 +101,12 @@ class SaddleSums:
         scales, norms = zip(*found, strict=True) if found else ([np.empty(0)],) * 2
         return np.concatenate(scales), np.concatenate(norms)
 
-    def _blocks(self, chosen):
+    def _blocks(self, chosen: Any) -> Iterator[tuple[slice | IntArray, Block]]:
         """Yield where the rows of each block are, and the rows."""
         for part in self._rows.parts(self._length, chosen):
             yield part, self._rows.take(part)
 
-    def _forward(self, primal, part, rows):
+    def _forward(self, primal: FloatArray, part: Any, rows: Block) -> Any:
         theta = primal[:self.model.dimension]
         if self._bounds is None:
             return self.model.forward(theta, rows.X)
@@ -97,7 +114,8 @@ class SaddleSums:
         return self.model.forward(theta, rows.X.astype(np.float64, copy=False), scale[part],
                                   norms[part])
 
-    def _loss_gradients(self, primal, dual, raw, rows):
+    def _loss_gradients(self, primal: FloatArray, dual: FloatArray, raw: FloatArray,
+                        rows: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the rows' weighted derivatives in the prediction, extra and dual numbers."""
         extra = primal[self.model.dimension:]
         derivatives = self.loss.gradients(rows.y, raw, extra, dual)
@@ -107,7 +125,8 @@ class SaddleSums:
         return tuple(derivative * (weights if derivative.ndim == 1 else weights[:, None])
                      for derivative in derivatives)
 
-    def _differentiated(self, primal, dual, part, rows):
+    def _differentiated(self, primal: FloatArray, dual: FloatArray, part: Any,
+                        rows: Block) -> tuple[Any, FloatArray, FloatArray]:
         """Return a pass carried back, and the rows' derivatives in extra and dual numbers."""
         forward = self._forward(primal, part, rows)
         raw = forward.raw.astype(np.float64)
@@ -115,11 +134,13 @@ class SaddleSums:
         forward.backward(dz)
         return forward, d_extra, d_dual
 
-    def _add(self, forward, d_extra, factors, total):
+    def _add(self, forward: LinearPass | Pass | Change, d_extra: FloatArray, factors: FloatArray,
+             total: FloatArray) -> None:
         forward.add_gradient(factors, total[:self.model.dimension])
         total[self.model.dimension:] += factors @ d_extra
 
-    def _factors(self, change, extra, clip):
+    def _factors(self, change: LinearPass | Pass | Change, extra: FloatArray,
+                 clip: float) -> FloatArray:
         """Return what clips rows to a norm, and drop those that are not finite.
 
         `change` is the part of the model's coordinates, a pass, and `extra` that of the others.
@@ -133,7 +154,7 @@ class SaddleSums:
         return factors
 
 
-def _clipped_sum(vectors, clip_norm):
+def _clipped_sum(vectors: FloatArray, clip_norm: float) -> FloatArray:
     """Return the sum of rows clipped to a norm; rows that are not finite are left out."""
     squares = np.einsum("ij,ij->i", vectors, vectors)
     factors = bounded_factors(squares, clip_norm, HEADROOM)

@@ -13,7 +13,10 @@ most ``R^2 + c^2``. For two of these ``||A - B||^2 <= |A|^2 + |B|^2``, as ``tr(A
 replacing a group moves the sum by as much as replacing a row.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -27,6 +30,13 @@ from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import Features, FloatArray
+
 __all__ = ["noisy_counts", "noisy_mean", "noisy_second_moment", "second_moment_noise"]
 
 #: Noise on counts is rounded to multiples of this: their sum shows no finer bits.
@@ -37,7 +47,8 @@ _DOWN = 1.0 - 2.0**-40
 _PART = 1 << 20
 
 
-def noisy_mean(model, rows, mu, releases):
+def noisy_mean(model: Any, rows: RowSource, mu: float,
+               releases: Releases) -> tuple[FloatArray, float]:
     """Return the noisy mean of rows, (n_features,), and the public deviation of its noise.
 
     Of rows in groups it is the mean of the means of groups.
@@ -54,7 +65,7 @@ def noisy_mean(model, rows, mu, releases):
     return mean, std / n_units
 
 
-def noisy_counts(rows, n_groups, mu, releases):
+def noisy_counts(rows: RowSource, n_groups: int, mu: float, releases: Releases) -> FloatArray:
     """Return the noisy number of rows in every group, float64, shape (n_groups,).
 
     The last of a row's targets is its group. There are at least 2, and how many is public.
@@ -68,12 +79,12 @@ def noisy_counts(rows, n_groups, mu, releases):
     return np.array([len(rows) - noisy[0], noisy[0]]) if free == 1 else noisy
 
 
-def second_moment_noise(model, n_samples, mu):
+def second_moment_noise(model: Any, n_samples: int, mu: float) -> float:
     """Return the standard deviation of the noise on the mean square of a feature; public."""
     return _moment_bound(model) / mu / n_samples
 
 
-def noisy_second_moment(model, rows, mu, releases):
+def noisy_second_moment(model: Any, rows: RowSource, mu: float, releases: Releases) -> FloatArray:
     """Return the noisy mean of ``r r'`` over entering rows r, symmetric, shape (p, p).
 
     Of rows in groups the mean is that of the averages of groups.
@@ -84,7 +95,7 @@ def noisy_second_moment(model, rows, mu, releases):
     n_units, constant, bound = rows.n_units, _constant(model), _moment_bound(model)
     unit = 2.0 ** -(exact_bits(n_units * bound / math.sqrt(2.0), bound / mu) // 2)
 
-    def total(inside):
+    def total(inside: Inside) -> FloatArray:
         return on_threads(rows).added(_squares_sum, model, unit, constant) * unit**2
 
     moment = releases(gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
@@ -97,7 +108,7 @@ def noisy_second_moment(model, rows, mu, releases):
     return moment / n_units
 
 
-def _features_sum(rows, model, unit):
+def _features_sum(rows: RowSource, model: Any, unit: float) -> FloatArray:
     """Return the sum of scaled rows, in whole units."""
     sums = np.zeros(model.n_features)
     for part in rows.blocks(block_length(model.n_features)):
@@ -109,7 +120,7 @@ def _features_sum(rows, model, unit):
     return sums
 
 
-def _group_counts(rows, n_groups):
+def _group_counts(rows: RowSource, n_groups: int) -> FloatArray:
     """Return the number of rows in every group, float64."""
     counts = np.zeros(n_groups)
     for part in rows.blocks(_PART):
@@ -118,7 +129,7 @@ def _group_counts(rows, n_groups):
     return counts
 
 
-def _squares_sum(rows, model, unit, constant):
+def _squares_sum(rows: RowSource, model: Any, unit: float, constant: float) -> FloatArray:
     """Return the sum of outer products of scaled rows and the constant, in whole units."""
     size, features = model.shape[0], model.n_features
     length = block_length(size)
@@ -142,7 +153,8 @@ def _squares_sum(rows, model, unit, constant):
     return sums + upper.T
 
 
-def _truncated(model, X, unit, buffer, roots):
+def _truncated(model: Any, X: Features, unit: float, buffer: FloatArray | None,
+               roots: FloatArray | None) -> tuple[Any, FloatArray]:
     """Return scaled rows cut toward zero to whole units, sparse where X is, and their constants.
 
     Dense ones are in the buffer. Both come times the `roots` of the rows' shares, None for 1.
@@ -157,12 +169,12 @@ def _truncated(model, X, unit, buffer, roots):
     return whole_units(X, 1.0 / (model.unit * unit), shares, out), constants
 
 
-def _moment_bound(model):
+def _moment_bound(model: Any) -> float:
     """Return by how much one row moves the sum of second moments, in the Frobenius norm."""
     return math.sqrt(2.0) * (model.data_norm**2 + _constant(model)**2)
 
 
-def _constant(model):
+def _constant(model: Any) -> float:
     """Return what stands for the intercept's 1: a power of two near ``data_norm / 2``."""
     if not model.fit_intercept:
         return 0.0

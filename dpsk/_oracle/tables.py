@@ -9,7 +9,10 @@ best of them under Gumbel noise of scale z has a loss in an interval of length `
 of a vertex chosen with scores that move by 2 clip norms. Only which it is leaves.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,18 +20,28 @@ from dpsk._data.blocks import row_blocks
 from dpsk._oracle.release import Part
 from dpsk._privacy.events import gaussian
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import BoolArray, FloatArray
+
 __all__ = ["PairChoices", "noisy_tables", "table_noise"]
 
 #: Counts, scores and their noise are multiples of this: sums show no finer bits.
 _UNIT = 2.0**-20
 
 
-def table_noise(n_tables, mu):
+def table_noise(n_tables: int, mu: float) -> float:
     """Return the standard deviation of the noise on a cell of so many tables; public."""
     return math.sqrt(2.0 * n_tables) / mu
 
 
-def noisy_tables(rows, sizes, n_classes, columns, mu, releases):
+def noisy_tables(rows: RowSource, sizes: Sequence[int], n_classes: int,
+                 columns: Sequence[tuple[int, ...]], mu: float,
+                 releases: Releases) -> list[FloatArray]:
     """Return a noisy table of counts for each of some tuples of columns.
 
     Parameters
@@ -50,7 +63,7 @@ def noisy_tables(rows, sizes, n_classes, columns, mu, releases):
     """
     shapes = [_shape(sizes, n_classes, each) for each in columns]
 
-    def counted(inside):
+    def counted(inside: Inside) -> FloatArray:
         return np.concatenate([table.ravel() for table in _counts(rows, shapes, columns)])
 
     moved = math.sqrt(2.0 * len(columns))
@@ -77,22 +90,23 @@ class PairChoices:
     releases : Releases
     """
 
-    def __init__(self, rows, sizes, n_classes, pairs, expected, least, declared,
-                 noise_multiplier, releases):
+    def __init__(self, rows: RowSource, sizes: Sequence[int], n_classes: int, pairs: list[Any],
+                 expected: Callable[..., Any], least: FloatArray, declared: Any,
+                 noise_multiplier: float, releases: Releases) -> None:
         self._rows, self._sizes, self._n_classes = rows, sizes, n_classes
         self._pairs, self._expected, self._releases = pairs, expected, releases
         self._least = np.rint(least / _UNIT) * _UNIT
         self._event = declared.release(noise_multiplier)
         # Nothing is rounded but the noise, of which only a choice leaves.
         self._part = Part(noise_multiplier, 1.0, "gumbel", unit=_UNIT, rounded=False)
-        self._scores = None
+        self._scores: Any = None
 
-    def best(self, chosen):
+    def best(self, chosen: BoolArray) -> int | None:
         """Return the place of a pair, among those that `chosen` is True of; None for none of them.
 
         A pair whose table is no farther than `least` is worth less than none.
         """
-        def scores(inside):
+        def scores(inside: Inside) -> FloatArray:
             if self._scores is None:
                 self._scores = self._read()
             # Every pair gets its noise: how much is drawn is public.
@@ -101,7 +115,7 @@ class PairChoices:
         place = int(self._releases(self._event, scores, self._part, only=np.argmax))
         return place if place < len(self._pairs) else None
 
-    def _read(self):
+    def _read(self) -> FloatArray:
         found = np.empty(len(self._pairs))
         for place, pair in enumerate(self._pairs):
             (table,) = _counts(self._rows, [_shape(self._sizes, self._n_classes, pair)], [pair])
@@ -111,11 +125,12 @@ class PairChoices:
         return found - self._least
 
 
-def _shape(sizes, n_classes, columns):
+def _shape(sizes: Sequence[int], n_classes: int, columns: tuple[int, ...]) -> tuple[int, ...]:
     return n_classes, *(sizes[column] for column in columns)
 
 
-def _counts(rows, shapes, columns):
+def _counts(rows: RowSource, shapes: list[tuple[int, ...]],
+            columns: Sequence[tuple[int, ...]]) -> list[FloatArray]:
     """Return the exact tables of counts, float64."""
     tables = [np.zeros(math.prod(shape)) for shape in shapes]
     for part in row_blocks(len(rows), rows.n_features):

@@ -18,7 +18,10 @@ replacing the trajectory moves the total by at most twice that. In whole units o
 all sums are exact.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +31,16 @@ from dpsk._oracle.base import Oracle
 from dpsk._oracle.release import Part
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.context import Context
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import FloatArray
 
 __all__ = ["TransitionMomentsOracle"]
 
@@ -48,41 +61,42 @@ class TransitionMomentsOracle(Oracle):
     arithmetic = "grid"
 
     @classmethod
-    def open(cls, context):
+    def open(cls, context: Context) -> Self:
         """Return an oracle over the transitions of a `Context`."""
         return cls(context.problem, context.rows, context.declared, context.clip,
                    context.noise_multiplier, context.releases)
 
-    def __init__(self, problem, rows, declared, clip, noise_multiplier, releases):
+    def __init__(self, problem: Any, rows: RowSource, declared: Any, clip: float,
+                 noise_multiplier: float, releases: Releases) -> None:
         self._model, self._rows, self._releases = problem.model, rows, releases
         self.gamma = problem.loss.gamma
         self._event = declared.batches.release(noise_multiplier)
         self._multiplier = noise_multiplier
-        self._groups = None if rows.groups is None else rows.groups.members()
+        self._groups: Any = None if rows.groups is None else rows.groups.members()
         self._n_units = problem.n_samples
         self._radius = _MOVED / REPLACE_ONE if self._groups is None else clip * _ONE
 
     @property
-    def n_units(self):
+    def n_units(self) -> int | None:
         """int or None : the public number of transitions; None where groups are counted."""
         return self._n_units if self._groups is None else None
 
     @property
-    def constant(self):
+    def constant(self) -> float:
         """float : the last feature."""
         return self._model.constant
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float:
         """float : standard deviation of the noise on a diagonal entry of C."""
         return self._multiplier * self._bound(self._unit())
 
-    def moments(self):
+    def moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the noisy sums ``C`` (p, p), symmetric, ``X`` (p, p) and ``b`` (p,)."""
         unit, size = self._unit(), self._model.dimension
         square, bound = unit**2 if unit else None, self._bound(unit)
 
-        def summed(inside):
+        def summed(inside: Inside) -> tuple[FloatArray, FloatArray, FloatArray]:
             sums = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
             add = self._add_rows if self._groups is None else self._add_groups
             add(unit, sums)
@@ -94,7 +108,7 @@ class TransitionMomentsOracle(Oracle):
             Part(self._multiplier, _REWARD_NOISE * bound, unit=square))
         return both, crossed, rewarded
 
-    def _add_rows(self, unit, sums):
+    def _add_rows(self, unit: Any, sums: Any) -> None:
         """Add products of features and rewards that are whole units: every sum is exact."""
         for part in row_blocks(len(self._rows), 3 * self._model.dimension):
             now, later, rewards = (_whole(entry, unit) for entry in self._entering(part))
@@ -102,7 +116,7 @@ class TransitionMomentsOracle(Oracle):
             for total, product in zip(sums, products, strict=True):
                 total += product
 
-    def _add_groups(self, unit, sums):
+    def _add_groups(self, unit: Any, sums: Any) -> None:
         """Add the sums of every group, scaled down to a norm, then cut to whole units."""
         for indices in self._groups:
             now, later, rewards = self._entering(indices)
@@ -113,14 +127,14 @@ class TransitionMomentsOracle(Oracle):
             for total, part in zip(sums, own, strict=True):
                 total += _whole(factor * part, unit and unit**2)
 
-    def _entering(self, part):
+    def _entering(self, part: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return features, next features and rewards of some transitions."""
         block, width = self._rows.take(part), self._model.n_features
         alive = block.y[:, 1:2]
         return (self._model.features(block.X[:, :width]),
                 self._model.features(block.X[:, width:]) * alive, block.y[:, 0])
 
-    def _unit(self):
+    def _unit(self) -> float | None:
         """Return the power of two on which features and rewards lie; None without noise."""
         if not self._multiplier:
             return None
@@ -128,7 +142,7 @@ class TransitionMomentsOracle(Oracle):
         noise = _REWARD_NOISE * self._multiplier * self._radius
         return 2.0 ** -(exact_bits(largest, noise) // 2)
 
-    def _bound(self, unit):
+    def _bound(self, unit: Any) -> float:
         """Return half of what one unit moves, in units of s."""
         if self._groups is None or unit is None:
             return self._radius
@@ -137,6 +151,6 @@ class TransitionMomentsOracle(Oracle):
         return self._radius + self._n_units * unit**2 * math.sqrt(2.0 * size**2 + size)
 
 
-def _whole(array, unit):
+def _whole(array: FloatArray, unit: float) -> FloatArray:
     """Return an array cut toward zero to multiples of a unit, if there is one."""
     return array if unit is None else np.trunc(array / unit) * unit

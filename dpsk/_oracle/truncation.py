@@ -1,9 +1,18 @@
 """Rows cut toward zero to whole units, which makes none of them longer; block by block."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["Shares", "add_products", "whole_units"]
 
@@ -23,7 +32,7 @@ class Shares:
     shares : ndarray of shape (n,)
     """
 
-    def __init__(self, X, shares):
+    def __init__(self, X: Features, shares: FloatArray) -> None:
         others = np.flatnonzero(shares != 1.0)
         self.whole = shares if len(others) > _FEW * len(shares) else None
         if self.whole is not None:
@@ -38,7 +47,7 @@ class Shares:
             self.factors = np.repeat(self.factors, counts)
 
 
-def whole_units(X, factor, shares, out=None):
+def whole_units(X: Features, factor: Any, shares: Shares, out: FloatArray | None = None) -> Any:
     """Return rows times a factor cut toward zero, float64, in the container of X.
 
     Parameters
@@ -66,7 +75,8 @@ def whole_units(X, factor, shares, out=None):
     return np.trunc(out, out=out)
 
 
-def add_products(X, factors, constants, total):
+def add_products(X: Features, factors: FloatArray, constants: FloatArray | None,
+                 total: FloatArray) -> None:
     """Add the outer products of rows times their factors, cut toward zero, to `total`.
 
     Parameters
@@ -95,7 +105,7 @@ def add_products(X, factors, constants, total):
         total[-1, -1] += ones @ ones
 
 
-def _scaled_entries(X, factor, shares):
+def _scaled_entries(X: Features, factor: Any, shares: Shares) -> FloatArray:
     """Return the entries of a CSR matrix times what its rows are multiplied by, float64."""
     if shares.whole is not None:
         return X.data * np.repeat(factor * shares.whole, np.diff(X.indptr))

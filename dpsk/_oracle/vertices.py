@@ -8,12 +8,22 @@ contains 0, so it never exceeds e, and the choice is also mu-GDP for the mu of
 `bounded_range_mu`. Only the vertex leaves.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._oracle.release import Inside, Releases
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["MaxNormSums", "SelectionOracle"]
 
@@ -22,15 +32,15 @@ class MaxNormSums(RowSums):
     """Row sums of gradients whose largest absolute entry is at most `clip_norm`."""
 
     @property
-    def clips(self):
+    def clips(self) -> Any:
         """bool : whether the clip may change a gradient, by what loss and model imply."""
         implied = self._rows.weight_bound * self.loss.lipschitz * self.model.coordinate_bound
         return self.clip_norm * HEADROOM < implied
 
-    def _entering(self, X, scale, norms):
+    def _entering(self, X: Features, scale: FloatArray | None, norms: FloatArray) -> FloatArray:
         return self.model.row_maxima(X, scale)
 
-    def _lengths(self, dz):
+    def _lengths(self, dz: FloatArray) -> FloatArray:
         return np.abs(dz).max(axis=1)
 
 
@@ -40,19 +50,20 @@ class SelectionOracle(SumsOracle):
     sums_class = MaxNormSums
     penalizes_intercept = True
 
-    def __init__(self, sums, declared, noise_multiplier, releases):
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 releases: Releases) -> None:
         self._sums, self._releases = sums, releases
         self._event = declared.release(noise_multiplier)
         self._part = Part(noise_multiplier, sums.clip_norm, "gumbel",
                           terms=sums.rounding_terms(sums.n_samples),
                           size=2 * sums.model.dimension, rounded=False)
 
-    def descent_vertex(self, theta):
+    def descent_vertex(self, theta: FloatArray) -> tuple[int, float]:
         """Return the vertex along which the loss falls fastest at the public `theta`, under noise.
 
         As its place, an index into the flattened theta, and its sign, 1.0 or -1.0.
         """
-        def scores(inside):
+        def scores(inside: Inside) -> FloatArray:
             slopes = self._sums.gradient(theta).ravel()
             return np.stack([-slopes, slopes])
 

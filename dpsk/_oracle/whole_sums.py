@@ -1,5 +1,14 @@
 """What sums of several places add up to, before it is mapped once."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import Chosen, FloatArray
+
 __all__ = ["WholeSums"]
 
 
@@ -9,18 +18,22 @@ class WholeSums:
     Those that are mapped after they are added say what is added and what it then stands for.
     """
 
-    def whole_gradient(self, theta, rows=None):
+    if TYPE_CHECKING:
+        def gradient(self, theta: FloatArray, rows: Chosen = None) -> Any: ...
+        curvature: Any
+
+    def whole_gradient(self, theta: FloatArray, rows: Chosen = None) -> Any:
         """Return what is added over places."""
         return self.gradient(theta, rows)
 
-    def from_whole_gradient(self, whole):
+    def from_whole_gradient(self, whole: Any) -> Any:
         """Return the `gradient` that a total stands for."""
         return whole
 
-    def whole_curvature(self, theta, *bound):
+    def whole_curvature(self, theta: FloatArray, *bound: Any) -> Any:
         """Return what is added over places."""
         return self.curvature(theta, *bound)
 
-    def from_whole_curvature(self, whole, *_):
+    def from_whole_curvature(self, whole: Any, *_: Any) -> Any:
         """Return the `curvature` that a total stands for."""
         return whole

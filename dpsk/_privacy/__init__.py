@@ -1,1 +1,3 @@
 """Events, accounting, calibration, noise and certificates."""
+
+from __future__ import annotations

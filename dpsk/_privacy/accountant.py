@@ -5,13 +5,19 @@ goes through the privacy-loss distribution. What a kind is known by, its events 
 is an upper bound.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu, pure_epsilon
 from dpsk._privacy.events import ELEMENTARY, Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.pld.composition import loss_bound
+
+if TYPE_CHECKING:
+    from dpsk._privacy.elementary import Elementary, Event, Parts
 
 __all__ = ["Account", "Releases", "account", "delta", "epsilon",
            "left_beside", "merge", "mu_beside"]
@@ -54,45 +60,45 @@ class Releases:
         Simplified elementary releases and how often each is made, merged within a kind.
     """
 
-    parts: tuple
+    parts: Parts
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:
         """Loss that is never exceeded; infinite with Gaussian noise."""
         return pure_epsilon(self.parts)
 
     @property
-    def is_private(self):
+    def is_private(self) -> bool:
         """Whether every release has noise."""
         return all(event.protects for event, _ in self.parts)
 
     @property
-    def is_gaussian(self):
+    def is_gaussian(self) -> bool:
         """Whether nothing but full-batch Gaussian noise is released."""
         return all(isinstance(event, Gaussian) for event, _ in self.parts)
 
     @property
-    def chance(self):
+    def chance(self) -> float:
         """Probability that a row is told all the same, whatever noise there is."""
         return sum(event.delta for event, _ in self.parts if isinstance(event, Disclosure))
 
     @property
-    def rest(self):
+    def rest(self) -> Releases:
         """What is released where that does not happen."""
         return Releases(tuple(part for part in self.parts if not isinstance(part[0], Disclosure)))
 
     @property
-    def mu(self):
+    def mu(self) -> float:
         """All full-batch Gaussian releases together are mu-GDP."""
         return sum(event.mu for event, _ in self.parts if isinstance(event, Gaussian))
 
 
-def merge(event):
+def merge(event: Event) -> Releases:
     """Return an event in normal form, with one Gaussian for all full-batch releases.
 
     Beside a release without noise nothing else counts.
     """
-    kinds = {kind: [] for kind in ELEMENTARY}
+    kinds: dict[type[Elementary], list[tuple[Elementary, int]]] = {kind: [] for kind in ELEMENTARY}
     for part, count in tally(event).items():
         simple = part.simplified()
         if simple is not None:
@@ -102,7 +108,7 @@ def merge(event):
     return Releases(tuple(part for kind, counts in kinds.items() for part in kind.merged(counts)))
 
 
-def account(event, epsilon):
+def account(event: Event, epsilon: float) -> Account:
     """Bound delta at a finite `epsilon` >= 0, and say how: an `Account`."""
     releases = merge(event)
     result = account_merged(releases, epsilon)
@@ -112,7 +118,7 @@ def account(event, epsilon):
     return result
 
 
-def account_merged(releases, epsilon, coarsen=1.0):
+def account_merged(releases: Releases, epsilon: float, coarsen: float = 1.0) -> Account:
     """`account` for releases in normal form, on a grid coarser by a factor."""
     epsilon = float(epsilon)
     if not 0 <= epsilon < math.inf:
@@ -133,7 +139,7 @@ def account_merged(releases, epsilon, coarsen=1.0):
     return _account_loss(releases, epsilon, coarsen)
 
 
-def _account_loss(releases, epsilon, coarsen):
+def _account_loss(releases: Releases, epsilon: float, coarsen: float) -> Account:
     for tail, smallest in _TAILS:
         bound = loss_bound(releases.parts, epsilon, tail=tail, coarsen=coarsen)
         if bound.delta >= smallest:
@@ -142,7 +148,7 @@ def _account_loss(releases, epsilon, coarsen):
     return Account(epsilon, bound.delta, "loss distribution", share, bound.step)
 
 
-def delta(event, epsilon):
+def delta(event: Event, epsilon: float) -> float:
     """Upper bound, in [0, 1], on the delta of a release at a finite `epsilon` >= 0.
 
     0 exactly if the loss never exceeds `epsilon`, as when nothing is released. A positive delta
@@ -157,7 +163,7 @@ def delta(event, epsilon):
     return account(event, epsilon).delta
 
 
-def epsilon(event, delta):
+def epsilon(event: Event, delta: float) -> float:
     """Upper bound on the epsilon of a release at `delta` in [0, 1].
 
     A point where the delta of `account` is at most `delta`, above the smallest such point by at
@@ -176,7 +182,7 @@ def epsilon(event, delta):
     return _epsilon(merge(event), delta)
 
 
-def _epsilon(releases, delta):
+def _epsilon(releases: Releases, delta: float) -> float:
     if delta == 0:
         return releases.pure_epsilon
     if delta == 1:
@@ -192,18 +198,18 @@ def _epsilon(releases, delta):
     return _solve_epsilon(releases, delta)
 
 
-def left_beside(delta, chance):
+def left_beside(delta: float, chance: float) -> float:
     """Return the delta that is left to other releases beside a chance to tell all; 0 if none."""
     return max(0.0, (delta / ROUNDING**2 - chance) / (1.0 - chance)) if chance < 1 else 0.0
 
 
-def mu_beside(epsilon, delta, chance):
+def mu_beside(epsilon: float, delta: float, chance: float) -> float:
     """Return the largest mu that a budget allows beside a chance to tell all."""
     return gaussian_mu(epsilon, left_beside(delta, chance) if chance else delta)
 
 
-def _solve_epsilon(releases, delta):
-    def excess(epsilon, coarsen=1.0):
+def _solve_epsilon(releases: Releases, delta: float) -> float:
+    def excess(epsilon: float, coarsen: float = 1.0) -> float:
         return log_ratio(account_merged(releases, epsilon, coarsen).delta, delta)
 
     if excess(0.0) <= 0:
@@ -217,6 +223,6 @@ def _solve_epsilon(releases, delta):
     return min(result, most)
 
 
-def log_ratio(value, target):
+def log_ratio(value: float, target: float) -> float:
     """``log(value / target)``, minus infinity at ``value = 0``."""
     return math.log(value) - math.log(target) if value > 0 else -math.inf

@@ -1,13 +1,21 @@
 """The smallest positive number that passes a test which larger numbers pass more easily."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["smallest_passing"]
 
 _LARGEST_STEP = math.log(8.0)
 
 
-def smallest_passing(excess, guess, *, slope=-1.0, rtol=1e-6, low=0.0, high=math.inf):
+def smallest_passing(excess: Callable[[float], float], guess: float, *, slope: float = -1.0,
+                     rtol: float = 1e-6, low: float = 0.0,
+                     high: float = math.inf) -> tuple[float, float]:
     """Return the smallest x with ``excess(x) <= 0``, from above, and the slope there.
 
     A secant in ``log x`` from `guess` > 0, kept inside the bracket and replaced by a halving of it
@@ -53,19 +61,21 @@ def smallest_passing(excess, guess, *, slope=-1.0, rtol=1e-6, low=0.0, high=math
         least *= 4
 
 
-def _close(failing, passing, slope, rtol):
+def _close(failing: tuple[float, float] | None, passing: tuple[float, float, float], slope: float,
+           rtol: float) -> bool:
     near_root = -passing[1] <= rtol * abs(slope)
     return near_root or (failing is not None and passing[0] - failing[0] <= rtol)
 
 
-def _secant(previous, current, slope):
+def _secant(previous: tuple[float, float] | None, current: tuple[float, float],
+            slope: float) -> float:
     if previous is None or previous[0] == current[0]:
         return slope
     estimate = (current[1] - previous[1]) / (current[0] - previous[0])
     return estimate if -math.inf < estimate < 0 else slope
 
 
-def _newton(value, slope):
+def _newton(value: float, slope: float) -> float:
     if not math.isfinite(value):
         return -math.inf if value < 0 else math.inf
     return value / abs(slope)

@@ -1,9 +1,12 @@
 """The least noise that gives (epsilon, delta), on the private side."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import operator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from dpsk._privacy import accountant
 from dpsk._privacy.batches import batch_plan
@@ -11,13 +14,21 @@ from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.plans import NoisySums
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._privacy.accountant import Releases
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._privacy.plans import Declaration
+
 __all__ = ["calibrate", "noise_scale"]
 
 _LEAST_SCALE, _LARGEST_SCALE = 1e-12, 1e15
 _COARSE = 10.0
 
 
-def calibrate(make_event, epsilon, delta):
+def calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
     """Return the smallest scale whose event is (epsilon, delta)-differentially private.
 
     Parameters
@@ -54,13 +65,13 @@ def calibrate(make_event, epsilon, delta):
     if not 0 <= delta < 1:
         raise ValueError(f"delta={delta!r}: must be in [0, 1), far below 1/n for n rows; "
                          f"1/n**2 is a common choice.")
-    params = getattr(type(make_event), "__dataclass_params__", None)
+    params: Any = getattr(type(make_event), "__dataclass_params__", None)
     if dataclasses.is_dataclass(make_event) and params.frozen and params.eq:
         return _cached(make_event, epsilon, delta)
     return _calibrate(make_event, epsilon, delta)
 
 
-def _calibrate(make_event, epsilon, delta):
+def _calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
     releases = accountant.merge(make_event(1.0))
     _check_solvable(make_event, releases, delta)
     chance, releases = releases.chance, releases.rest
@@ -82,10 +93,10 @@ def _calibrate(make_event, epsilon, delta):
     return _verified(make_event, scale, epsilon, delta, spent)
 
 
-_cached = lru_cache(maxsize=256)(_calibrate)
+_cached: Callable[[Any, float, float], float] = lru_cache(maxsize=256)(_calibrate)
 
 
-def _check_solvable(make_event, releases, delta):
+def _check_solvable(make_event: Declaration, releases: Releases, delta: float) -> None:
     if not releases.parts:
         raise ValueError("make_event: the event releases nothing, so any scale is private; "
                          "release something or skip the calibration.")
@@ -108,13 +119,13 @@ def _check_solvable(make_event, releases, delta):
             f"{rate!r}, such as 1/n**2 for n rows.")
 
 
-def _always_read(releases):
+def _always_read(releases: Releases) -> list[tuple[Elementary, int]]:
     return [part for part in releases.parts if part[0].inclusion_probability == 1]
 
 
-def _solve(cost, target, make_event):
+def _solve(cost: Callable[[Releases], float], target: float, make_event: Declaration) -> float:
     # closed forms: the cost of the merged event against its largest private value
-    def excess(scale):
+    def excess(scale: float) -> float:
         return accountant.log_ratio(cost(accountant.merge(make_event(scale))), target)
 
     guess = math.exp(min(300.0, max(-25.0, excess(1.0))))
@@ -123,10 +134,10 @@ def _solve(cost, target, make_event):
     return scale
 
 
-def _search(make_event, epsilon, delta):
+def _search(make_event: Declaration, epsilon: float, delta: float) -> tuple[float, float | None]:
     spent = {}
 
-    def excess(scale, coarsen=1.0):
+    def excess(scale: float, coarsen: float = 1.0) -> float:
         releases = accountant.merge(make_event(scale))
         bound = accountant.account_merged(releases, epsilon, coarsen).delta
         if coarsen == 1:
@@ -143,7 +154,7 @@ def _search(make_event, epsilon, delta):
     return scale, spent.get(scale)
 
 
-def _normal_guess(make_event, mu):
+def _normal_guess(make_event: Declaration, mu: float) -> float:
     # as if the total loss were normal with the variance of its parts
     low, high = math.log(1e-2), math.log(1e9)
     for _ in range(12):
@@ -156,7 +167,8 @@ def _normal_guess(make_event, mu):
     return math.exp(high)
 
 
-def _verified(make_event, scale, epsilon, delta, spent):
+def _verified(make_event: Declaration, scale: float, epsilon: float, delta: float,
+              spent: float | None) -> float:
     # spent: delta already evaluated at this very scale, or None
     push = 1e-11
     for _ in range(20):
@@ -170,7 +182,8 @@ def _verified(make_event, scale, epsilon, delta, spent):
                           f"private; make_event must add noise as the scale grows.")
 
 
-def noise_scale(epsilon, delta, *, steps, batch_size=None, n_samples, sensitivity):
+def noise_scale(epsilon: float, delta: float, *, steps: int, batch_size: float | None = None,
+                n_samples: int, sensitivity: float) -> float:
     r"""Standard deviation of Gaussian noise for a private sum that is released repeatedly.
 
     Every step releases a sum over rows, each row contributing a vector of norm at most
@@ -250,7 +263,7 @@ def noise_scale(epsilon, delta, *, steps, batch_size=None, n_samples, sensitivit
     return calibrate(plan, epsilon, delta) * sensitivity
 
 
-def _whole(value, name, least):
+def _whole(value: Any, name: str, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:

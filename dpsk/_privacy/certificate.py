@@ -1,11 +1,14 @@
 """What a fit guarantees, in a form an auditor can check."""
 
+from __future__ import annotations
+
 import html
 import json
 import math
 import platform
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -27,6 +30,9 @@ from dpsk._privacy.certificate_fields import (
 )
 from dpsk._privacy.certificate_sum import dominates, total
 from dpsk._privacy.events import Event, event_from_dict, tally
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["GROUP_RELATION", "Certificate", "Enforced", "library_versions"]
 
@@ -82,16 +88,16 @@ class Certificate:
     noise_multiplier: float
     estimator: str
     solver: str
-    enforced: tuple
-    public: tuple
-    released: tuple
+    enforced: tuple[Enforced, ...]
+    public: tuple[str, ...]
+    released: tuple[str, ...]
     noise_source: str
     reproducible: bool
     arithmetic: str = "float"
     relation: str = RELATION
-    versions: tuple = ()
+    versions: tuple[tuple[str, str], ...] = ()
 
-    def epsilon_at(self, delta):
+    def epsilon_at(self, delta: float) -> float:
         """Return the epsilon of this fit at another `delta`, an upper bound.
 
         Parameters
@@ -104,7 +110,7 @@ class Certificate:
         """
         return accountant.epsilon(self.event, delta)
 
-    def delta_at(self, epsilon):
+    def delta_at(self, epsilon: float) -> float:
         """Return the delta of this fit at another `epsilon`, an upper bound.
 
         Parameters
@@ -118,35 +124,35 @@ class Certificate:
         return accountant.delta(self.event, epsilon)
 
     @property
-    def is_private(self):
+    def is_private(self) -> bool:
         """bool : whether there is a guarantee; not where epsilon is infinite."""
         return self.epsilon < math.inf
 
     @property
-    def guarantee(self):
+    def guarantee(self) -> str:
         """str : the guarantee in words, or that there is none."""
         if not self.is_private:
             return "not private: epsilon=inf, fitted without noise; there is no guarantee"
         return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
 
     @cached_property
-    def accounting(self):
+    def accounting(self) -> accountant.Account:
         """Account : how the declared delta was checked at the declared epsilon."""
         if not self.is_private:
             return accountant.Account(self.epsilon, 1.0, "no noise")
         return accountant.account(self.event, self.epsilon)
 
-    def __add__(self, other):
+    def __add__(self, other: object) -> Certificate:
         """Return the certificate of both fits on the same rows; see `dpsk.accounting.total`."""
         if not isinstance(other, Certificate):
             return NotImplemented
         return total((self, other)).verify()
 
-    def __radd__(self, other):
+    def __radd__(self, other: object) -> Certificate:
         """Return this certificate: `sum` starts at 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def __le__(self, other):
+    def __le__(self, other: object) -> bool:
         """Return whether this guarantee is at least as strong at every epsilon.
 
         That of the events, not of the declared budgets: the delta here is nowhere above that
@@ -155,11 +161,11 @@ class Certificate:
         """
         return dominates(self, other) if isinstance(other, Certificate) else NotImplemented
 
-    def __ge__(self, other):
+    def __ge__(self, other: object) -> bool:
         """Return whether this guarantee is at most as strong at every epsilon."""
         return dominates(other, self) if isinstance(other, Certificate) else NotImplemented
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain JSON types, undone by `from_dict`.
 
         The guarantee comes first, in words. An infinite epsilon is the string "inf", as JSON
@@ -178,12 +184,12 @@ class Certificate:
         )
         return values
 
-    def to_json(self, **kwargs):
+    def to_json(self, **kwargs: Any) -> str:
         """Return the certificate as JSON text; keywords go to `json.dumps`."""
         return json.dumps(self.to_dict(), **kwargs)
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: dict[str, Any]) -> Certificate:
         """Rebuild a certificate from what `to_dict` returned, and verify it.
 
         Parameters
@@ -201,7 +207,7 @@ class Certificate:
         """
         same_keys("certificate", data,
                    ["guarantee", *(f.name for f in fields(cls)), "accounting"])
-        values = {key: tupled(value) for key, value in data.items()
+        values: dict[str, Any] = {key: tupled(value) for key, value in data.items()
                   if key not in ("guarantee", "accounting")}
         values["epsilon"] = read_epsilon(data["epsilon"])
         values["event"] = event_from_dict(data["event"])
@@ -215,7 +221,7 @@ class Certificate:
                                                "epsilon": written_epsilon(certificate.epsilon)})
         return certificate
 
-    def verify(self):
+    def verify(self) -> Certificate:
         """Return this certificate if what it states follows from its events.
 
         The events stand for what was released; the noise multiplier and the bounds that were
@@ -253,28 +259,28 @@ class Certificate:
         return self
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> Certificate:
         """Rebuild a certificate from the text that `to_json` returned; see `from_dict`."""
         return cls.from_dict(json.loads(text))
 
-    def __str__(self):
+    def __str__(self) -> str:
         width = 2 + max(len(name) for name, _ in self._lines())
         title = self._title()
         body = (f"  {name + ':':<{width}}{text}" for name, text in self._lines())
         return "\n".join([title, *body])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
                        f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
                        for name, text in self._lines())
         return (f"<table><caption>{html.escape(self._title())}</caption>"
                 f"<tbody>{rows}</tbody></table>")
 
-    def _title(self):
+    def _title(self) -> str:
         first = "Privacy certificate" if self.is_private else "Not private"
         return f"{first}: {self.estimator}"
 
-    def _lines(self):
+    def _lines(self) -> list[tuple[str, str]]:
         """Return (name, text) pairs in reading order."""
         account = self.accounting
         lines = [
@@ -300,13 +306,13 @@ class Certificate:
         return lines
 
 
-def library_versions(**own):
+def library_versions(**own: str) -> tuple[tuple[str, str], ...]:
     """Return (name, version) pairs of what a result depends on."""
     return (*own.items(), ("numpy", np.__version__), ("scipy", scipy.__version__),
             ("python", platform.python_version()))
 
 
-def _short(value):
+def _short(value: object) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.6g}"
     return str(value)

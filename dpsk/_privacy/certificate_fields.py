@@ -1,10 +1,17 @@
 """What the fields of a certificate hold, and how JSON holds it."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, fields
 from numbers import Real
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.events import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
 
 __all__ = ["ARITHMETIC", "FIELD_RULES", "GROUP_RELATION", "RELATION", "Enforced",
            "check_accounting", "read_epsilon", "rebuilt_bounds", "require", "same_keys", "tupled",
@@ -45,24 +52,24 @@ class Enforced:
     how: str
 
 
-def _is_number(value):
+def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_text(value):
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _all_of(cls):
+def _all_of(cls: type) -> Callable[[object], bool]:
     return lambda value: isinstance(value, tuple) and all(isinstance(v, cls) for v in value)
 
 
-def _are_versions(value):
+def _are_versions(value: Any) -> bool:
     return _all_of(tuple)(value) and all(len(pair) == 2 and _all_of(str)(pair) for pair in value)
 
 
 #: What can be said of each field by itself.
-FIELD_RULES = {
+FIELD_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "epsilon": (lambda v: (_is_number(v) and v > 0) or (isinstance(v, float) and v == math.inf),
                 "a finite number > 0, or inf where nothing is private"),
     "delta": (lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)"),
@@ -82,7 +89,7 @@ FIELD_RULES = {
 }
 
 
-def rebuilt_bounds(bounds):
+def rebuilt_bounds(bounds: Any) -> tuple[Enforced, ...]:
     require(isinstance(bounds, list), "enforced", bounds, "a list")
     names = [f.name for f in fields(Enforced)]
     for bound in bounds:
@@ -94,7 +101,7 @@ def rebuilt_bounds(bounds):
     return tuple(Enforced(**bound) for bound in bounds)
 
 
-def check_accounting(stated, follows):
+def check_accounting(stated: dict[str, Any], follows: dict[str, Any]) -> None:
     same_keys("accounting", stated, follows)
     for name, value in follows.items():
         same = stated[name] == value
@@ -105,27 +112,27 @@ def check_accounting(stated, follows):
                  f"{value!r}, which follows from the events")
 
 
-def same_keys(name, data, keys):
+def same_keys(name: str, data: object, keys: Collection[str]) -> None:
     require(isinstance(data, dict) and set(data) == set(keys), f"keys of {name}",
              sorted(map(str, data)) if isinstance(data, dict) else data, ", ".join(keys))
 
 
-def written_epsilon(epsilon):
+def written_epsilon(epsilon: float) -> float | str:
     """Return epsilon as JSON can hold it."""
     return epsilon if epsilon != math.inf else _NO_BUDGET
 
 
-def read_epsilon(epsilon):
+def read_epsilon(epsilon: object) -> Any:
     """Return epsilon from what JSON held; only its own word stands for infinity."""
     if isinstance(epsilon, float) and epsilon == math.inf:
         return _NO_BUDGET
     return math.inf if isinstance(epsilon, str) and epsilon == _NO_BUDGET else epsilon
 
 
-def tupled(value):
+def tupled(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def require(ok, name, value, rule):
+def require(ok: bool, name: str, value: object, rule: str) -> None:
     if not ok:
         raise ValueError(f"{name}={value!r}: must be {rule}.")

@@ -1,13 +1,22 @@
 """Certificates of several fits on the same rows: what they cost together, and which costs less."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._privacy import accountant
 from dpsk._privacy.certificate_fields import ARITHMETIC
 from dpsk._privacy.events import Composed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._privacy.certificate import Certificate
 
 __all__ = ["dominates", "total"]
 
@@ -17,7 +26,7 @@ _FIXED = ("which fits were made and how each was set up: fixed before the first,
 _POINTS = np.geomspace(1e-2, 1e2, 33)
 
 
-def total(certificates):
+def total(certificates: Sequence[Certificate]) -> Certificate:
     """Return what several certificates for the same rows state together.
 
     Parameters
@@ -65,7 +74,7 @@ def total(certificates):
         versions=_joined(certificates, "versions"))
 
 
-def dominates(one, other):
+def dominates(one: Certificate, other: Certificate) -> bool:
     """Return whether one certificate has at most the delta of another at every epsilon."""
     if one.relation != other.relation:
         return False
@@ -80,9 +89,9 @@ def dominates(one, other):
                for point in _POINTS)
 
 
-def _joined(certificates, name):
+def _joined(certificates: Sequence[Certificate], name: str) -> tuple[Any, ...]:
     """Return what stands in a field of all certificates, each line once."""
-    lines = []
+    lines: list[Any] = []
     for each in certificates:
         # Bounds may be lists, which have no hash.
         lines.extend(line for line in getattr(each, name) if line not in lines)

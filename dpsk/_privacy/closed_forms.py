@@ -48,12 +48,21 @@ it is, since it is solved for as well: its event multiplies.
 Everywhere mu >= 0 is the distance of two unit normals, epsilon >= 0 a loss, delta a probability.
 """
 
+from __future__ import annotations
+
 import math
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erf, erfcx, erfinv, expit, log_ndtr, ndtr, ndtri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpsk._privacy.elementary import Parts
+    from dpsk._typing import FloatArray
 
 __all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "dominated_delta",
            "gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_log_delta",
@@ -74,7 +83,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 
-def gaussian_log_delta(mu, epsilon):
+def gaussian_log_delta(mu: float, epsilon: float) -> float:
     """Natural logarithm of the smallest delta of a mu-GDP release; ``-inf`` at ``mu = 0``.
 
     The relative error of delta is below 1e-11; below the smallest double it is an upper bound.
@@ -99,12 +108,12 @@ def gaussian_log_delta(mu, epsilon):
     return math.log(value)
 
 
-def gaussian_delta(mu, epsilon):
+def gaussian_delta(mu: float, epsilon: float) -> float:
     """Smallest delta at `epsilon` of a release that is mu-GDP, in [0, 1]."""
     return min(1.0, math.exp(gaussian_log_delta(mu, epsilon)))
 
 
-def gaussian_deltas(mu, losses):
+def gaussian_deltas(mu: float, losses: FloatArray) -> FloatArray:
     """Smallest deltas of a mu-GDP release, mu > 0, at an array of losses of either sign.
 
     Relative errors are below 1e-11; below zero the curve is that of the other direction.
@@ -123,7 +132,7 @@ def gaussian_deltas(mu, losses):
     return np.where(losses >= 0, above, -np.expm1(-epsilon) + np.exp(-epsilon) * above)
 
 
-def gaussian_epsilon(mu, delta):
+def gaussian_epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon at `delta` of a mu-GDP release, rounded up by about 1e-12 of it.
 
     Infinite for ``delta = 0`` unless ``mu = 0``.
@@ -145,7 +154,7 @@ def gaussian_epsilon(mu, delta):
 
 
 @lru_cache(maxsize=256)
-def gaussian_mu(epsilon, delta):
+def gaussian_mu(epsilon: float, delta: float) -> float:
     """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down by about 1e-12.
 
     Infinite at an infinite epsilon, which is no budget.
@@ -165,7 +174,7 @@ def gaussian_mu(epsilon, delta):
     return _pushed(root, lambda m: gaussian_log_delta(m, epsilon) <= target, -1e-13 * root)
 
 
-def _pushed(root, passes, step):
+def _pushed(root: float, passes: Callable[[float], bool], step: float) -> float:
     value = root
     while not passes(value):
         value = root + step
@@ -173,12 +182,12 @@ def _pushed(root, passes, step):
     return value
 
 
-def pure_epsilon(counts):
+def pure_epsilon(counts: Parts) -> float:
     """Sum of the losses of (event, count) pairs, a bound with delta = 0; infinite if one is."""
     return math.fsum(event.pure_epsilon * count for event, count in counts)
 
 
-def pure_delta(epsilon0, count, epsilon):
+def pure_delta(epsilon0: float, count: int, epsilon: float) -> float:
     """Upper bound on delta for `count` releases of loss at most `epsilon0`; see the module."""
     if count * epsilon0 <= epsilon:
         return 0.0
@@ -189,7 +198,7 @@ def pure_delta(epsilon0, count, epsilon):
     return min(1.0, float(total) * (_SUM_ROUNDING + 2.0**-49 * count))
 
 
-def _binomial(count, epsilon0):
+def _binomial(count: int, epsilon0: float) -> FloatArray:
     # P(k flips), flip probability 1/(1 + e^epsilon0); log-ratios summed away from the
     # mode keep the relative error of every term at rounding level, then the sum is one
     k = np.arange(count)
@@ -201,7 +210,7 @@ def _binomial(count, epsilon0):
     return masses / masses.sum()
 
 
-def bounded_range_mu(epsilon):
+def bounded_range_mu(epsilon: float) -> float:
     r"""Return the mu of one choice, :math:`2 \Phi^{-1}(1 / (1 + e^{-\varepsilon_0 / 2}))`.
 
     `epsilon` > 0 is the width of the range of its loss. About 0.627 of it where that is small;
@@ -223,7 +232,7 @@ def bounded_range_mu(epsilon):
     return 2.0 * float(half) * ROUNDING
 
 
-def bounded_range_epsilon(mu):
+def bounded_range_epsilon(mu: float) -> float:
     r"""Return the range of a mu-GDP choice, :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`.
 
     Of large ones what `bounded_range_mu` bounds by `mu`.
@@ -235,7 +244,7 @@ def bounded_range_epsilon(mu):
     return exact if exact < _LONG_RANGE else max(_LONG_RANGE * (1.0 - 1e-12), 0.25 * mu * mu)
 
 
-def dominated_delta(offset, slope, epsilon):
+def dominated_delta(offset: float, slope: float, epsilon: float) -> float:
     """Upper bound on delta for one loss of at most K (`offset`) + c (`slope`) rho."""
     from_edge = (epsilon - offset) / slope
     start = max(from_edge, 0.0)
@@ -247,6 +256,6 @@ def dominated_delta(offset, slope, epsilon):
     return min(1.0, above * ROUNDING)
 
 
-def _mills(x):
+def _mills(x: float) -> float:
     """``sqrt(2 pi) e^(x^2/2) Phi(-x)``."""
     return _SQRT_HALF_PI * float(erfcx(x / _SQRT2))

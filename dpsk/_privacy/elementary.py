@@ -4,12 +4,21 @@ An elementary event owns all that its kind is known by: what it simplifies to, i
 forms; `Elementary` says what the accountant asks.
 """
 
+from __future__ import annotations
+
 import math
 import sys
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpsk._privacy.closed_forms import ROUNDING, dominated_delta, gaussian_delta, pure_delta
 from dpsk._privacy.pld.distributions import NormalMixture, RayleighBound, TwoPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dpsk._privacy.pld.distributions import LossLaw
 
 __all__ = ["Disclosure", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate", "Pure",
            "SampledGaussian", "finite", "gaussian", "require"]
@@ -18,9 +27,10 @@ __all__ = ["Disclosure", "Dominated", "Elementary", "Event", "Gaussian", "NotPri
 class Event:
     """A release, or several; subclasses are frozen dataclasses of public numbers."""
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain JSON types, undone by `event_from_dict`."""
-        values = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        names = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
+        values = {f.name: _plain(getattr(self, f.name)) for f in names}
         return {"kind": type(self).__name__, **values}
 
 
@@ -30,34 +40,49 @@ class Elementary(Event):
     What is defined here holds for any release with a loss law.
     """
 
-    #: Whether noise hides anything: False of `NotPrivate` alone.
-    protects = True
-    #: Loss that is never exceeded.
-    pure_epsilon = math.inf
-    #: Chance that the release reads a given row at all.
-    inclusion_probability = 1.0
+    if TYPE_CHECKING:
+        # Kinds give a constant or a property.
+        @property
+        def protects(self) -> bool: ...
+        @property
+        def pure_epsilon(self) -> float: ...
+        @property
+        def inclusion_probability(self) -> float: ...
+    else:
+        #: Whether noise hides anything: False of `NotPrivate` alone.
+        protects = True
+        #: Loss that is never exceeded.
+        pure_epsilon = math.inf
+        #: Chance that the release reads a given row at all.
+        inclusion_probability = 1.0
 
-    def simplified(self):
+    def simplified(self) -> Elementary | None:
         """Return the plainest event of the same loss; None if nothing is released."""
         return self
 
     @classmethod
-    def merged(cls, counts):
+    def merged(cls, counts: Counts) -> Parts:
         """Return simplified (event, count) pairs of this kind that stand for `counts`."""
         return tuple(counts)
 
-    def closed_form(self, count, epsilon):
+    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         """Return an upper bound on the delta of `count` of these, and its name, or None."""
         return None
 
-    def loss_law(self):
+    def loss_law(self) -> LossLaw:
         """Return the law of the privacy loss of a simplified event; see `pld.distributions`."""
         raise NotImplementedError(f"{type(self).__name__}.loss_law")
 
     @property
-    def loss_variance(self):
+    def loss_variance(self) -> float:
         """float : about the variance of the loss; the first guess of a search, no more."""
         raise NotImplementedError(f"{type(self).__name__}.loss_variance")
+
+
+#: Elementary releases and how often each is made.
+Parts: TypeAlias = tuple[tuple[Elementary, int], ...]
+#: The same of one kind, which a kind merges.
+Counts: TypeAlias = "Iterable[tuple[Any, int]]"
 
 
 @dataclass(frozen=True)
@@ -66,31 +91,31 @@ class Gaussian(Elementary):
 
     mu: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(finite(self.mu) and self.mu >= 0, "mu", self.mu, "a finite number >= 0")
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:
         """float : infinite, unless nothing is released."""
         return math.inf if self.mu > 0 else 0.0
 
     @classmethod
-    def merged(cls, counts):
+    def merged(cls, counts: Counts) -> Parts:
         """One for all: squares of mu add."""
         mu = math.hypot(*(event.mu * math.sqrt(count) for event, count in counts))
         return ((cls(min(mu, sys.float_info.max)), 1),) if mu > 0 else ()
 
-    def closed_form(self, count, epsilon):
+    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         """The exact delta, rounded up."""
         bound = gaussian_delta(self.mu * math.sqrt(count), epsilon) * ROUNDING
         return min(1.0, bound), "closed form"
 
-    def loss_law(self):
+    def loss_law(self) -> LossLaw:
         """N(0, 1) against N(mu, 1), in the units of `NormalMixture`."""
         return NormalMixture(1.0, 2 / self.mu)
 
     @property
-    def loss_variance(self):
+    def loss_variance(self) -> float:
         """float : the variance."""
         return self.mu**2
 
@@ -107,34 +132,34 @@ class SampledGaussian(Elementary):
     sampling_rate: float
     noise_multiplier: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(finite(self.sampling_rate) and 0 <= self.sampling_rate <= 1,
                  "sampling_rate", self.sampling_rate, "a number in [0, 1]")
         require(finite(self.noise_multiplier) and self.noise_multiplier > 0,
                  "noise_multiplier", self.noise_multiplier, "a finite number > 0")
 
     @property
-    def inclusion_probability(self):
+    def inclusion_probability(self) -> float:
         """float : the sampling rate."""
         return self.sampling_rate
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:
         """float : infinite, unless nothing is ever sampled."""
         return math.inf if self.sampling_rate > 0 else 0.0
 
-    def simplified(self):
+    def simplified(self) -> Elementary | None:
         """Return a Gaussian if every row is sampled, None if none is."""
         if self.sampling_rate == 1:
             return Gaussian(2 / self.noise_multiplier)
         return self if self.sampling_rate > 0 else None
 
-    def loss_law(self):
+    def loss_law(self) -> LossLaw:
         """The pair of the class."""
         return NormalMixture(self.sampling_rate, self.noise_multiplier)
 
     @property
-    def loss_variance(self):
+    def loss_variance(self) -> float:
         """float : that of the likelihood ratio."""
         return ((2 * self.sampling_rate) ** 2
                 * math.sinh(min(600.0, self.noise_multiplier**-2)))
@@ -150,29 +175,29 @@ class Pure(Elementary):
 
     epsilon: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(finite(self.epsilon) and self.epsilon >= 0,
                  "epsilon", self.epsilon, "a finite number >= 0")
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:
         """float : epsilon."""
         return self.epsilon
 
-    def simplified(self):
+    def simplified(self) -> Elementary | None:
         """Return None if the loss is 0."""
         return self if self.epsilon > 0 else None
 
-    def closed_form(self, count, epsilon):
+    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         """Optimal composition."""
         return pure_delta(self.epsilon, count, epsilon), "optimal composition"
 
-    def loss_law(self):
+    def loss_law(self) -> LossLaw:
         """Randomized response, the worst of its loss."""
         return TwoPoint(self.epsilon)
 
     @property
-    def loss_variance(self):
+    def loss_variance(self) -> float:
         """float : the mean square of the loss."""
         return self.epsilon**2
 
@@ -189,32 +214,32 @@ class Dominated(Elementary):
     offset: float
     slope: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("offset", "slope"):
             value = getattr(self, name)
             require(finite(value) and value >= 0, name, value, "a finite number >= 0")
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:
         """float : the offset if nothing is added to it, else infinite."""
         return math.inf if self.slope > 0 else self.offset
 
-    def simplified(self):
+    def simplified(self) -> Elementary | None:
         """Return a Pure release if nothing is added to the offset."""
         return self if self.slope > 0 else Pure(self.offset).simplified()
 
-    def closed_form(self, count, epsilon):
+    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         """The exact mean for one release; none for several."""
         if count > 1:
             return None
         return dominated_delta(self.offset, self.slope, epsilon), "closed form"
 
-    def loss_law(self):
+    def loss_law(self) -> LossLaw:
         """The bound on the loss, taken for the loss."""
         return RayleighBound(self.offset, self.slope)
 
     @property
-    def loss_variance(self):
+    def loss_variance(self) -> float:
         """float : without the offset, twice the variance."""
         return self.slope**2
 
@@ -229,21 +254,21 @@ class Disclosure(Elementary):
 
     delta: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(finite(self.delta) and 0 <= self.delta <= 1, "delta", self.delta,
                  "a number in [0, 1]")
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:
         """float : infinite, unless it never happens."""
         return math.inf if self.delta > 0 else 0.0
 
-    def simplified(self):
+    def simplified(self) -> Elementary | None:
         """Return None if it never happens."""
         return self if self.delta > 0 else None
 
     @classmethod
-    def merged(cls, counts):
+    def merged(cls, counts: Counts) -> Parts:
         """One for all: that one of them happens."""
         counts = list(counts)
         if len(counts) == 1 and counts[0][1] == 1:
@@ -252,13 +277,13 @@ class Disclosure(Elementary):
                     for event, count in counts)
         return ((cls(min(1.0, -math.expm1(never) * ROUNDING)), 1),) if counts else ()
 
-    def closed_form(self, count, epsilon):
+    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         """Whatever the epsilon."""
         ((event, _),) = self.merged([(self, count)])
-        return event.delta, "closed form"
+        return event.delta, "closed form"  # type: ignore[attr-defined]  # it is one of these
 
     @property
-    def loss_variance(self):
+    def loss_variance(self) -> float:
         """float : none, where it does not happen."""
         return 0.0
 
@@ -272,17 +297,17 @@ class NotPrivate(Elementary):
 
     protects = False
 
-    def closed_form(self, count, epsilon):
+    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         """Whatever the epsilon."""
         return 1.0, "no noise"
 
 
-def gaussian(mu):
+def gaussian(mu: float) -> Elementary:
     """Return the event of Gaussian noise that costs `mu`; infinite where there is none."""
     return Gaussian(mu) if mu < math.inf else NotPrivate()
 
 
-def _plain(value):
+def _plain(value: object) -> object:
     if isinstance(value, Event):
         return value.to_dict()
     if isinstance(value, tuple):
@@ -290,11 +315,11 @@ def _plain(value):
     return value
 
 
-def finite(value):
+def finite(value: Any) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
 
-def require(ok, name, value, rule):
+def require(ok: bool, name: str, value: object, rule: str) -> None:
     if not ok:
         raise ValueError(f"{name}={value!r}: must be {rule}.")

@@ -6,9 +6,12 @@ release is a new event. Those of one release are elementary; those here hold oth
 the accountant turns several into (epsilon, delta).
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.elementary import (
     Disclosure,
@@ -24,6 +27,12 @@ from dpsk._privacy.elementary import (
     require,
 )
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.elementary import Counts, Parts
+    from dpsk._privacy.pld.distributions import LossLaw
+
 __all__ = ["ELEMENTARY", "BestOf", "Composed", "Disclosure", "Dominated", "Elementary", "Event",
            "Gaussian", "NotPrivate", "Pure", "Repeated", "SampledGaussian", "event_from_dict",
            "gaussian", "tally"]
@@ -36,7 +45,7 @@ class Repeated(Event):
     event: Event
     count: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         whole = isinstance(self.count, int) and not isinstance(self.count, bool)
         require(whole and self.count >= 0, "count", self.count, "an int >= 0")
         require(isinstance(self.event, Event), "event", self.event, "an Event")
@@ -46,9 +55,9 @@ class Repeated(Event):
 class Composed(Event):
     """Several releases on the same rows, each free to depend on the earlier ones."""
 
-    events: tuple
+    events: tuple[Event, ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         ok = isinstance(self.events, tuple) and all(isinstance(e, Event) for e in self.events)
         require(ok, "events", self.events, "a tuple of Event")
 
@@ -66,7 +75,7 @@ class BestOf(Elementary):
     mean_runs: float
     shape: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         require(isinstance(self.event, Event), "event", self.event, "an Event")
         require(finite(self.mean_runs) and 1 <= self.mean_runs <= 1e6, "mean_runs",
                 self.mean_runs, "a number in [1, 1e6]")
@@ -74,58 +83,59 @@ class BestOf(Elementary):
                 "a number in (0, 100]")
 
     @property
-    def protects(self):
+    def protects(self) -> bool:
         """bool : whether the runs have noise."""
         return all(event.protects for event in tally(self.event))
 
     @property
-    def pure_epsilon(self):
+    def pure_epsilon(self) -> float:
         """float : infinite, unless that of a run is finite."""
         return _selection().pure_epsilon(self)
 
-    def simplified(self):
+    def simplified(self) -> Elementary | None:
         """Return the event with its run in normal form; None if nothing is released."""
         return _selection().simplified(self)
 
     @classmethod
-    def merged(cls, counts):
+    def merged(cls, counts: Counts) -> Parts:
         """Chances to tell all stand beside the best of what else runs release."""
         return _selection().apart(counts)
 
-    def closed_form(self, count, epsilon):
+    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         """The bound for one; none for several."""
         return (_selection().delta(self, epsilon), "selection") if count == 1 else None
 
-    def loss_law(self):
+    def loss_law(self) -> LossLaw:
         """The law whose curve runs through points of the bound."""
         return _selection().loss_law(self)
 
     @property
-    def loss_variance(self):
+    def loss_variance(self) -> float:
         """float : that of a run, and more the more runs there are."""
         run = sum(count * event.loss_variance for event, count in tally(self.event).items())
         return run * (1.0 + 0.25 * math.log(self.mean_runs)) ** 2
 
 
-def _selection():
+def _selection() -> Any:
     # What a run costs the accountant says, which prices this event too.
     from dpsk._privacy import selection
     return selection
 
 
 #: The kinds of elementary events with a price, in the order in which the accountant takes them.
-ELEMENTARY = tuple(kind for kind in Elementary.__subclasses__() if kind.protects)
+ELEMENTARY = tuple(kind for kind in Elementary.__subclasses__()
+                   if kind.protects)  # type: ignore[truthy-function]  # a constant of most
 _EVENTS = {cls.__name__: cls for cls in (*ELEMENTARY, NotPrivate, Repeated, Composed)}
 
 
-def tally(event):
+def tally(event: Event) -> Counter[Elementary]:
     """Count the elementary releases in `event`, as a `collections.Counter`."""
-    counts = Counter()
+    counts: Counter[Elementary] = Counter()
     _tally(event, 1, counts)
     return counts
 
 
-def _tally(event, times, counts):
+def _tally(event: Event, times: int, counts: Counter[Elementary]) -> None:
     if isinstance(event, Repeated):
         _tally(event.event, times * event.count, counts)
     elif isinstance(event, Composed):
@@ -139,7 +149,7 @@ def _tally(event, times, counts):
                         f"it knows {', '.join(_EVENTS)}.")
 
 
-def event_from_dict(data):
+def event_from_dict(data: dict[str, Any]) -> Event:
     """Rebuild an event from the dictionary its `to_dict` made.
 
     Raises

@@ -32,11 +32,14 @@ Losses of plans that were chosen adaptively are never added up as distributions:
 in general.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heapify, heappush, heapreplace
 from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -46,7 +49,11 @@ from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import ROUNDING, bounded_range_mu, gaussian_mu
 from dpsk._privacy.events import Disclosure, Gaussian, Pure, Repeated, SampledGaussian
 
-__all__ = ["KINDS", "Filter", "GaussianFilter", "PureFilter", "RenyiFilter", "open_filter"]
+if TYPE_CHECKING:
+    from dpsk._privacy.elementary import Elementary, Event
+
+__all__ = ["KINDS", "Filter", "GaussianFilter", "Price", "PureFilter", "RenyiFilter",
+           "open_filter"]
 
 #: So much of the additive share goes to one release that is neither Gaussian nor pure.
 _ONE_OF = 16
@@ -58,27 +65,41 @@ _ORDERS = (1.0 + 1e-3, 1e6)
 _MOST_NODES = 2_000_000
 
 
+#: One number a unit of the filter.
+Price: TypeAlias = tuple[float, ...]
+
+
 class Filter:
     """The part that all filters share: prices are added, and held against limits."""
 
     #: What the numbers of a price are called.
-    units = ()
+    units: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:
+        # Filters give a text or a property.
+        @property
+        def remedy(self) -> str: ...
+        def left(self, spent: Price, delta: float) -> float: ...
 
     @property
-    def limits(self):
+    def limits(self) -> Price:
         """Return what sums of prices may reach, a tuple of floats."""
         raise NotImplementedError
 
-    def price(self, event):
+    def _part(self, event: Elementary, count: int) -> Price:
+        """Return the price of so many releases of one kind, in normal form."""
+        raise NotImplementedError
+
+    def price(self, event: Event) -> Price:
         """Return the price of an event, a tuple of floats >= 0, infinite if it has none."""
         return _price(self, event)
 
-    def admits(self, spent, price):
+    def admits(self, spent: Price, price: Price) -> bool:
         """Return whether a price is within what is left beside `spent`."""
         return all(one + other <= limit * (1.0 + _SLACK)
                    for one, other, limit in zip(spent, price, self.limits, strict=True))
 
-    def refusal(self, event):
+    def refusal(self, event: Event) -> str:
         """Return why an event has no price here, with a remedy."""
         kinds = sorted({type(part).__name__ for part, _ in accountant.merge(event).parts
                         if not math.isfinite(sum(self._part(part, 1)))})
@@ -101,26 +122,26 @@ class GaussianFilter(Filter):
     delta: float
     disclosure: float
 
-    units = ("mu^2", "delta")
+    units: ClassVar[tuple[str, ...]] = ("mu^2", "delta")
 
     @property
-    def limits(self):
+    def limits(self) -> Price:
         """Return mu^2 of the budget, and the additive share."""
         mu = accountant.mu_beside(self.epsilon, self.delta, self.disclosure)
         return mu**2, self.disclosure
 
     @property
-    def remedy(self):
+    def remedy(self) -> str:
         """Return what takes other releases."""
         return ("kind='gaussian' with disclosure=0; open the budget with disclosure=0.1 * delta, "
                 "or with kind='renyi'")
 
-    def left(self, spent, delta):
+    def left(self, spent: Price, delta: float) -> float:
         """Return the largest epsilon of a Gaussian release at delta that is still admitted."""
         left = self.limits[0] - spent[0]
         return accountant.epsilon(Gaussian(math.sqrt(left)), delta) if left > 0 else 0.0
 
-    def _part(self, event, count):
+    def _part(self, event: Elementary, count: int) -> Price:
         if isinstance(event, Gaussian):
             # A power would raise where a product overflows.
             return count * (event.mu * event.mu), 0.0
@@ -150,10 +171,10 @@ class RenyiFilter(Filter):
     delta: float
     order: float
 
-    units = ("Renyi divergence",)
+    units: ClassVar[tuple[str, ...]] = ("Renyi divergence",)
 
     @classmethod
-    def best(cls, epsilon, delta):
+    def best(cls, epsilon: float, delta: float) -> RenyiFilter:
         """Return the filter at the order that leaves most to Gaussian releases."""
         low, high = (math.log(order - 1.0) for order in _ORDERS)
         found = minimize_scalar(lambda x: -_renyi_limit(epsilon, delta, 1.0 + math.exp(x))
@@ -162,22 +183,22 @@ class RenyiFilter(Filter):
         return cls(epsilon, delta, float(f"{1.0 + math.exp(found.x):.4g}"))
 
     @property
-    def limits(self):
+    def limits(self) -> Price:
         """Return the divergence of the budget."""
         return (max(0.0, _renyi_limit(self.epsilon, self.delta, self.order)),)
 
     @property
-    def remedy(self):
+    def remedy(self) -> str:
         """Return what takes other releases."""
         return ("kind='renyi'; open the budget with kind='gaussian' and disclosure=0.1 * delta")
 
-    def left(self, spent, delta):
+    def left(self, spent: Price, delta: float) -> float:
         """Return the largest epsilon of a Gaussian release at delta that is still admitted."""
         left = self.limits[0] - spent[0]
         mu = math.sqrt(max(0.0, 2.0 * left / self.order))
         return accountant.epsilon(Gaussian(mu), delta) if mu else 0.0
 
-    def _part(self, event, count):
+    def _part(self, event: Elementary, count: int) -> Price:
         if isinstance(event, Gaussian):
             return (count * self.order * (event.mu * event.mu) / 2.0,)
         if isinstance(event, Pure):
@@ -198,20 +219,20 @@ class PureFilter(Filter):
 
     epsilon: float
 
-    units = ("epsilon",)
+    units: ClassVar[tuple[str, ...]] = ("epsilon",)
     delta = 0.0
     remedy = "a budget of delta=0; open it with delta > 0, or fit with delta=0"
 
     @property
-    def limits(self):
+    def limits(self) -> Price:
         """Return epsilon of the budget."""
         return (self.epsilon,)
 
-    def left(self, spent, delta):
+    def left(self, spent: Price, delta: float) -> float:
         """Return the largest epsilon that is still admitted, at any delta."""
         return max(0.0, self.epsilon - spent[0])
 
-    def _part(self, event, count):
+    def _part(self, event: Elementary, count: int) -> Price:
         return (count * event.pure_epsilon,)
 
 
@@ -219,7 +240,7 @@ class PureFilter(Filter):
 KINDS = {"gaussian": GaussianFilter, "renyi": RenyiFilter, "pure": PureFilter}
 
 
-def open_filter(kind, epsilon, delta, disclosure):
+def open_filter(kind: str, epsilon: float, delta: float, disclosure: float) -> Filter:
     """Return the filter of that kind."""
     if kind == "pure":
         return PureFilter(epsilon)
@@ -229,7 +250,7 @@ def open_filter(kind, epsilon, delta, disclosure):
 
 
 @lru_cache(maxsize=1024)
-def _price(of, event):
+def _price(of: Filter, event: Event) -> Price:
     """Return the price of an event under a filter."""
     total = tuple(0.0 for _ in of.units)
     for part, count in accountant.merge(event).parts:
@@ -237,16 +258,16 @@ def _price(of, event):
     return total
 
 
-def _mu_beside(event, chance):
+def _mu_beside(event: Event, chance: float) -> float:
     """Return a mu that stands for an event but for a chance to tell all; infinite if none does."""
     end = accountant.epsilon(event, chance)
     if not math.isfinite(end):
         return math.inf
 
-    def curve(epsilon):
+    def curve(epsilon: float) -> float:
         return max(0.0, (accountant.delta(event, epsilon) * ROUNDING - chance) / (1.0 - chance))
 
-    def cell(low, high, at_low):
+    def cell(low: float, high: float, at_low: float) -> tuple[float, float, float, float]:
         # The largest bound is the first of a heap.
         return -_least_mu(high, at_low), low, high, at_low
 
@@ -267,26 +288,26 @@ def _mu_beside(event, chance):
     return -cells[0][0]
 
 
-def _least_mu(epsilon, delta):
+def _least_mu(epsilon: float, delta: float) -> float:
     """Return the least mu of which the delta at epsilon reaches `delta`, rounded up."""
     if delta >= 1.0:
         return math.inf
     return gaussian_mu(epsilon, delta) * (1.0 + 1e-9) if delta > 0 else 0.0
 
 
-def _renyi_limit(epsilon, delta, order):
+def _renyi_limit(epsilon: float, delta: float, order: float) -> float:
     """Return the divergence at an order that is worth (epsilon, delta)."""
     return (epsilon - math.log1p(-1.0 / order)
             + (math.log(delta) + math.log(order)) / (order - 1.0))
 
 
-def _response_divergence(epsilon, order):
+def _response_divergence(epsilon: float, order: float) -> float:
     """Return the Renyi divergence of randomized response."""
     terms = [order * epsilon, (1.0 - order) * epsilon]
     return float(logsumexp(terms) - np.logaddexp(0.0, epsilon)) / (order - 1.0)
 
 
-def _sampled_divergence(event, order):
+def _sampled_divergence(event: SampledGaussian, order: float) -> float:
     r"""Return an upper bound on the Renyi divergence of a noisy sum of a Poisson sample.
 
     Of :math:`(1-q) N(0, z^2) + q N(1, z^2)` from its mirror image; the other way is the same.

@@ -7,16 +7,22 @@ checksum says ends everything, as what has been spent is then unknown. So does a
 that holds something else than the beginning of one: it is nobody's to overwrite.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 try:
     import fcntl
 except ImportError:
     # Windows has locks of another name.
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # the module is missing there
     import msvcrt
 
 __all__ = ["Journal"]
@@ -34,10 +40,10 @@ class Journal:
     path : str
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
 
-    def create(self):
+    def create(self) -> None:
         """Make the file, if there is none, so that it outlasts a crash of the machine."""
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         if hasattr(os, "O_DIRECTORY"):
@@ -48,7 +54,7 @@ class Journal:
                 os.close(folder)
 
     @contextmanager
-    def locked(self):
+    def locked(self) -> Iterator[Pages]:
         """Hold the lock; gives the `Pages`, whose records are those of now.
 
         Raises
@@ -77,7 +83,7 @@ class Pages:
     records : list of str
     """
 
-    def __init__(self, handle, path):
+    def __init__(self, handle: int, path: str) -> None:
         self._handle = handle
         text = _read(handle)
         whole = text.rfind(b"\n") + 1
@@ -96,16 +102,16 @@ class Pages:
             self.records.append(record.decode())
 
     @property
-    def mark(self):
+    def mark(self) -> tuple[int, bytes]:
         """(int, bytes) : what says how far these pages go, and of what."""
         return len(self.records), self._digests[-1]
 
-    def hold(self, mark):
+    def hold(self, mark: tuple[int, bytes]) -> bool:
         """Return whether these pages are those of a mark, or go on from them."""
         count, digest = mark
         return count < len(self._digests) and self._digests[count] == digest
 
-    def append(self, record):
+    def append(self, record: str) -> None:
         """Add a record, and wait until it is on the disk."""
         body = record.encode()
         digest = _checksum(self._digests[-1], body)
@@ -120,7 +126,7 @@ class Pages:
         self.records.append(record)
 
 
-def _read(handle):
+def _read(handle: int) -> bytes:
     """Return all that a file holds."""
     os.lseek(handle, 0, os.SEEK_SET)
     parts = []
@@ -129,12 +135,12 @@ def _read(handle):
     return b"".join(parts)
 
 
-def _checksum(previous, record):
+def _checksum(previous: bytes, record: bytes) -> bytes:
     # Chained, so that no line is lost or moved unseen but the last ones.
     return hashlib.sha256(previous + b" " + record).hexdigest()[:_DIGITS].encode()
 
 
-def _lock(handle):
+def _lock(handle: int) -> None:
     """Wait for the only lock on a file."""
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -149,7 +155,7 @@ def _lock(handle):
         return
 
 
-def _unlock(handle):
+def _unlock(handle: int) -> None:
     """Give the lock back; on Windows, which forks nothing, closing does."""
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_UN)

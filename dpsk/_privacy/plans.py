@@ -5,8 +5,11 @@ the fit to it. Neighboring tables differ by one row that is replaced: a term of 
 inside a ball of radius C, from one point to another, hence by at most ``REPLACE_ONE * C``.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu
@@ -23,13 +26,23 @@ from dpsk._privacy.events import (
 )
 from dpsk._privacy.sensitivity import REPLACE_ONE, effective_steps
 
-__all__ = ["COMPARISON", "AnchoredSums", "BestRuns", "Framed", "JointSums", "LastIterate",
-           "NoisyKind", "NoisyKinds", "NoisySums", "OneRelease", "PerturbedObjective",
-           "Selections", "SharedBudget", "ThresholdRounds", "WithoutNoise", "choice_price"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpsk._privacy.elementary import Elementary, Event
+
+__all__ = ["COMPARISON", "AnchoredSums", "BestRuns", "Declaration", "Framed", "JointSums",
+           "LastIterate", "NoisyKind", "NoisyKinds", "NoisySums", "OneRelease",
+           "PerturbedObjective", "Selections", "SharedBudget", "ThresholdRounds", "WithoutNoise",
+           "choice_price"]
 
 
 #: The noise of a comparison with a hold-out over that of an answer.
 COMPARISON = 4.0
+
+
+#: What a fit will release, as a function of its noise multiplier.
+Declaration: TypeAlias = "Callable[[float], Event]"
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,7 @@ class NoisySums:
     batches: FullBatch | PoissonBatches
     count: int
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Repeated(self.batches.release(noise_multiplier), self.count)
 
 
@@ -62,17 +75,17 @@ class AnchoredSums:
     differences: int
     ratio: float
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Composed((
             Repeated(self.anchor_release(noise_multiplier), self.anchors),
             Repeated(self.batches.release(noise_multiplier), self.differences)))
 
-    def anchor_release(self, noise_multiplier):
+    def anchor_release(self, noise_multiplier: float) -> Elementary:
         """Event of one noisy sum over all rows."""
         return FullBatch().release(self.ratio * noise_multiplier)
 
 
-def choice_price(count, mu):
+def choice_price(count: int, mu: float) -> tuple[WithoutNoise | Selections, float]:
     """Return the declaration of one of `count` choices, and its noise multiplier.
 
     All of them together cost `mu` at most; an infinite one is without noise.
@@ -102,11 +115,11 @@ class ThresholdRounds:
     pure: bool = False
     public_holdout: bool = False
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Composed(tuple(Repeated(event, self.rounds)
                               for event in self.releases(noise_multiplier)))
 
-    def releases(self, noise_multiplier):
+    def releases(self, noise_multiplier: float) -> tuple[Elementary, Elementary]:
         """Return the events of one comparison and of one answer."""
         kind = Pure if self.pure else Gaussian
         answer = REPLACE_ONE / noise_multiplier
@@ -129,12 +142,12 @@ class Selections:
     count: int
     pure: bool
 
-    def release(self, noise_multiplier):
+    def release(self, noise_multiplier: float) -> Elementary:
         """Event of one choice."""
         width = 4.0 / noise_multiplier
         return Pure(width) if self.pure else Gaussian(bounded_range_mu(width))
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Repeated(self.release(noise_multiplier), self.count)
 
 
@@ -147,7 +160,7 @@ class OneRelease:
 
     pure: bool
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
 
 
@@ -164,12 +177,12 @@ class SharedBudget:
         Of mu^2, one a release; they sum to 1.
     """
 
-    shares: tuple
+    shares: tuple[float, ...]
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Composed(tuple(map(gaussian, self.prices(noise_multiplier))))
 
-    def prices(self, noise_multiplier):
+    def prices(self, noise_multiplier: float) -> tuple[float, ...]:
         """Return the mu of every release; infinite without noise."""
         total = 1.0 / noise_multiplier if noise_multiplier else math.inf
         return tuple(math.sqrt(share) * total for share in self.shares)
@@ -179,10 +192,10 @@ class SharedBudget:
 class WithoutNoise:
     """The declaration of answers without noise, whatever the noise multiplier."""
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return NotPrivate()
 
-    def release(self, noise_multiplier):
+    def release(self, noise_multiplier: float) -> Elementary:
         """Event of one answer."""
         return NotPrivate()
 
@@ -203,11 +216,11 @@ class LastIterate:
     step: float
     strong_convexity: float
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Gaussian(REPLACE_ONE * math.sqrt(self.effective_steps) / noise_multiplier)
 
     @property
-    def effective_steps(self):
+    def effective_steps(self) -> float:
         """float : T_eff."""
         return effective_steps(1.0 - self.step * self.strong_convexity, self.steps)
 
@@ -239,10 +252,10 @@ class PerturbedObjective:
     tail: float
     tolerance: float
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Composed(self.releases(noise_multiplier))
 
-    def releases(self, noise_multiplier):
+    def releases(self, noise_multiplier: float) -> tuple[Elementary, Elementary]:
         """Return the event of the exact minimizer and that of the second noise."""
         shift = REPLACE_ONE / noise_multiplier
         if self.pure:
@@ -263,7 +276,7 @@ class JointSums:
     count: int
     dual_share: float
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Repeated(self.batches.release(noise_multiplier), self.count)
 
 
@@ -280,9 +293,9 @@ class NoisyKind:
 class NoisyKinds:
     """The declaration of noisy sums of several kinds, on separate batches, in this order."""
 
-    kinds: tuple
+    kinds: tuple[NoisyKind, ...]
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Composed(tuple(
             Repeated(kind.batches.release(kind.ratio * noise_multiplier), kind.count)
             for kind in self.kinds if kind.count))
@@ -306,12 +319,12 @@ class BestRuns:
     pure: bool
     chance: float
 
-    def run(self, noise_multiplier):
+    def run(self, noise_multiplier: float) -> Event:
         """Return what one run costs."""
         event = OneRelease(self.pure)(noise_multiplier)
         return Composed((event, Disclosure(self.chance))) if self.chance else event
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         run = self.run(noise_multiplier)
         return run if self.mean_runs == 1 else BestOf(run, self.mean_runs)
 
@@ -320,9 +333,9 @@ class BestRuns:
 class Framed:
     """The declaration of `first` events, then of the solver's plan, then of `last` events."""
 
-    first: tuple
-    plan: object
-    last: tuple
+    first: tuple[Event, ...]
+    plan: Declaration
+    last: tuple[Event, ...]
 
-    def __call__(self, noise_multiplier):
+    def __call__(self, noise_multiplier: float) -> Event:
         return Composed((*self.first, self.plan(noise_multiplier), *self.last))

@@ -21,9 +21,12 @@ Papernot and Steinke, "Hyperparameter tuning with Renyi differential privacy", I
 Koskela, Redberg and Wang, "Privacy profiles for private selection", ICML 2024.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy.optimize import brentq
@@ -34,6 +37,12 @@ from dpsk._privacy.closed_forms import ROUNDING, gaussian_deltas
 from dpsk._privacy.elementary import Disclosure, NotPrivate
 from dpsk._privacy.events import BestOf, Composed, Repeated
 from dpsk._privacy.pld.curves import CurveLaw, convex_points, reach
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dpsk._privacy.elementary import Elementary, Event, Parts
+    from dpsk._typing import FloatArray
 
 __all__ = ["GaussianRun", "ProfileRun", "apart", "delta", "failure_rate", "loss_law",
            "pure_epsilon", "selection_delta", "simplified"]
@@ -53,6 +62,23 @@ _LARGE_DELTA = 1e-3
 _CHORDS = np.concatenate([[0.0], np.geomspace(1e-3, 12.0, 64)])
 
 
+class Run(Protocol):
+    """What tells two runs apart."""
+
+    @property
+    def scale(self) -> float:
+        """About the mu of a run."""
+
+    def power(self, levels: FloatArray, deviates: FloatArray) -> FloatArray:
+        """Upper bounds on the power of tests of these levels."""
+
+    def deltas(self, losses: FloatArray) -> FloatArray:
+        """Upper bounds on delta at losses of either sign."""
+
+    def __hash__(self) -> int:
+        """Return the key of results that are kept."""
+
+
 @dataclass(frozen=True)
 class GaussianRun:
     """A run that is mu-GDP."""
@@ -60,15 +86,15 @@ class GaussianRun:
     mu: float
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """float : the mu, as a unit of levels in deviates."""
         return self.mu
 
-    def power(self, levels, deviates):
+    def power(self, levels: FloatArray, deviates: FloatArray) -> FloatArray:
         """Upper bounds on the power of tests of these levels, normal deviates as well."""
         return ndtr(deviates + self.mu)
 
-    def deltas(self, losses):
+    def deltas(self, losses: FloatArray) -> FloatArray:
         """Upper bounds on delta at losses of either sign."""
         return gaussian_deltas(self.mu, losses) * ROUNDING
 
@@ -83,27 +109,27 @@ class ProfileRun:
     deltas : ndarray
     """
 
-    def __init__(self, losses, deltas):
+    def __init__(self, losses: FloatArray, deltas: FloatArray) -> None:
         self._a, self._curve = convex_points(losses, deltas)
         with np.errstate(divide="ignore", invalid="ignore"):
             self._slopes = np.diff(self._curve) / np.diff(self._a)
 
     @cached_property
-    def scale(self):
+    def scale(self) -> float:
         """float : about the mu of a run that is as hard to tell apart at epsilon 0."""
         return 2.5 * float(self.deltas(np.zeros(1))[0])
 
-    def power(self, levels, deviates):
+    def power(self, levels: FloatArray, deviates: FloatArray) -> FloatArray:
         """Return the smallest of the lines ``a t + delta(a)``: that of the corner there."""
         corner = np.searchsorted(self._slopes, -levels)
         return np.minimum(1.0, (self._a[corner] * levels + self._curve[corner]) * ROUNDING)
 
-    def deltas(self, losses):
+    def deltas(self, losses: FloatArray) -> FloatArray:
         """Upper bounds on delta at losses of either sign: chords."""
         return np.interp(np.exp(losses), self._a, self._curve) * ROUNDING
 
 
-def selection_delta(run, mean_runs, shape, epsilon):
+def selection_delta(run: Run, mean_runs: float, shape: float, epsilon: float) -> float:
     """Upper bound on the delta at `epsilon` >= 0 of the best of runs, never above 1."""
     corners = _corners_of(run, float(mean_runs), float(shape))
     with np.errstate(all="ignore"):
@@ -114,12 +140,13 @@ def selection_delta(run, mean_runs, shape, epsilon):
     return min(1.0, float(total)) if math.isfinite(total) else 1.0
 
 
-def _sums(run, shifts, weights, losses):
+def _sums(run: Run, shifts: FloatArray, weights: FloatArray, losses: FloatArray) -> FloatArray:
     sums = run.deltas((losses[:, None] + shifts).ravel()).reshape(len(losses), -1) @ weights
     return np.where(np.isfinite(sums), np.minimum(sums * _ROUNDING, 1.0), 1.0)
 
 
-def _least_chord(epsilon, losses, curve):
+def _least_chord(epsilon: float, losses: FloatArray,
+                 curve: Callable[[FloatArray], FloatArray]) -> float:
     """Return the least at `epsilon` of chords from points of a curve to their mirror images."""
     losses = losses[losses < _LONGEST]
     a, x, y = math.exp(epsilon), np.exp(losses), curve(losses)
@@ -130,7 +157,7 @@ def _least_chord(epsilon, losses, curve):
 
 
 @lru_cache(maxsize=512)
-def _corners_of(run, mean_runs, shape):
+def _corners_of(run: Run, mean_runs: float, shape: float) -> tuple[FloatArray, FloatArray]:
     """Return log r_k and c_k for a law of the number of runs."""
     gamma = failure_rate(mean_runs, shape)
     scale = min(1.0, max(run.scale, 1e-6))
@@ -139,7 +166,7 @@ def _corners_of(run, mean_runs, shape):
     deviates = np.linspace(low, high, cells + 1)
     levels = ndtr(deviates)
 
-    def derivative(level):
+    def derivative(level: FloatArray) -> FloatArray:
         # phi' at one less
         return mean_runs * (gamma / (gamma + (1 - gamma) * level)) ** (shape + 1)
 
@@ -150,7 +177,7 @@ def _corners_of(run, mean_runs, shape):
     return _corners(*lines, scale)
 
 
-def _corners(rises, falls, scale):
+def _corners(rises: FloatArray, falls: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
     """Return the corners of the largest of 0 and the lines ``rises r - falls``."""
     slopes, starts, at = [0.0], [0.0], [0.0]
     # From the flattest line to the steepest: an upper envelope.
@@ -164,26 +191,28 @@ def _corners(rises, falls, scale):
         while len(slopes) > 1 and crossing <= at[-1]:
             slopes.pop(), starts.pop(), at.pop()
             crossing = (fall - starts[-1]) / (rise - slopes[-1])
-        slopes.append(rise), starts.append(fall), at.append(crossing)
-    slopes, starts, at = map(np.array, (slopes, starts, at))
-    first, last = at[1], max(at[-1], at[1] * (1 + 1e-9))
+        slopes.append(rise)
+        starts.append(fall)
+        at.append(crossing)
+    steepness, depth, corners = map(np.array, (slopes, starts, at))
+    first, last = corners[1], max(corners[-1], corners[1] * (1 + 1e-9))
     count = min(_MOST_CORNERS, 2 + math.ceil(math.log(last / first) * _CORNER_FINENESS / scale))
     # Chords between nodes lie above, and the first corner stays where it is.
     nodes = first * np.exp(np.linspace(0.0, math.log(last / first), count))
-    line = np.searchsorted(at, nodes, "right") - 1
-    values = slopes[line] * nodes - starts[line]
+    line = np.searchsorted(corners, nodes, "right") - 1
+    values = steepness[line] * nodes - depth[line]
     values[0] = 0.0
     chords = np.append(np.diff(np.maximum(values, 0.0)) / np.diff(nodes), slopes[-1])
     return np.log(nodes), np.maximum(np.diff(chords, prepend=0.0), 0.0)
 
 
 @lru_cache(maxsize=256)
-def failure_rate(mean_runs, shape):
+def failure_rate(mean_runs: float, shape: float) -> float:
     """Return the gamma of the law of the number of runs: that of a geometric one is 1 / mean."""
     if shape == 1 or mean_runs == 1:
         return 1.0 / mean_runs
 
-    def excess(log_gamma):
+    def excess(log_gamma: float) -> float:
         ratio = shape * math.expm1(log_gamma) / math.expm1(shape * log_gamma)
         return math.log(ratio) - log_gamma - math.log(mean_runs)
 
@@ -193,14 +222,14 @@ def failure_rate(mean_runs, shape):
     return math.exp(brentq(excess, -60.0, _ONE_RUN, xtol=1e-15))
 
 
-def delta(event, epsilon):
+def delta(event: BestOf, epsilon: float) -> float:
     """Upper bound on the delta of a `BestOf` at `epsilon` >= 0."""
     if event.pure_epsilon <= epsilon:
         return 0.0
     return selection_delta(_run(event.event), event.mean_runs, event.shape, epsilon)
 
 
-def loss_law(event):
+def loss_law(event: BestOf) -> CurveLaw:
     """Return a law whose curve runs through points of the bound."""
     return CurveLaw(_Curve(event))
 
@@ -211,7 +240,7 @@ class _Curve:
 
     event: BestOf
 
-    def __call__(self, losses):
+    def __call__(self, losses: FloatArray) -> FloatArray:
         event = self.event
         run = _run(event.event)
         corners = _corners_of(run, float(event.mean_runs), float(event.shape))
@@ -221,13 +250,13 @@ class _Curve:
         return np.where(losses < event.pure_epsilon, sums, 0.0)
 
 
-def pure_epsilon(event):
+def pure_epsilon(event: BestOf) -> float:
     """Return the loss that the best of runs never exceeds; infinite unless a run has one."""
     run = accountant.merge(event.event).pure_epsilon
     return run if not run < math.inf else run + _added(event, run)
 
 
-def _added(event, run):
+def _added(event: BestOf, run: float) -> float:
     """Return what the selection adds to a loss that no run exceeds."""
     gamma = failure_rate(event.mean_runs, event.shape)
     # Where the power of a test grows most: at randomized response.
@@ -236,7 +265,7 @@ def _added(event, run):
     return (event.shape + 1) * math.log(ratio) * ROUNDING
 
 
-def simplified(event):
+def simplified(event: BestOf) -> Elementary | None:
     """Return the event with a run in normal form; None if nothing is released."""
     releases = accountant.merge(event.event)
     if not releases.parts:
@@ -248,7 +277,7 @@ def simplified(event):
     return event
 
 
-def apart(counts):
+def apart(counts: Iterable[tuple[BestOf, int]]) -> Parts:
     """Return simplified pairs: the best of what runs release but by chance, and the chances.
 
     If no run tells all, of which the chance is at most its own times the mean number of runs, the
@@ -267,7 +296,7 @@ def apart(counts):
     return (*parts, *([(Disclosure(min(1.0, chance)), 1)] if chance else []))
 
 
-def _without_chance(event, parts, chance):
+def _without_chance(event: BestOf, parts: Parts, chance: float) -> BestOf:
     gamma = failure_rate(event.mean_runs, event.shape)
     gamma = min(1.0, 1.0 - (1.0 - gamma) * (1.0 - chance))
     mean = 1.0
@@ -277,19 +306,19 @@ def _without_chance(event, parts, chance):
     return replace(event, event=_counted(parts), mean_runs=min(event.mean_runs, max(1.0, mean)))
 
 
-def _counted(parts):
+def _counted(parts: Parts) -> Event:
     events = [event if count == 1 else Repeated(event, count) for event, count in parts]
     return events[0] if len(events) == 1 else Composed(tuple(events))
 
 
 @lru_cache(maxsize=64)
-def _run(event):
+def _run(event: Event) -> Run:
     """Return what tells runs of an event apart."""
     releases = accountant.merge(event)
     if releases.is_gaussian:
         return GaussianRun(releases.mu)
 
-    def one(epsilon):
+    def one(epsilon: float) -> float:
         return accountant.account_merged(releases, epsilon).delta
 
     end = releases.pure_epsilon

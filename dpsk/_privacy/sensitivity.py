@@ -18,6 +18,8 @@ Zhang, Zheng, Mou and Wang, "Efficient private ERM for smooth objectives", IJCAI
 differential privacy", ICML 2024 (the last iterate of a contraction).
 """
 
+from __future__ import annotations
+
 import math
 
 __all__ = ["REPLACE_ONE", "contraction", "effective_steps", "gradient_descent_sensitivity",
@@ -27,7 +29,7 @@ __all__ = ["REPLACE_ONE", "contraction", "effective_steps", "gradient_descent_se
 REPLACE_ONE = 2.0
 
 
-def contraction(step, strong_convexity, smoothness):
+def contraction(step: float, strong_convexity: float, smoothness: float) -> float:
     r"""Lipschitz constant, :math:`\max(|1 - \eta\alpha|, |1 - \eta(\alpha + \beta)|)`."""
     _require_positive(step=step)
     _require_nonnegative(strong_convexity=strong_convexity, smoothness=smoothness)
@@ -35,8 +37,8 @@ def contraction(step, strong_convexity, smoothness):
                abs(1 - step * (strong_convexity + smoothness)))
 
 
-def gradient_descent_sensitivity(*, lipschitz, n_samples, step, n_steps, smoothness,
-                                 strong_convexity):
+def gradient_descent_sensitivity(*, lipschitz: float, n_samples: int, step: float, n_steps: int,
+                                 smoothness: float, strong_convexity: float) -> float:
     r"""Distance between two runs of :math:`T` (`n_steps`) gradient steps on neighboring data.
 
     The objective is a mean of `n_samples` convex losses plus
@@ -79,7 +81,8 @@ def gradient_descent_sensitivity(*, lipschitz, n_samples, step, n_steps, smoothn
     return REPLACE_ONE * step * lipschitz / n_samples * _series(gap, n_steps)
 
 
-def minimizer_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0.0):
+def minimizer_sensitivity(*, lipschitz: float, n_samples: int, strong_convexity: float,
+                          tolerance: float = 0.0) -> float:
     r"""Distance between approximate minimizers, :math:`2L/(n\alpha) + 2\tau/\alpha`.
 
     The objective's gradient at the point returned has norm at most `tolerance`, certified on every
@@ -91,7 +94,7 @@ def minimizer_sensitivity(*, lipschitz, n_samples, strong_convexity, tolerance=0
     return REPLACE_ONE * (lipschitz / n_samples + tolerance) / strong_convexity
 
 
-def effective_steps(contraction, steps):
+def effective_steps(contraction: float, steps: int) -> float:
     r"""Number of full-price noisy steps that the last iterate alone costs.
 
     Every noiseless map has the Lipschitz constant :math:`c` (`contraction`) in [0, 1].
@@ -121,7 +124,7 @@ def effective_steps(contraction, steps):
             * (1 + contraction) / (1 - contraction))
 
 
-def _series(gap, steps):
+def _series(gap: float, steps: int) -> float:
     # sum of (1 - gap)^k over k < steps; gap < 0 is an expansion
     if steps == 0:
         return 0.0
@@ -139,13 +142,13 @@ def _series(gap, steps):
     return total
 
 
-def _require_positive(**values):
+def _require_positive(**values: float) -> None:
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name}={value!r}: must be a finite number > 0.")
 
 
-def _require_nonnegative(**values):
+def _require_nonnegative(**values: float) -> None:
     for name, value in values.items():
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{name}={value!r}: must be a finite number >= 0.")

@@ -1,8 +1,10 @@
 """What a solver is told, what it must offer, and what it hands back."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -13,6 +15,18 @@ from dpsk._objective.requirements import (
     SQUARED_LOSS,
 )
 from dpsk._problem import full_clip_norm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.certificate_fields import Enforced
+    from dpsk._privacy.plans import Declaration
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["NAMED_OPTIONS", "Result", "Solver", "bounded_step", "check_monotone"]
 
@@ -53,7 +67,17 @@ class Solver(ABC):
     #: Whether its scores may be rescaled after it, along its own oracle's ray.
     takes_temperature: ClassVar[bool] = False
     #: Whether neither plan nor price depends on a penalty, so that it may be in a released unit.
-    takes_unit = False
+    if TYPE_CHECKING:
+        # Constants or properties; a field of those that clip.
+        @property
+        def takes_unit(self) -> bool: ...
+        @property
+        def clip_measure(self) -> str: ...
+        clip_norm: Any
+    else:
+        takes_unit = False
+        #: What of one row's gradient is at most `clip_norm`.
+        clip_measure = "l2 norm"
     #: Whether nothing that it asks depends on the strength of a penalty, so that models of other
     #: strengths follow from its answers.
     penalizes_after: ClassVar[bool] = False
@@ -63,9 +87,6 @@ class Solver(ABC):
     is_gaussian: ClassVar[bool] = False
     #: Whether it asks for nothing but sums to which a group of rows adds what one row may.
     takes_groups: ClassVar[bool] = False
-    #: What of one row's gradient is at most `clip_norm`.
-    clip_measure = "l2 norm"
-
     #: Parameters that estimators offer by name but this solver has no use for.
     ignores: ClassVar[tuple]
     #: Whether it has a `clip_norm` for gradients.
@@ -93,15 +114,15 @@ class Solver(ABC):
                 {IN_A_SET, L2_PENALTY} & set(cls.requires))
 
     @property
-    def wants_holdout(self):
+    def wants_holdout(self) -> bool:
         """bool : whether it takes public rows, which no guarantee covers."""
         return getattr(self, "holdout", None) == "public"
 
     @abstractmethod
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         """Return a copy with every field set, by a documented rule of public facts."""
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         """Return a copy with its public random choices made, before anything is planned.
 
         `draw_index` returns a uniform index below its argument. Its stream is not that of the
@@ -111,23 +132,23 @@ class Solver(ABC):
         return self
 
     @property
-    def clip_bounds(self):
+    def clip_bounds(self) -> Any:
         """float, tuple of float or None : what its oracle clips at, None where it does not."""
         return self.clip_norm if self.clips else None
 
     @abstractmethod
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Declaration:
         """Return the declaration: a hashable function from a noise multiplier to an Event."""
 
-    def public_facts(self, problem):
+    def public_facts(self, problem: Problem) -> tuple[str, ...]:
         """Return what the certificate should say of the run beside its events, as strings."""
         return ()
 
     @abstractmethod
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         """Run from the public start `theta` and return a Result."""
 
-    def noise_gain(self, curvatures):
+    def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
         """Return by how much noise of scale 1 on every answer moves the result, or None.
 
         The standard deviation in directions in which the objective, a square, has some
@@ -135,17 +156,17 @@ class Solver(ABC):
         """
         return None
 
-    def stated(self):
+    def stated(self) -> Sequence[Enforced]:
         """Return what the certificate states besides the clip norm, a list of Enforced."""
         return []
 
     @classmethod
-    def options(cls):
+    def options(cls) -> list[str]:
         """Return the names of the fields, sorted."""
-        return sorted(f.name for f in fields(cls))
+        return sorted(f.name for f in fields(cast("Any", cls)))
 
 
-def check_monotone(problem, clip_norm):
+def check_monotone(problem: Problem, clip_norm: float) -> None:
     """Raise a ValueError where clipping would void an argument by nonexpansive steps."""
     if problem.loss.vector_output and clip_norm < full_clip_norm(problem):
         raise ValueError(
@@ -153,7 +174,7 @@ def check_monotone(problem, clip_norm):
             "then not the gradients of any convex loss; set clip_norm=inf or use solver='gd'.")
 
 
-def bounded_step(step, curvature, rule):
+def bounded_step(step: float, curvature: float, rule: str) -> float:
     """Return `step`, at most ``2 / curvature``; raise a ValueError where it is longer.
 
     The longest step is lowered by as much as rounding could lengthen it; `rule` says in the

@@ -1,11 +1,22 @@
 """Steps and iterates, all of them free: they see answers only."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._parameters import check_choice
 from dpsk._solvers.base import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["ITERATES", "Adaptive", "Momentum", "check_iterate", "draw_stop", "falling_step",
            "first_kept", "train"]
@@ -16,19 +27,19 @@ ITERATES = {"average": 1.0, "half": 0.5, "last": 0.0, "random": None, "tail": 0.
 _SQUARES, _FLOOR = 0.999, 1e-8
 
 
-def check_iterate(iterate):
+def check_iterate(iterate: str) -> None:
     """Raise a ValueError unless `iterate` is one of ITERATES."""
     check_choice("solver_options: iterate", iterate, ITERATES)
 
 
-def first_kept(n_steps, iterate):
+def first_kept(n_steps: int, iterate: str) -> int:
     """Return the index of the first step whose iterate is averaged."""
     # A random iterate is the last of as many steps as were drawn before the fit.
     share = ITERATES[iterate] or 0.0
     return min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
 
 
-def draw_stop(solver, problem, draw_index):
+def draw_stop(solver: Any, problem: Problem, draw_index: Callable[[int], int]) -> Any:
     """Return `solver` with as many steps as its random iterate needs, where it returns one."""
     planned = solver.configured(problem)
     if planned.iterate != "random":
@@ -70,12 +81,13 @@ class Adaptive:
         return mean / (np.sqrt(squares / (1.0 - _SQUARES**self._count)) + _FLOOR)
 
 
-def falling_step(first, t, n_steps):
+def falling_step(first: float, t: int, n_steps: int) -> float:
     """Return the step at time t, which falls linearly from `first` to nothing."""
     return first * (1.0 - t / n_steps)
 
 
-def train(oracle, penalty, theta, *, step, n_steps, iterate, momentum, decay, adaptive):
+def train(oracle: Any, penalty: Penalty, theta: FloatArray, *, step: float, n_steps: int,
+          iterate: str, momentum: float, decay: bool, adaptive: bool) -> Result:
     """Take noisy proximal steps from a public start along a direction that remembers.
 
     With `decay` the step falls linearly, to ``step / n_steps`` in the last one; `adaptive` divides

@@ -1,5 +1,7 @@
 """Releases before and after the solver's own. A new one is one file and one line here."""
 
+from __future__ import annotations
+
 from dpsk._stages.bounds import NormBound, TargetBounds
 from dpsk._stages.centering import Centering
 from dpsk._stages.counting import Counting

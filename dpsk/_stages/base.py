@@ -1,8 +1,20 @@
 """What a stage is: a release beside the solver's own, and all that goes with it."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._models.linear import LinearModel
+    from dpsk._privacy.certificate_fields import Enforced
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["RowStage", "Stage"]
 
@@ -30,29 +42,29 @@ class Stage(ABC):
     comes_last: ClassVar[bool] = False
     without_noise: ClassVar[bool] = False
     takes_groups: ClassVar[bool] = False
-    value = None
+    value: Any = None
 
-    def applies(self, problem, given, solver):
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         """Return whether it is released, from public facts; `given` is not configured yet."""
         return True
 
     @abstractmethod
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs, an Event."""
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         """Return what the certificate states that it enforces, a list of Enforced."""
         return []
 
     @abstractmethod
-    def release(self, problem, *given):
+    def release(self, problem: Problem, *given: Any) -> Any:
         """Release, and return what changes.
 
         Before the solver: from ``(problem, rows, releases)`` to the problem and the rows that
         the solver's oracle gets. After it: from ``(problem, oracle, theta)`` to theta.
         """
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         """Return the parameters for rows as they came, from those for the rows it handed on."""
         return theta
 
@@ -72,20 +84,20 @@ class RowStage(Stage):
     #: What maps rows in prediction too; None where prediction is linear in the rows as they are.
     row_map = None
     #: Of a whitening matrix: the length of a usual row by which it was divided, and the floor.
-    scales = None
+    scales: Any = None
 
-    def __init__(self, model, dtype, descends=False):
+    def __init__(self, model: LinearModel, dtype: Any, descends: bool = False) -> None:
         self._model, self._dtype, self._descends = model, dtype, descends
 
-    def take_unit(self, unit):
+    def take_unit(self, unit: float) -> None:
         """Take rows in a unit that was released before."""
         self._model = replace(self._model, unit=unit)
 
     @classmethod
     @abstractmethod
-    def pays(cls, problem):
+    def pays(cls, problem: Problem) -> bool:
         """Return whether it is on by default, from public facts."""
 
     @abstractmethod
-    def prepared(self, problem):
+    def prepared(self, problem: Problem) -> Problem:
         """Return the problem of mapped rows as far as it is known before the release."""

@@ -1,9 +1,12 @@
 """Bounds on rows and on targets, learnt from them under noise; docs/theory/quantiles.md."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,6 +31,16 @@ from dpsk._privacy.plans import Selections
 from dpsk._stages.base import Stage
 from dpsk.exceptions import PrivacyWarning
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Budget, Problem
+    from dpsk._typing import FloatArray
+
 __all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
            "quantile_rule", "target_rule", "widened"]
 
@@ -47,16 +60,16 @@ class NormBound(Stage):
     def __init__(self, model, row_stage=None):
         self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs; a ValueError where rows are too few to learn from."""
         return _plan(problem, 1)(norm_rule(problem, self._model)[0])
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         words = "" if self._row_stage is None else self._row_stage.words
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
                          "longer rows are scaled down in training" + words)]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows in that unit, and the rows."""
         noise_multiplier, tail = norm_rule(problem, self._model)
         self.value = noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(),
@@ -68,7 +81,7 @@ class NormBound(Stage):
         return replace(problem, model=replace(problem.model, unit=self.value),
                        penalty=problem.penalty.in_unit(self.value)), rows
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         """Return parameters, or a preconditioner, of rows as they came: an intercept stays."""
         result = np.array(theta)
         result[:self._n_features] /= self.value
@@ -81,11 +94,11 @@ class StateNormBound(NormBound):
     Parameters are those of what is made of them, and stay as they are.
     """
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("data_norm", self.value, "released", "l2 norm of a state; longer ones "
                          "are scaled down, in training and in prediction")]
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return theta
 
 
@@ -110,16 +123,16 @@ class TargetBounds(Stage):
     def __init__(self, target_map, dtype, lowest=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
         count = 2 if self._lowest is None else 1
         return _plan(problem, count)(target_rule(problem)[0])
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_bounds", list(self.value), "released",
                          "targets outside are clipped")]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
         noise_multiplier, tail = target_rule(problem)
 
@@ -139,7 +152,7 @@ class TargetBounds(Stage):
                                                   self.value, self._dtype))
 
 
-def widened(low, high, tail):
+def widened(low: float, high: float, tail: float) -> tuple[float, float]:
     """Return bounds about two released quantiles, as far out as those of a small tail.
 
     In the proportions of a normal law. Quantiles that are not in order, or the same, count as
@@ -151,7 +164,8 @@ def widened(low, high, tail):
     return center - half, center + half
 
 
-def can_learn(name, given, plain, rule, effect="what lies beyond is cut to it"):
+def can_learn(name: str, given: str | None, plain: float | tuple[float, float] | None,
+              rule: Callable[..., Any], effect: str = "what lies beyond is cut to it") -> bool:
     """Return whether a bound is learnt where it is `given` as None or "auto".
 
     `rule` raises a ValueError where rows are too few: of None, and else that is a warning, which
@@ -170,7 +184,8 @@ def can_learn(name, given, plain, rule, effect="what lies beyond is cut to it"):
     return False
 
 
-def quantile_rule(name, problem, tails):
+def quantile_rule(name: str, problem: Problem | Budget,
+                  tails: tuple[float, float]) -> tuple[float, float]:
     """Return the noise multiplier of one quantile, and the share of rows beyond it.
 
     That is the least within `tails` that keeps clear of the end of the rows at the usual price;
@@ -198,7 +213,7 @@ def _ranges(problem):
     return tuple(bounded_range_epsilon(mu_of_share(problem, share)) for share in QUANTILE_SHARES)
 
 
-def norm_rule(problem, model):
+def norm_rule(problem: Problem, model: Any) -> tuple[float, float]:
     """Return the noise multiplier of a quantile of norms, and the share of rows beyond it.
 
     Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less
@@ -211,7 +226,7 @@ def norm_rule(problem, model):
     return quantile_rule("data_norm", problem, (least, NORM_TAILS[1]))
 
 
-def target_rule(problem):
+def target_rule(problem: Problem) -> tuple[float, float]:
     """Return the noise multiplier of a quantile of targets, and the share of rows beyond it.
 
     As n or epsilon grows, none stays beyond.

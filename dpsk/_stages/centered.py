@@ -1,6 +1,9 @@
 """Rows less their released mean, within bounds that are declared or learnt."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dpsk._data.norms import longest
 from dpsk._data.source import RowSource
@@ -19,6 +22,13 @@ from dpsk._privacy.plans import Selections
 from dpsk._problem import Budget
 from dpsk._stages.bounds import quantile_rule
 from dpsk._stages.centering import shrunk
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._models.ranges import RangedRows
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Elementary
 
 __all__ = ["Centered", "row_rule", "rows_within", "spread_rule"]
 
@@ -50,13 +60,13 @@ class Centered:
     centers: bool = True
 
     @property
-    def choices(self):
+    def choices(self) -> tuple[Elementary, ...]:
         """tuple of Event : what the bounds that are learnt cost."""
         return tuple(_CHOICE.release(rule(self.budget)[0]) for _, bound, rule in self._bounds()
                      if bound is None) if self.budget.is_private else ()
 
     @property
-    def mean_share(self):
+    def mean_share(self) -> float:
         """float : the share of the mean in what the sums may cost; 0 where there is none."""
         if not self.centers:
             return 0.0
@@ -65,7 +75,7 @@ class Centered:
         signal = max(self.budget.signal, _LEAST_SIGNAL)
         return min(most, max(least, CENTER_SIGNAL**2 / (self.budget.n_columns * signal**2)))
 
-    def stated(self, origin):
+    def stated(self, origin: str) -> list[Any]:
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
         found = [Enforced(name, bound, "derived", _WORDS[name])
                  for name, bound, _ in self._bounds() if bound is not None]
@@ -73,7 +83,8 @@ class Centered:
             found[-1] = replace(found[-1], origin=origin)
         return found
 
-    def run(self, rows, row_map, mu, releases):
+    def run(self, rows: RowSource, row_map: RangedRows, mu: float,
+            releases: Releases) -> tuple[RangedRows, RowSource, float, list[Any]]:
         """Return the map of rows less their mean, these rows, their bound, and bounds released.
 
         Parameters
@@ -106,12 +117,12 @@ class Centered:
         yield "data_norm", self.spread, spread_rule
 
 
-def row_rule(budget):
+def row_rule(budget: Budget) -> tuple[float, float]:
     """Return noise multiplier and tail of the bound on rows; a ValueError with too few of them."""
     return quantile_rule("data_norm", budget, NORM_TAILS)
 
 
-def spread_rule(budget):
+def spread_rule(budget: Budget) -> tuple[float, float]:
     """Return noise multiplier and tail of the bound on centered rows, as `row_rule`.
 
     Rows that are scaled down keep their direction, so that a narrow bound costs little while
@@ -122,7 +133,7 @@ def spread_rule(budget):
                          (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
 
 
-def rows_within(norm, width):
+def rows_within(norm: float, width: int) -> LinearModel:
     """Return the model that scales so many features to a norm."""
     return LinearModel(width, None, False, norm)
 

@@ -1,6 +1,9 @@
 """Rows of a network less their noisy mean."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +13,15 @@ from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._problem import Problem
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["Centering", "center_norm", "centering_pays", "mean_budget", "shrunk"]
 
@@ -27,20 +39,21 @@ class Centering(Stage):
         self._rows = LinearModel(n_features, None, False, center_norm(n_features, data_norm))
 
     @classmethod
-    def wanted(cls, precondition, problem, data_norm):
+    def wanted(cls, precondition: str | bool, problem: Problem,
+               data_norm: float | None) -> list[Any]:
         """Return a list of one such stage, or of none; `precondition` is a bool or "auto"."""
         pays = centering_pays(problem) if precondition == "auto" else precondition
         return [cls(problem.model.n_features, data_norm)] if pays else []
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Any:
         """Return what the release costs."""
         return Gaussian(mean_budget(problem))
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
                          "features as it enters the noisy mean; longer rows are scaled down")]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows that are bounded already, and the centered rows."""
         mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, releases)
         self.value = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
@@ -48,7 +61,7 @@ class Centering(Stage):
         rows = rows.mapped(CenteredRows(model, self.value))
         return replace(problem, model=replace(model, data_norm=None)), rows
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return model.shifted(theta, self.value)
 
 
@@ -61,26 +74,26 @@ class CenteredRows:
     dtype = np.float32
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of columns."""
         return self.model.n_features
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`."""
         np.subtract(self.model.bounded(X), self.center, out=out)
 
 
-def mean_budget(problem):
+def mean_budget(problem: Problem) -> float:
     """Return the mu that the mean of the rows may cost."""
     return mu_of_share(problem, MEAN_SHARE)
 
 
-def center_norm(n_features, data_norm):
+def center_norm(n_features: int, data_norm: float | None) -> float:
     """Return the norm that rows are scaled to for their mean: that of features of size 1."""
     return float(np.sqrt(n_features)) if data_norm is None else float(data_norm)
 
 
-def centering_pays(problem):
+def centering_pays(problem: Problem) -> bool:
     """Return whether the noise on the mean is small beside the bound on rows."""
     if problem.delta == 0:
         return False
@@ -88,7 +101,7 @@ def centering_pays(problem):
     return noise <= MOST_MEAN_NOISE * problem.n_samples * mean_budget(problem)
 
 
-def shrunk(mean, noise_std, bound):
+def shrunk(mean: FloatArray, noise_std: float, bound: float) -> FloatArray:
     """Return a noisy mean scaled down by what is noise in its square, and to its public bound.
 
     `noise_std` is on every coordinate, `bound` on the norm of the exact mean.

@@ -1,6 +1,9 @@
 """Shares of groups of rows, from noisy counts."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +11,15 @@ from dpsk._defaults.budgets import COUNT_SHARE, LEAST_SHARE, mu_of_share
 from dpsk._oracle.statistics import noisy_counts
 from dpsk._privacy.events import gaussian
 from dpsk._stages.base import Stage
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["Counting", "count_budget", "shares"]
 
@@ -25,11 +37,11 @@ class Counting(Stage):
         self._n_groups, self._make_loss = n_groups, make_loss
         self.attribute, self._shown = attribute, shown
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs."""
         return gaussian(count_budget(problem))
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem with the loss of the noisy shares, and the rows."""
         counts = noisy_counts(rows, self._n_groups, count_budget(problem), releases)
         found = shares(counts, problem.n_samples)
@@ -37,12 +49,12 @@ class Counting(Stage):
         return replace(problem, loss=self._make_loss(found)), rows
 
 
-def count_budget(problem):
+def count_budget(problem: Problem) -> float:
     """Return the mu that counts of groups may cost."""
     return mu_of_share(problem, COUNT_SHARE)
 
 
-def shares(counts, n_samples):
+def shares(counts: FloatArray, n_samples: int) -> tuple[float, ...]:
     """Return shares of at least 1 % that sum to 1, from noisy counts; a tuple of float."""
     least = min(LEAST_SHARE, 0.5 / len(counts))
     raised = np.maximum(counts / n_samples, least)

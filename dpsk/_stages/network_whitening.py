@@ -1,7 +1,10 @@
 """Rows of a network less their noisy mean, whitened by their noisy second moment."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +25,15 @@ from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
 from dpsk._stages.centering import center_norm
 from dpsk._stages.whitening import ampleness, inverse_root, thresholded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._problem import Problem
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["MomentNorm", "NetworkWhitening", "network_whitening_pays"]
 
@@ -51,7 +63,7 @@ class NetworkWhitening(Stage):
                                  unit=float(data_norm) if self._declared else 1.0)
 
     @classmethod
-    def stages(cls, problem, data_norm, grouped):
+    def stages(cls, problem: Problem, data_norm: float | None, grouped: bool) -> list[Any]:
         """Return the stages of one fit: before the moment comes a bound on rows, if need be.
 
         It is not learnt from rows that are `grouped`.
@@ -72,7 +84,7 @@ class NetworkWhitening(Stage):
         return [MomentNorm(rows, stage), stage]
 
     @staticmethod
-    def prepared(problem):
+    def prepared(problem: Problem) -> Problem:
         """Return the problem of mapped rows as far as it is known before the release."""
         model = problem.model
         if model.hidden_layer_sizes:
@@ -80,20 +92,20 @@ class NetworkWhitening(Stage):
         # Nothing but that rows are mapped, which steps look at.
         return replace(problem, model=model, geometry=Geometry(model.n_features))
 
-    def take_unit(self, unit):
+    def take_unit(self, unit: float) -> None:
         """Take the bound on rows that was released before."""
         self._rows = replace(self._rows, unit=unit)
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Any:
         """Return what the release costs."""
         return Gaussian(mu_of_share(problem, NETWORK_MOMENT_SHARE))
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> list[Any]:
         if not self._declared:
             return []
         return [Enforced("moment_norm", self._rows.unit, "derived", _WORDS)]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows that are bounded already, and the whitened rows."""
         model, mu = self._rows, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
@@ -113,7 +125,7 @@ class NetworkWhitening(Stage):
         rows = rows.mapped(WhitenedRows(network, self.center, self.value))
         return replace(problem, model=replace(network, data_norm=None)), rows
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return model.before_map(theta, self.center, self.value)
 
 
@@ -125,10 +137,10 @@ class MomentNorm(NormBound):
 
     attribute = None
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("moment_norm", self.value, "released", _WORDS)]
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return theta
 
 
@@ -146,18 +158,18 @@ class WhitenedRows:
     dtype = np.float32
 
     @property
-    def width(self):
+    def width(self) -> int:
         """int : number of columns."""
         return self.model.n_features
 
-    def dense(self, X, out):
+    def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`; those that come out too long are zero."""
         np.matmul(self.model.bounded(X) - self.center, self.matrix, out=out)
         squares = np.einsum("ij,ij->i", out, out, dtype=np.float64)
         out[~(squares < _LONGEST**2)] = 0.0
 
 
-def network_whitening_pays(problem):
+def network_whitening_pays(problem: Problem) -> bool:
     """Return whether rows of a network are whitened by default, from public facts.
 
     Units of an odd activation stay as good as linear for the few steps of whitened rows.

@@ -1,9 +1,15 @@
 """What noise leaves of the directions of a second moment."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray
 
 __all__ = ["Spectrum"]
 
@@ -46,7 +52,7 @@ class Spectrum:
     n_clear: int
 
     @classmethod
-    def of(cls, moment, noise_std):
+    def of(cls, moment: FloatArray, noise_std: float) -> Spectrum:
         """Return the spectrum of a noisy second moment, shape (d, d)."""
         values, vectors = np.linalg.eigh(moment)
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]

@@ -5,6 +5,10 @@ side, so its coefficients are longer. One factor, found from noisy slopes along 
 them, undoes most of that and leaves every decision as it was.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._defaults.budgets import SLOPE_CLIP_SHARE, SLOPES_SHARE, mu_of_share
@@ -14,6 +18,15 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 from dpsk._stages.base import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = [
     "TemperatureScaling",
@@ -45,7 +58,7 @@ class TemperatureScaling(Stage):
     def __init__(self, wanted):
         self._wanted = wanted
 
-    def applies(self, problem, given, solver):
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         """Return whether scores are rescaled, from public facts.
 
         A ValueError if that is wanted where it cannot be had.
@@ -59,16 +72,16 @@ class TemperatureScaling(Stage):
         by_default = given.clip_norm is None and temperature_pays(problem, solver)
         return possible and (by_default if self._wanted is None else self._wanted)
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Event:
         """Return what the release costs."""
         return slopes_plan()(slopes_multiplier(problem))
 
-    def stated(self, problem):
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
                          "derivative of one row's loss in the factor of the parameters, over "
                          "their norm times that of the longest row; larger ones are cut")]
 
-    def release(self, problem, oracle, theta):
+    def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` times the factor that suits it best."""
         length = float(np.linalg.norm(theta))
         factor = 1.0
@@ -81,7 +94,7 @@ class TemperatureScaling(Stage):
         return factor * theta
 
 
-def temperature_pays(problem, solver):
+def temperature_pays(problem: Problem, solver: Any) -> bool:
     """Return whether slopes are asked for by default, from public facts.
 
     Rows as they are may be far shorter than their bound, so that the clip cuts few gradients and
@@ -95,30 +108,30 @@ def temperature_pays(problem, solver):
     return narrow and outputs <= columns
 
 
-def takes_temperature(problem, solver):
+def takes_temperature(problem: Problem, solver: Any) -> bool:
     """Return whether there is something to undo, and a way to: from public facts."""
     return (solver.takes_temperature and problem.delta > 0 and problem.loss.is_likelihood
             and problem.penalty.is_smooth
             and solver.clip_norm < full_clip_norm(problem))
 
 
-def slope_clip(problem):
+def slope_clip(problem: Problem) -> float:
     """Return the clip norm of a slope over the bound on scores."""
     return SLOPE_CLIP_SHARE * problem.usual_weight
 
 
-def slopes_plan():
+def slopes_plan() -> NoisySums:
     """Return the declaration of the slopes."""
     return NoisySums(FullBatch(), len(_LOGS))
 
 
-def slopes_multiplier(problem):
+def slopes_multiplier(problem: Problem) -> float:
     """Return the noise multiplier with which all slopes cost their share of the budget."""
     mu = mu_of_share(problem, SLOPES_SHARE)
     return float(2.0 * np.sqrt(len(_LOGS)) / mu)
 
 
-def best_factor(oracle, penalty, theta):
+def best_factor(oracle: Any, penalty: Penalty, theta: FloatArray) -> float:
     """Return the factor at which the objective along `theta` is least, from noisy slopes.
 
     The zero of a line through the slopes over the factors' logarithms, drawn to the usual factor

@@ -1,8 +1,10 @@
 """Rows mapped by the inverse root of their noisy second moment."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -25,6 +27,14 @@ from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["UnitNorm", "Whitening", "ampleness", "inverse_root", "moment_budget", "thresholded"]
 
@@ -58,20 +68,20 @@ class Whitening(RowStage):
         super().__init__(model, dtype, descends)
 
     @classmethod
-    def pays(cls, problem):
+    def pays(cls, problem: Problem) -> bool:
         """Return whether whitening is on by default."""
         return whitening_pays(problem)
 
-    def prepared(self, problem):
+    def prepared(self, problem: Problem) -> Problem:
         columns = self._model.shape[0]
         model = LinearModel(columns, self._model.n_outputs, False, 1.0)
         return replace(problem, model=model, geometry=self._geometry(problem, columns))
 
-    def event(self, problem):
+    def event(self, problem: Problem) -> Any:
         """Return what the release costs."""
         return Gaussian(moment_budget(problem))
 
-    def release(self, problem, rows, releases):
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem with what is known of whitened rows, and the rows."""
         model, mu = self._model, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
@@ -93,7 +103,7 @@ class Whitening(RowStage):
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
 
-    def undo(self, model, theta):
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return self._of_rows(self._matrix @ theta)
 
     def _of_rows(self, theta):
@@ -154,17 +164,18 @@ def _largest(matrix, moment):
     return float(eigsh(mapped, 1, which="LA", v0=start, tol=0.01, return_eigenvectors=False)[0])
 
 
-def moment_budget(problem):
+def moment_budget(problem: Problem) -> float:
     """Return the mu that the second moment may cost."""
     return mu_of_share(problem, MOMENT_SHARE)
 
 
-def ampleness(signal):
+def ampleness(signal: float) -> float:
     """Return the signal over that from which on bias matters more than noise; 1 or more."""
     return max(1.0, signal / AMPLE_SIGNAL)
 
 
-def thresholded(moment, noise_std, fit_intercept):
+def thresholded(moment: FloatArray, noise_std: float,
+                fit_intercept: bool) -> tuple[FloatArray, float]:
     """Return a noisy moment without the covariances that noise alone explains.
 
     Of the rest, what many columns share and no pair of them shows is kept by its directions.
@@ -219,7 +230,7 @@ def _spikes(rest, deviation):
     return (vectors * (values - edge**2 / (4.0 * values))) @ vectors.T
 
 
-def inverse_root(moment, floor):
+def inverse_root(moment: FloatArray, floor: float) -> tuple[FloatArray, float, FloatArray]:
     """Return the inverse root of a noisy moment with a public floor, its rank and eigenvalues.
 
     The `floor` is added to the eigenvalues, after raising negative ones to 0. The effective rank

@@ -1,6 +1,9 @@
 """Events of this package as those of Google's dp-accounting, and back."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.events import (
     BestOf,
@@ -13,6 +16,13 @@ from dpsk._privacy.events import (
 )
 from dpsk.accounting._curves import _event
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dpsk._privacy.certificate import Certificate
+    from dpsk._privacy.elementary import Event
+
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
 
 #: Replacing a row moves a sum by up to twice what bounds a term; dp-accounting has that in the
@@ -22,7 +32,7 @@ _REPLACED = 2.0
 _MOST_SHAPE = 100.0
 
 
-def to_dp_accounting(events):
+def to_dp_accounting(events: Event | Certificate | Iterable[Event | Certificate]) -> Any:
     """Return what dp-accounting prices, under its relation ``REPLACE_ONE``.
 
     By its ``PLDAccountant``: its accountant of Renyi divergences takes a Gaussian event as if one
@@ -52,7 +62,7 @@ def to_dp_accounting(events):
     return _to(_event(events), _dp_event())
 
 
-def from_dp_accounting(event):
+def from_dp_accounting(event: Any) -> Event:
     """Return the event of this package for one of dp-accounting, under ``REPLACE_ONE``.
 
     Parameters

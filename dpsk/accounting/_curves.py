@@ -1,6 +1,9 @@
 """What events cost: epsilon, delta and error rates of a test, at one point or at many."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -11,6 +14,14 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import Composed, Event
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from dpsk._privacy.plans import Declaration
+    from dpsk._typing import FloatArray
+
 __all__ = ["compose", "delta", "epsilon", "noise_multiplier", "total", "type_two_error"]
 
 #: Epsilons at which an error rate is bounded by that of randomized response.
@@ -19,7 +30,7 @@ _SLOPES = np.concatenate([[0.0], np.geomspace(1e-2, 64.0, 40)])
 _NEGLIGIBLE = 1e-12
 
 
-def compose(*events):
+def compose(*events: Any) -> Event:
     """Return one event for several releases on the same rows.
 
     Parameters
@@ -45,7 +56,7 @@ def compose(*events):
     return Composed(tuple(_event(each) for each in events))
 
 
-def total(*certificates):
+def total(*certificates: Any) -> Certificate:
     """Return the certificate of several fits on the same rows.
 
     Parameters
@@ -87,7 +98,8 @@ def total(*certificates):
     return certificate_sum.total([_certificate(each) for each in certificates]).verify()
 
 
-def epsilon(events, delta):
+def epsilon(events: Event | Certificate | Iterable[Event | Certificate],
+            delta: ArrayLike) -> float | FloatArray:
     """Return an upper bound on epsilon at every delta.
 
     Parameters
@@ -119,7 +131,8 @@ def epsilon(events, delta):
     return _mapped(accountant.epsilon, _event(events), delta)
 
 
-def delta(events, epsilon):
+def delta(events: Event | Certificate | Iterable[Event | Certificate],
+          epsilon: ArrayLike) -> float | FloatArray:
     """Return an upper bound on delta at every epsilon.
 
     Parameters
@@ -147,7 +160,7 @@ def delta(events, epsilon):
     return _mapped(accountant.delta, _event(events), epsilon)
 
 
-def noise_multiplier(plan, epsilon, delta):
+def noise_multiplier(plan: Declaration, epsilon: float, delta: float) -> float:
     """Return the smallest noise multiplier at which a plan is (epsilon, delta)-private.
 
     Parameters
@@ -181,7 +194,8 @@ def noise_multiplier(plan, epsilon, delta):
     return calibrate(plan, epsilon, delta)
 
 
-def type_two_error(events, type_one_error):
+def type_two_error(events: Event | Certificate | Iterable[Event | Certificate],
+                   type_one_error: ArrayLike) -> float | FloatArray:
     r"""Return the trade-off function: the least type II error of any test between neighbors.
 
     .. math:: T(\alpha) \ge \max_{\varepsilon \ge 0} \max\bigl(0,\;

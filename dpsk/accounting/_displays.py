@@ -1,11 +1,23 @@
 """Pictures of what a fit gives away: the curve of (epsilon, delta), and the errors of any test."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
 from dpsk.accounting._curves import delta, type_two_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dpsk._privacy.certificate import Certificate
+    from dpsk._privacy.elementary import Event
+    from dpsk._typing import FloatArray
 
 __all__ = ["PrivacyCurveDisplay", "TradeOffCurveDisplay"]
 
@@ -42,12 +54,14 @@ class PrivacyCurveDisplay(LineDisplay):
     >>> display = PrivacyCurveDisplay.from_events(Gaussian(mu=0.5))  # doctest: +SKIP
     """
 
-    def __init__(self, *, epsilon, delta, name=None):
+    def __init__(self, *, epsilon: FloatArray, delta: FloatArray | float,
+                 name: str | None = None) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.name = name
 
-    def plot(self, ax=None, *, name=None, **kwargs):
+    def plot(self, ax: Any = None, *, name: str | None = None,
+             **kwargs: Any) -> PrivacyCurveDisplay:
         """Draw the curve, delta on a logarithmic axis.
 
         Parameters
@@ -65,7 +79,9 @@ class PrivacyCurveDisplay(LineDisplay):
         return self
 
     @classmethod
-    def from_events(cls, events, *, epsilon=None, ax=None, name=None, **kwargs):
+    def from_events(cls, events: Event | Certificate | Iterable[Event | Certificate], *,
+                    epsilon: Any = None, ax: Any = None, name: str | None = None,
+                    **kwargs: Any) -> PrivacyCurveDisplay:
         """Compute and draw the curve.
 
         Parameters
@@ -120,12 +136,14 @@ class TradeOffCurveDisplay(LineDisplay):
     >>> display = TradeOffCurveDisplay.from_events(Gaussian(mu=0.5))  # doctest: +SKIP
     """
 
-    def __init__(self, *, type_one_error, type_two_error, name=None):
+    def __init__(self, *, type_one_error: FloatArray, type_two_error: FloatArray | float,
+                 name: str | None = None) -> None:
         self.type_one_error = type_one_error
         self.type_two_error = type_two_error
         self.name = name
 
-    def plot(self, ax=None, *, name=None, **kwargs):
+    def plot(self, ax: Any = None, *, name: str | None = None,
+             **kwargs: Any) -> TradeOffCurveDisplay:
         """Draw the curve, and that of a coin.
 
         Parameters
@@ -145,7 +163,9 @@ class TradeOffCurveDisplay(LineDisplay):
         return self
 
     @classmethod
-    def from_events(cls, events, *, ax=None, name=None, **kwargs):
+    def from_events(cls, events: Event | Certificate | Iterable[Event | Certificate], *,
+                    ax: Any = None, name: str | None = None,
+                    **kwargs: Any) -> TradeOffCurveDisplay:
         """Compute and draw the curve.
 
         Parameters

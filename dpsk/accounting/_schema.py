@@ -1,10 +1,16 @@
 """The JSON schema of certificates, made from the classes that write them."""
 
+from __future__ import annotations
+
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import ARITHMETIC, GROUP_RELATION, RELATION, Enforced
 from dpsk._privacy.events import ELEMENTARY, BestOf, Composed, NotPrivate, Repeated
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["certificate_schema"]
 
@@ -30,7 +36,7 @@ _TYPES = {
 }
 
 
-def certificate_schema():
+def certificate_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of what `Certificate.to_dict` returns.
 
     Returns

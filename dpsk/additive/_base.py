@@ -1,10 +1,12 @@
 """What additive models share: from a table to features of its columns, and back to curves."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +30,11 @@ from dpsk.additive._noise import coefficient_noise
 from dpsk.additive._terms import centering, level_shares, terms
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk.additive._terms import Term
+
 __all__ = ["AdditiveModel"]
 
 
@@ -49,7 +56,7 @@ class AdditiveModel(DPEstimator):
         **TABLE_CONSTRAINTS,
         "interactions": lambda name, value: _check_interactions(name, value)}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
@@ -183,7 +190,7 @@ class AdditiveModel(DPEstimator):
             self._noise_std = np.stack(found, axis=1) if len(found) > 1 else found[0]
 
     @property
-    def terms_(self):
+    def terms_(self) -> list[Term]:
         """list of Term : what every column, and every pair of columns, adds to the raw prediction.
         """
         check_is_fitted(self, "privacy_")

@@ -1,5 +1,9 @@
 """Additive classification with differential privacy."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._callbacks import private_fit
@@ -10,6 +14,16 @@ from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLogisticRegression
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
 
 __all__ = ["DPAdditiveClassifier"]
 
@@ -70,13 +84,17 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     'mean radius'
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, columns=None, n_knots="auto",
-                 max_categories=None, interactions="auto", class_weight=None, classes=None,
-                 random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
+                 max_categories: int | None = None,
+                 interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Table, y: Table | None = None,
+            sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters

@@ -1,6 +1,8 @@
 """Additive regression with differential privacy."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,6 +16,16 @@ from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._parameters import check_learnt
 from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLinearRegression
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPAdditiveRegressor"]
 
@@ -70,13 +82,17 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         **AdditiveModel._constraints, "target_bounds": check_learnt(
             BOUNDED_TARGETS["target_bounds"])}
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto", columns=None,
-                 n_knots="auto", max_categories=None, interactions="auto", random_state=None,
-                 verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 target_bounds: tuple[float, float] | str | None = "auto",
+                 columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
+                 max_categories: int | None = None,
+                 interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Table, y: Table | None = None,
+            sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -97,7 +113,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     @blockwise
     @quietly
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return predicted targets.
 
         Parameters

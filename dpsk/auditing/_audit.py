@@ -1,8 +1,11 @@
 """The audit: repeated fits on worst-case neighbors, and what they refute of a claim."""
 
+from __future__ import annotations
+
 import sys
 import time
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -17,6 +20,15 @@ from dpsk.auditing._statistics import STATISTICS
 from dpsk.auditing._tables import neighboring_tables
 from dpsk.auditing._tests import chosen_tests
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dpsk._privacy.certificate import Certificate
+    from dpsk._privacy.elementary import Event
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+
 __all__ = ["audit"]
 
 #: Fits on each table of every pair, before any is chosen.
@@ -28,8 +40,12 @@ _AUTO_RUNS, _AUTO_SECONDS = 2000, 120.0
 _CHUNK = 10
 
 
-def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="worst",
-          statistic="auto", level=0.05, n_jobs=None, progress=False, random_state=None):
+def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
+          claim: float | tuple[float, float] | Certificate | Event | None = None,
+          runs: str | int = "auto", neighbors: str | Sequence[Any] = "worst",
+          statistic: str | Sequence[str] = "auto", level: float = 0.05, n_jobs: int | None = None,
+          progress: bool | Callable[..., Any] = False,
+          random_state: RandomState | None = None) -> AuditResult:
     """Try to refute the privacy claim of an estimator by what its fits publish.
 
     The estimator is fitted many times on two tables that differ in one row, as different as
@@ -123,20 +139,21 @@ def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="wors
     start = time.monotonic()
     pairs, fitted = _accepted(estimator, pairs)
     fits = _Fits(estimator, n_jobs, progress)
-    pilot, runs = _sizes(runs, len(pairs), (time.monotonic() - start) / (2 * len(pairs)))
-    claim = find_claim(claim, estimator, fitted)
+    pilot, most = _sizes(runs, len(pairs), (time.monotonic() - start) / (2 * len(pairs)))
+    held = find_claim(claim, estimator, fitted)
     samples = {pair: fits(pair, pilot) for pair in pairs}
-    evidence, curve = [], None
+    evidence: list[Any] = []
+    curve: Any = None
     for share, error, count in _ROUNDS:
-        size = max(_FEWEST, int(share * runs))
-        chosen = _promising(samples, kinds, claim, size, level * error, count)
+        size = max(_FEWEST, int(share * most))
+        chosen = _promising(samples, kinds, held, size, level * error, count)
         total = sum(len(tests) for _, tests, _ in chosen)
         found = []
         for pair, tests, layout in chosen:
             fresh = fits(pair, size)
             matrices = [layout.matrix(each) for each in fresh]
             for test in tests:
-                found.append(test.judge(pair.name, claim, *matrices, level * error / (2 * total)))
+                found.append(test.judge(pair.name, held, *matrices, level * error / (2 * total)))
                 scores = [test.statistic.score(each) for each in matrices]
                 if curve is None or found[-1].epsilon >= max(each.epsilon for each in found):
                     curve = scores
@@ -145,7 +162,7 @@ def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="wors
         evidence += found
         if any(each.refutes for each in found):
             break
-    return AuditResult(type(estimator).__name__, claim, tuple(evidence), level, fits.made,
+    return AuditResult(type(estimator).__name__, held, tuple(evidence), level, fits.made,
                        fits.seconds, curve)
 
 

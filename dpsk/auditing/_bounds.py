@@ -7,18 +7,25 @@ limits, :math:`P \ge \underline P` and :math:`Q \le \overline Q`, and a guarante
 limits contradict is refuted. Runs must be independent and use fresh noise.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 from scipy.special import betaincinv, ndtri
 
 from dpsk._docs import documented
 from dpsk._parameters import check_integer, check_real
 
+if TYPE_CHECKING:
+    pass
+
 __all__ = ["delta_lower_bound", "epsilon_lower_bound", "mu_lower_bound"]
 
 
 @documented
-def epsilon_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, delta=0.0, level=0.025):
+def epsilon_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs: int, *,
+                        delta: float = 0.0, level: float = 0.025) -> float:
     r"""Lower bound on epsilon at a given delta.
 
     .. math:: \varepsilon \ge \log \frac{\underline P - \delta}{\overline Q},
@@ -62,7 +69,8 @@ def epsilon_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, delta=0.0, 
 
 
 @documented
-def delta_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, epsilon, level=0.025):
+def delta_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs: int, *,
+                      epsilon: float, level: float = 0.025) -> float:
     r"""Lower bound on delta at a given epsilon.
 
     .. math:: \delta \ge \underline P - e^\varepsilon \, \overline Q .
@@ -101,7 +109,8 @@ def delta_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, epsilon, leve
 
 
 @documented
-def mu_lower_bound(hits, runs, neighbor_hits, neighbor_runs, *, level=0.025):
+def mu_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs: int, *,
+                   level: float = 0.025) -> float:
     r"""Lower bound on the mu of Gaussian differential privacy.
 
     .. math:: \mu \ge \Phi^{-1}(\underline P) - \Phi^{-1}(\overline Q),

@@ -1,10 +1,19 @@
 """A picture of a claim beside what an audit has shown of it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import betaincinv
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk.auditing._result import AuditResult
 
 __all__ = ["AuditDisplay"]
 
@@ -34,11 +43,11 @@ class AuditDisplay(LineDisplay):
     >>> audit(DPLogisticRegression(), runs=500).plot()  # doctest: +SKIP
     """
 
-    def __init__(self, *, result):
+    def __init__(self, *, result: AuditResult) -> None:
         self.result = result
 
     @classmethod
-    def from_result(cls, result, *, ax=None):
+    def from_result(cls, result: AuditResult, *, ax: Any = None) -> AuditDisplay:
         """Draw a result.
 
         Parameters
@@ -52,7 +61,7 @@ class AuditDisplay(LineDisplay):
         """
         return cls(result=result).plot(ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> AuditDisplay:
         """Draw the claim and the evidence.
 
         Parameters

@@ -1,13 +1,21 @@
 """What an audit found: text, page, numbers and picture."""
 
+from __future__ import annotations
+
 import html
 import json
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk.auditing._claim import Claim
 from dpsk.auditing._displays import AuditDisplay
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
 
 __all__ = ["AuditResult"]
 
@@ -51,21 +59,21 @@ class AuditResult:
     scores: tuple | None = field(repr=False, compare=False)
 
     @property
-    def delta(self):
+    def delta(self) -> float:
         """float : at which epsilon is bounded, that of the claim."""
         return self.claim.delta
 
     @property
-    def epsilon_lower(self):
+    def epsilon_lower(self) -> float:
         """float : the greatest lower bound on epsilon at `delta`; 0 where nothing is shown."""
         return max((each.epsilon for each in self.evidence), default=0.0)
 
     @property
-    def refuted(self):
+    def refuted(self) -> bool:
         """bool : whether some test makes fewer errors than the claim allows."""
         return any(each.refutes for each in self.evidence)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return all but the scores as a dict that JSON holds."""
         return {"estimator": self.estimator, "refuted": self.refuted,
                 "claim": {"epsilon": self.claim.epsilon, "delta": self.claim.delta,
@@ -74,11 +82,11 @@ class AuditResult:
                 "fits": self.fits, "seconds": round(self.seconds, 3),
                 "evidence": [dict(asdict(each), refutes=each.refutes) for each in self.evidence]}
 
-    def to_json(self):
+    def to_json(self) -> str:
         """Return `to_dict` as text."""
         return json.dumps(self.to_dict(), indent=2)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> AuditDisplay:
         """Draw the claim and what has been shown.
 
         Parameters
@@ -104,7 +112,7 @@ class AuditResult:
                           f"confidence {1 - self.level:.6g}"),
                 ("fits", f"{self.fits} in {self.seconds:.0f} s")]
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"Audit of {self.estimator}"]
         lines += [f"  {name:8} {value}" for name, value in self._facts()]
         if not self.evidence:
@@ -114,7 +122,7 @@ class AuditResult:
         lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join(lines)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         facts = "".join(f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>"
                         for name, value in self._facts())
         head = "".join(f"<th>{html.escape(name)}</th>" for name in _COLUMNS)
@@ -123,7 +131,7 @@ class AuditResult:
         return (f"<h4>Audit of {html.escape(self.estimator)}</h4><table>{facts}</table>"
                 f"<table><tr>{head}</tr>{body}</table>")
 
-    def error_rates(self):
+    def error_rates(self) -> tuple[FloatArray, FloatArray]:
         """Return the observed trade-off between both errors of the best test of the last round.
 
         Returns

@@ -1,7 +1,9 @@
 """What samplers share: rows and labels on their way in, and rows that are drawn."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +21,14 @@ from dpsk._privacy.noise.public import PublicDraws
 from dpsk._privacy.noise.seeds import check_random_state
 from dpsk._version import __version__
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+
 __all__ = ["Sampler"]
 
 
@@ -35,7 +45,7 @@ class Sampler(DPEstimator):
         "delta": GAUSSIAN_DELTA}
 
     @private_fit
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Table | None = None) -> Self:
         """Fit the sampler under the declared budget.
 
         Parameters
@@ -53,8 +63,8 @@ class Sampler(DPEstimator):
         found = self._fitted_to(rows, codes, 1 if classes is None else len(classes))
         if classes is None:
             # An earlier fit may have had labels.
-            vars(self).pop("classes_", None)
-            vars(self).pop("class_prior_", None)
+            self.__dict__.pop("classes_", None)
+            self.__dict__.pop("class_prior_", None)
             del found["class_prior_"]
         else:
             self.classes_ = classes
@@ -64,7 +74,8 @@ class Sampler(DPEstimator):
         return self
 
     @quietly
-    def sample(self, n_samples=1, y=None, random_state=None):
+    def sample(self, n_samples: int = 1, y: Table | None = None,
+               random_state: RandomState | None = None) -> Any:
         """Draw rows from what was released; this costs nothing, however many there are.
 
         Parameters

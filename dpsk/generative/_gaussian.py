@@ -1,8 +1,10 @@
 """A normal law for every class, released at once."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,6 +19,12 @@ from dpsk._stages.centered import row_rule, spread_rule
 from dpsk.generative._base import Sampler
 from dpsk.generative._gaussian_plan import FEW_COLUMNS, GaussianPlan, range_rule
 from dpsk.generative._moments import roots
+
+if TYPE_CHECKING:
+
+    from numpy.typing import ArrayLike
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPGaussianSampler"]
 
@@ -127,8 +135,11 @@ class DPGaussianSampler(Sampler):
         "feature_range": check_learnt(lambda name, value: _ranges(value, None)),
     }
 
-    def __init__(self, epsilon=1.0, *, delta=None, n_components=None, feature_range="auto",
-                 data_norm="auto", classes=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 n_components: int | None = None,
+                 feature_range: tuple[float, float] | str | None = "auto",
+                 data_norm: float | str | None = "auto", classes: ArrayLike | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def _fitted_to(self, X, codes, n_classes):

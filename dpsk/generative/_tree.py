@@ -1,6 +1,8 @@
 """Rows of tables by a forest of columns, released as noisy tables of counts."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,13 @@ from dpsk._stages.bounds import can_learn
 from dpsk.generative._bounds import bounds_rule
 from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
 from dpsk.generative._tree_plan import TablePlan, usual_bins
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPTreeSampler"]
 
@@ -102,8 +111,10 @@ class DPTreeSampler(ColumnSampler):
             name, value, low=1, high=10**4, remedy="None, or an int in [1, 10000]")),
     }
 
-    def __init__(self, epsilon=1.0, *, delta=None, columns=None, n_bins=None, classes=None,
-                 random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, n_bins: int | None = None,
+                 classes: ArrayLike | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     def _fitted_to(self, X, codes, n_classes):

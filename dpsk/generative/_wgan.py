@@ -1,8 +1,10 @@
 """Rows from a generator that a private critic trains."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,6 +22,14 @@ from dpsk._stages import Counting
 from dpsk.exceptions import PrivacyWarning
 from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
 from dpsk.generative._starting import Starting, starting_pays
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPWGAN"]
 
@@ -141,11 +151,16 @@ class DPWGAN(ColumnSampler):
         "init": choice("auto", "moments", "random"),
     }
 
-    def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(256,),
-                 generator_hidden_layer_sizes=(256,), n_noise=64, columns=None,
-                 feature_range=None, alpha=0.1, init="auto", solver="auto", max_iter=None,
-                 learning_rate=None, batch_size=None, clip_norm=None, classes=None,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 hidden_layer_sizes: int | Sequence[int] = (256,),
+                 generator_hidden_layer_sizes: int | Sequence[int] = (256,), n_noise: int = 64,
+                 columns: dict[Any, Any] | None = None,
+                 feature_range: tuple[float, float] | None = None, alpha: float = 0.1,
+                 init: str = "auto", solver: str = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: int | None = None,
+                 clip_norm: float | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def _fitted_to(self, X, codes, n_classes):

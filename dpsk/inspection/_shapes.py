@@ -1,6 +1,9 @@
 """The curves of an additive model as a picture."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
@@ -9,6 +12,11 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._parameters import check_integer, check_real
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
 
 __all__ = ["DPShapeDisplay"]
 
@@ -59,11 +67,14 @@ class DPShapeDisplay:
     >>> display.figure_.savefig("curve.png")  # doctest: +SKIP
     """
 
-    def __init__(self, terms, *, unit, classes=None):
+    def __init__(self, terms: Sequence[Any], *, unit: str,
+                 classes: Sequence[Any] | None = None) -> None:
         self.terms, self.unit, self.classes = terms, unit, classes
 
     @classmethod
-    def from_estimator(cls, estimator, features=None, *, ax=None, n_cols=3, confidence=0.95):
+    def from_estimator(cls, estimator: Any, features: Sequence[Any] | None = None, *,
+                       ax: Any = None, n_cols: int = 3,
+                       confidence: float | None = 0.95) -> DPShapeDisplay:
         """Draw curves of a fitted additive model; no rows are needed.
 
         Parameters
@@ -104,7 +115,8 @@ class DPShapeDisplay:
                       classes=estimator.classes_.tolist() if several else None)
         return display.plot(ax=ax, n_cols=n_cols, confidence=confidence)
 
-    def plot(self, *, ax=None, n_cols=3, confidence=0.95):
+    def plot(self, *, ax: Any = None, n_cols: int = 3,
+             confidence: float | None = 0.95) -> DPShapeDisplay:
         """Draw the curves; parameters are those of `from_estimator`.
 
         Returns

@@ -1,8 +1,10 @@
 """What the linear estimators share: from rows and parameters to a Problem, and back."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +35,9 @@ from dpsk._problem import Problem
 from dpsk._stages import ROW_STAGES, NormBound, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
 
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["LinearEstimator"]
 
 #: The bound on rows where none can be learnt.
@@ -46,7 +51,7 @@ class LinearEstimator(DPEstimator):
     _homogeneous: ClassVar[bool] = False
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
-    _default_norm = "auto"
+    _default_norm: ClassVar[float | str | None] = "auto"
     _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
     _constraints: ClassVar[dict] = {
         **DPEstimator._constraints, "penalty": choice(*PENALTIES),
@@ -79,7 +84,7 @@ class LinearEstimator(DPEstimator):
             raise ValueError(f"alpha={self.alpha!r}: must be > 0 beside penalty={self.penalty!r}, "
                              "as 0 is no penalty at all; set alpha, or use penalty='l2'.")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -1,8 +1,11 @@
 """What the linear classifiers share."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +14,14 @@ from dpsk._data.labels import encode_labels, encoded_rows
 from dpsk._docs import documented
 from dpsk._objective.requirements import SCALAR_PREDICTION
 from dpsk.linear_model._scorer import LinearScorer
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._typing import Table
 
 __all__ = ["LinearClassifier"]
 
@@ -21,7 +32,7 @@ class LinearClassifier(LinearScorer):
 
     _takes_several = True
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         solver = self._solvers.get(self.solver) if isinstance(self.solver, str) else None
         tags.classifier_tags.multi_class = (
@@ -52,7 +63,9 @@ class LinearClassifier(LinearScorer):
         """Return the loss for several classes, whose targets are class indices."""
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None, *, groups=None, public_X=None, public_y=None):
+    def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
+            groups: ArrayLike | None = None, public_X: Table | None = None,
+            public_y: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters

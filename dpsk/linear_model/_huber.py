@@ -1,8 +1,17 @@
 """Huber regression with differential privacy."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dpsk._docs import documented
 from dpsk._objective.losses import Huber
 from dpsk.linear_model._regressor import LinearRegressor
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPHuberRegressor"]
 
@@ -47,11 +56,16 @@ class DPHuberRegressor(LinearRegressor):
     True
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto", threshold=0.3,
-                 alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
-                 precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 target_bounds: tuple[float, float] | str | None = "auto", threshold: float = 0.3,
+                 alpha: float = 0.0, penalty: str | None = "l2", l1_ratio: float = 0.5,
+                 radius: float | None = None, solver: str = "auto",
+                 precondition: str | bool = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: float | None = None,
+                 clip_norm: float | None = None, data_norm: float | str = "auto",
+                 data_norm_inf: float | None = None, fit_intercept: bool = True,
+                 solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def _loss(self):

@@ -1,7 +1,16 @@
 """Least squares over an l1 ball with differential privacy."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dpsk._docs import documented
 from dpsk.linear_model._least_squares import LeastSquares
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPLasso"]
 
@@ -55,9 +64,13 @@ class DPLasso(LeastSquares):
 
     _default_radius = 1.0
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto",
-                 radius=1.0, alpha=0.0, penalty="l1_ball", l1_ratio=0.5, solver="auto",
-                 precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 target_bounds: tuple[float, float] | str | None = "auto",
+                 radius: float | None = 1.0, alpha: float = 0.0, penalty: str | None = "l1_ball",
+                 l1_ratio: float = 0.5, solver: str = "auto", precondition: str | bool = "auto",
+                 max_iter: int | None = None, learning_rate: float | None = None,
+                 batch_size: float | None = None, clip_norm: float | None = None,
+                 data_norm: float | str = "auto", data_norm_inf: float | None = None,
+                 fit_intercept: bool = True, solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())

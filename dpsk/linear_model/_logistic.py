@@ -1,10 +1,21 @@
 """Logistic regression with differential privacy."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._stages import TemperatureScaling
 from dpsk.linear_model._classifier import LinearClassifier
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPLogisticRegression"]
 
@@ -68,12 +79,16 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     1.0
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, alpha=0.0, penalty="l2", l1_ratio=0.5,
-                 radius=None, solver="auto", precondition="auto", temperature="auto",
-                 max_iter=None, learning_rate=None, batch_size=None, clip_norm=None,
-                 data_norm="auto", data_norm_inf=None, fit_intercept=True, class_weight=None,
-                 classes=None,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, alpha: float = 0.0,
+                 penalty: str | None = "l2", l1_ratio: float = 0.5, radius: float | None = None,
+                 solver: str = "auto", precondition: str | bool = "auto",
+                 temperature: str | bool = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: float | None = None,
+                 clip_norm: float | None = None, data_norm: float | str = "auto",
+                 data_norm_inf: float | None = None, fit_intercept: bool = True,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def _last_stages(self):

@@ -1,6 +1,8 @@
 """Poisson regression with differential privacy."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -11,6 +13,12 @@ from dpsk._docs import documented
 from dpsk._objective.losses import CappedPoisson
 from dpsk._parameters import check_learnt
 from dpsk.linear_model._regressor import LinearRegressor
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPPoissonRegressor"]
 
@@ -71,11 +79,15 @@ class DPPoissonRegressor(LinearRegressor):
             lambda name, value: check_target_bounds(value, (0.0, 1.0), 0.0))}
     _lowest = 0.0
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds="auto",
-                 alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None, solver="auto",
-                 precondition="auto", max_iter=None, learning_rate=None, batch_size=None,
-                 clip_norm=None, data_norm="auto", data_norm_inf=None, fit_intercept=True,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 target_bounds: tuple[float, float] | str | None = "auto", alpha: float = 0.0,
+                 penalty: str | None = "l2", l1_ratio: float = 0.5, radius: float | None = None,
+                 solver: str = "auto", precondition: str | bool = "auto",
+                 max_iter: int | None = None, learning_rate: float | None = None,
+                 batch_size: float | None = None, clip_norm: float | None = None,
+                 data_norm: float | str = "auto", data_norm_inf: float | None = None,
+                 fit_intercept: bool = True, solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def _loss(self):
@@ -105,7 +117,7 @@ class DPPoissonRegressor(LinearRegressor):
 
     @blockwise
     @quietly
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return predicted means of the targets.
 
         Parameters

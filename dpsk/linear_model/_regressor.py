@@ -1,9 +1,11 @@
 """What the linear regressors share."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -27,6 +29,12 @@ from dpsk._problem import Problem
 from dpsk._stages import ROW_STAGES, TargetBounds
 from dpsk._stages.bounds import can_learn, target_rule
 from dpsk.linear_model._base import LinearEstimator
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["LinearRegressor"]
 
@@ -67,7 +75,9 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return self._loss()
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None, *, groups=None, public_X=None, public_y=None):
+    def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
+            groups: ArrayLike | None = None, public_X: Table | None = None,
+            public_y: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -152,7 +162,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
 
     @blockwise
     @quietly
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return predicted targets.
 
         Parameters

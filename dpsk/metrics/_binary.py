@@ -1,6 +1,9 @@
 """Private evaluation of scores of two classes: one histogram, and every metric of it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +20,16 @@ from dpsk.metrics._inputs import (
 from dpsk.metrics._score_table import ScoreTable
 from dpsk.metrics._scores import ScoreBins
 from dpsk.metrics._table import checked_budget, table_method, table_release
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
 
 __all__ = ["BinaryEvaluation", "check_binary"]
 
@@ -90,8 +103,10 @@ class BinaryEvaluation(ScoreTable):
     """
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, pos_label=None,
-                       bins="auto", random_state=None):
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
+                       delta: float | None = None, pos_label: Any = None,
+                       bins: str | int | Sequence[float] = "auto",
+                       random_state: RandomState | None = None) -> Self:
         """Score rows with a fitted classifier of two classes, and release the histogram.
 
         Parameters
@@ -116,8 +131,12 @@ class BinaryEvaluation(ScoreTable):
 
     @classmethod
     @quietly
-    def from_predictions(cls, y_true, y_score, *, epsilon=1.0, delta=None, labels=None,
-                         pos_label=None, score_range=(0.0, 1.0), bins="auto", random_state=None):
+    def from_predictions(cls, y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
+                         delta: float | None = None, labels: ArrayLike | None = None,
+                         pos_label: Any = None,
+                         score_range: tuple[float, float] | None = (0.0, 1.0),
+                         bins: str | int | Sequence[float] = "auto",
+                         random_state: RandomState | None = None) -> Self:
         """Release the histogram of scores.
 
         Parameters

@@ -1,8 +1,11 @@
 """Cross-validation by index folds: what the models and their evaluation cost together."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone, is_regressor
@@ -26,6 +29,12 @@ from dpsk.metrics._inputs import (
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, checked_bounds
 from dpsk.metrics._table import DISJOINT, checked_budget
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
 
 __all__ = ["CrossValidation", "dp_cross_validate"]
 
@@ -58,14 +67,15 @@ class CrossValidation:
     n_trainings: int
     privacy_: Certificate
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
                 f"total epsilon={self.privacy_.epsilon:.4g})")
 
 
 @quietly
-def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_state=None,
-                      **options):
+def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon: float = 1.0,
+                      delta: float | None = None, random_state: RandomState | None = None,
+                      **options: Any) -> CrossValidation:
     """Fit a private model to all folds but one, evaluate it on that one, and add all of it up.
 
     Parameters
@@ -122,7 +132,8 @@ def dp_cross_validate(estimator, X, y, *, cv=5, epsilon=1.0, delta=None, random_
     discreetly("X", check_consistent_length, X, y)
     splits = _splits(cv, len(y), random_state)
     evaluated = _opened(estimator, y, epsilon, delta, random_state, options)
-    members, estimators = np.zeros((len(splits), len(y)), bool), []
+    members: Any = np.zeros((len(splits), len(y)), bool)
+    estimators = []
     for place, (train, test) in enumerate(splits):
         model = evaluated.told(clone(estimator))
         model.fit(_safe_indexing(X, train), _safe_indexing(y, train))

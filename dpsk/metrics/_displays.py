@@ -1,11 +1,23 @@
 """Pictures of private evaluations, with what their noise leaves open as a band."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
 from dpsk.metrics._binary import BinaryEvaluation
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._typing import FloatArray, Table
 
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
 
@@ -16,14 +28,23 @@ class _BandDisplay(LineDisplay):
 
     _labels = ("x", "y")
 
-    def __init__(self, *, x, y, low, high, name=None):
+    if TYPE_CHECKING:
+        evaluation_: BinaryEvaluation
+
+        @classmethod
+        def _of(cls, evaluation: BinaryEvaluation, level: float) -> Any: ...
+        @staticmethod
+        def _named(evaluation: BinaryEvaluation) -> str: ...
+
+    def __init__(self, *, x: FloatArray, y: FloatArray, low: FloatArray, high: FloatArray,
+                 name: str | None = None) -> None:
         self.x = x
         self.y = y
         self.low = low
         self.high = high
         self.name = name
 
-    def plot(self, ax=None, *, name=None, **kwargs):
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve and its band.
 
         Parameters
@@ -51,7 +72,8 @@ class _BandDisplay(LineDisplay):
         ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
 
     @classmethod
-    def from_evaluation(cls, evaluation, *, level=0.95, ax=None, name=None, **kwargs):
+    def from_evaluation(cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
+                        name: str | None = None, **kwargs: Any) -> Self:
         """Draw an evaluation that was released before, which costs nothing.
 
         Parameters
@@ -75,8 +97,10 @@ class _BandDisplay(LineDisplay):
         return display.plot(ax, **kwargs)
 
     @classmethod
-    def from_predictions(cls, y_true, y_score, *, epsilon=1.0, delta=None, level=0.95, ax=None,
-                         name=None, evaluation_kw=None, **kwargs):
+    def from_predictions(cls, y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
+                         delta: float | None = None, level: float = 0.95, ax: Any = None,
+                         name: str | None = None, evaluation_kw: dict[str, Any] | None = None,
+                         **kwargs: Any) -> Self:
         """Release a histogram of scores, and draw it.
 
         Parameters
@@ -100,8 +124,10 @@ class _BandDisplay(LineDisplay):
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, level=0.95, ax=None,
-                       name=None, evaluation_kw=None, **kwargs):
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
+                       delta: float | None = None, level: float = 0.95, ax: Any = None,
+                       name: str | None = None, evaluation_kw: dict[str, Any] | None = None,
+                       **kwargs: Any) -> Self:
         """Release a histogram of the scores of a fitted classifier, and draw it.
 
         Parameters

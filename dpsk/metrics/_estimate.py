@@ -1,12 +1,20 @@
 """A number with the error that its noise leaves."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
 
 __all__ = ["Estimate"]
 
@@ -41,13 +49,13 @@ class Estimate:
     bounds: tuple = (-np.inf, np.inf)
     privacy_: Certificate | None = None
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter((self.value, self.standard_error))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self.value)
 
-    def interval(self, level=0.95):
+    def interval(self, level: float = 0.95) -> tuple[FloatArray | float, FloatArray | float]:
         """Return the ends of an interval around the exact metric.
 
         Parameters

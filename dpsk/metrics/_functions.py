@@ -1,16 +1,27 @@
 """Single metrics under scikit-learn's names, each a release of its own."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from dpsk.metrics._estimate import Estimate
+
 __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_loss",
            "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
 
 
-def dp_roc_auc_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
+def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
+                     delta: float | None = None, **options: Any) -> Estimate:
     """Return the area under the ROC curve of two classes, with its error and certificate.
 
     Parameters
@@ -39,7 +50,8 @@ def dp_roc_auc_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
                   delta=delta, **options)
 
 
-def dp_average_precision_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
+def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
+                               delta: float | None = None, **options: Any) -> Estimate:
     """Return the average precision of two classes, with its error and certificate.
 
     Parameters
@@ -63,7 +75,8 @@ def dp_average_precision_score(y_true, y_score, *, epsilon=1.0, delta=None, **op
                   delta=delta, **options)
 
 
-def dp_brier_score_loss(y_true, y_proba, *, epsilon=1.0, delta=None, **options):
+def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float = 1.0,
+                        delta: float | None = None, **options: Any) -> Estimate:
     """Return the mean square between label and probability, with its error and certificate.
 
     Parameters
@@ -88,7 +101,8 @@ def dp_brier_score_loss(y_true, y_proba, *, epsilon=1.0, delta=None, **options):
                   delta=delta, **options)
 
 
-def dp_accuracy_score(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
+def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
+                      delta: float | None = None, **options: Any) -> Estimate:
     """Return the share of rows that are predicted right, with its error and certificate.
 
     Parameters
@@ -115,7 +129,9 @@ def dp_accuracy_score(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
                   delta=delta, **options)
 
 
-def dp_mean_squared_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
+def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
+                          delta: float | None = None,
+                          **options: float | tuple[float, float]) -> Estimate:
     """Return the mean of clipped squared residuals, with its error and certificate.
 
     Parameters
@@ -142,7 +158,9 @@ def dp_mean_squared_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options)
                   delta=delta, **options)
 
 
-def dp_mean_absolute_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
+def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
+                           delta: float | None = None,
+                           **options: float | tuple[float, float]) -> Estimate:
     """Return the mean of clipped absolute residuals, with its error and certificate.
 
     Parameters
@@ -166,7 +184,8 @@ def dp_mean_absolute_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options
                   delta=delta, **options)
 
 
-def dp_r2_score(y_true, y_pred, *, target_bounds, epsilon=1.0, delta=None, **options):
+def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[float, float],
+                epsilon: float = 1.0, delta: float | None = None, **options: float) -> Estimate:
     """Return the share of the targets' variance that is explained, with its error and certificate.
 
     Parameters

@@ -1,6 +1,9 @@
 """Private evaluation of predicted labels: one noisy table of true by predicted ones."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -10,6 +13,16 @@ from dpsk._data.labels import encode_labels, labels_fact
 from dpsk.metrics import _curves
 from dpsk.metrics._inputs import check_lengths, predicted, read_labels
 from dpsk.metrics._table import TableEvaluation, checked_budget, table_method, table_release
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+    from dpsk.metrics._estimate import Estimate
 
 __all__ = ["MulticlassEvaluation"]
 
@@ -59,7 +72,9 @@ class MulticlassEvaluation(TableEvaluation):
     """
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, random_state=None):
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
+                       delta: float | None = None,
+                       random_state: RandomState | None = None) -> Self:
         """Predict rows with a fitted classifier, and release the table.
 
         Parameters
@@ -82,8 +97,9 @@ class MulticlassEvaluation(TableEvaluation):
 
     @classmethod
     @quietly
-    def from_predictions(cls, y_true, y_pred, *, epsilon=1.0, delta=None, labels=None,
-                         random_state=None):
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
+                         delta: float | None = None, labels: ArrayLike | None = None,
+                         random_state: RandomState | None = None) -> Self:
         """Release the table of labels by predictions.
 
         Parameters
@@ -120,28 +136,28 @@ class MulticlassEvaluation(TableEvaluation):
             public=[labels_fact(classes, labels, source="y_true")])
         return cls(table, scale, len(codes), classes, certificate, False)
 
-    def confusion_matrix(self):
+    def confusion_matrix(self) -> Estimate:
         """Return the noisy counts, not negative, an `Estimate` of shape (n_classes, n_classes)."""
         return self._estimate(lambda counts: counts, (0.0, float(self.n_samples)))
 
-    def accuracy(self):
+    def accuracy(self) -> Estimate:
         """Return the share of rows that are predicted right, an `Estimate`."""
         return self._estimate(lambda counts: np.clip(
             _right(counts).sum(axis=-1) / self.n_samples, 0.0, 1.0))
 
-    def recall(self):
+    def recall(self) -> Estimate:
         """Return the share of every label's rows that are predicted so, an `Estimate`."""
         return self._estimate(_recall)
 
-    def precision(self):
+    def precision(self) -> Estimate:
         """Return the share of every prediction's rows that are right, an `Estimate`."""
         return self._estimate(lambda counts: _curves.ratio(_right(counts), counts.sum(axis=-2)))
 
-    def balanced_accuracy(self):
+    def balanced_accuracy(self) -> Estimate:
         """Return the mean recall of all labels, an `Estimate`."""
         return self._estimate(lambda counts: _recall(counts).mean(axis=-1))
 
-    def f1(self):
+    def f1(self) -> Estimate:
         """Return the harmonic mean of precision and recall of every label, an `Estimate`."""
         return self._estimate(lambda counts: _curves.ratio(
             2.0 * _right(counts), counts.sum(axis=-1) + counts.sum(axis=-2)))

@@ -1,7 +1,10 @@
 """Private evaluation of predicted numbers: one noisy mean of what errors are made of."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +27,16 @@ from dpsk.metrics._table import (
     simulated,
     table_method,
 )
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+    from dpsk.metrics._estimate import Estimate
 
 __all__ = ["RegressionEvaluation", "checked_bounds"]
 
@@ -89,8 +102,10 @@ class RegressionEvaluation:
     privacy_: Certificate
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, epsilon=1.0, delta=None, residual_bound=None,
-                       target_bounds=None, random_state=None):
+    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
+                       delta: float | None = None, residual_bound: float | None = None,
+                       target_bounds: tuple[float, float] | None = None,
+                       random_state: RandomState | None = None) -> Self:
         """Predict rows with a fitted regressor, and release the moments.
 
         Parameters
@@ -113,8 +128,10 @@ class RegressionEvaluation:
 
     @classmethod
     @quietly
-    def from_predictions(cls, y_true, y_pred, *, epsilon=1.0, delta=None, residual_bound=None,
-                         target_bounds=None, random_state=None):
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
+                         delta: float | None = None, residual_bound: float | None = None,
+                         target_bounds: tuple[float, float] | None = None,
+                         random_state: RandomState | None = None) -> Self:
         """Release the moments of residuals, and of targets where these have bounds.
 
         Parameters
@@ -169,38 +186,38 @@ class RegressionEvaluation:
         moments.flags.writeable = False
         return cls(moments, scale, bound, ends, len(y), certificate)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"RegressionEvaluation(n_samples={self.n_samples}, "
                 f"residual_bound={self.residual_bound:g}, noise_scale={self.noise_scale:.4g}, "
                 f"epsilon={self.privacy_.epsilon:g})")
 
-    def mean_residual(self):
+    def mean_residual(self) -> Estimate:
         """Return the mean of target less prediction, an `Estimate`."""
         bound = self.residual_bound
         return self._estimate(lambda moments: 2.0 * bound * moments[..., 0], (-bound, bound))
 
-    def clipped_share(self):
+    def clipped_share(self) -> Estimate:
         """Return the share of rows whose residual is beyond its bound, an `Estimate`."""
         return self._estimate(lambda moments: np.clip(moments[..., 3] + 0.5, 0.0, 1.0),
                               (0.0, 1.0))
 
-    def mean_absolute_error(self):
+    def mean_absolute_error(self) -> Estimate:
         """Return the mean of absolute residuals, an `Estimate`."""
         bound = self.residual_bound
         return self._estimate(lambda moments: bound * (moments[..., 1] + 1.0) / 2.0, (0.0, bound))
 
-    def mean_squared_error(self):
+    def mean_squared_error(self) -> Estimate:
         """Return the mean of squared residuals, an `Estimate`."""
         most = self.residual_bound**2
         return self._estimate(lambda moments: most * _square(moments), (0.0, most))
 
-    def root_mean_squared_error(self):
+    def root_mean_squared_error(self) -> Estimate:
         """Return the root of the mean of squared residuals, an `Estimate`."""
         bound = self.residual_bound
         return self._estimate(
             lambda moments: bound * np.sqrt(np.maximum(_square(moments), 0.0)), (0.0, bound))
 
-    def r2(self):
+    def r2(self) -> Estimate:
         """Return the share of the targets' variance that is explained, an `Estimate`.
 
         Raises

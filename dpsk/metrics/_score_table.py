@@ -1,6 +1,9 @@
 """Metrics of a noisy histogram of scores by label, all of them post-processing."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +12,9 @@ from dpsk.metrics import _curves
 from dpsk.metrics._estimate import Estimate
 from dpsk.metrics._scores import ScoreBins
 from dpsk.metrics._table import TableEvaluation
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray
 
 __all__ = ["ScoreTable"]
 
@@ -25,12 +31,12 @@ class ScoreTable(TableEvaluation):
 
     bins: ScoreBins
 
-    def prevalence(self):
+    def prevalence(self) -> Estimate:
         """Return the share of rows that are positive, an `Estimate`."""
         return self._estimate(lambda counts: np.clip(
             counts[..., 1, :].sum(axis=-1) / self.n_samples, 0.0, 1.0))
 
-    def confusion_matrix(self, threshold=None):
+    def confusion_matrix(self, threshold: float | None = None) -> Estimate:
         """Return noisy counts of rows by label and prediction, an `Estimate`.
 
         Parameters
@@ -47,7 +53,7 @@ class ScoreTable(TableEvaluation):
         """
         return self._at(threshold, lambda cells: cells, (0.0, float(self.n_samples)))
 
-    def accuracy(self, threshold=None):
+    def accuracy(self, threshold: float | None = None) -> Estimate:
         """Return the share of rows that are predicted right, an `Estimate`.
 
         Parameters
@@ -58,7 +64,7 @@ class ScoreTable(TableEvaluation):
         return self._at(threshold, lambda cells: np.clip(
             (cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples, 0.0, 1.0))
 
-    def balanced_accuracy(self, threshold=None):
+    def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
         """Return the mean of the shares of either label that are predicted right, an `Estimate`.
 
         Parameters
@@ -70,7 +76,7 @@ class ScoreTable(TableEvaluation):
             _curves.ratio(cells[..., 0, 0], cells[..., 0, :].sum(axis=-1))
             + _curves.ratio(cells[..., 1, 1], cells[..., 1, :].sum(axis=-1))))
 
-    def recall(self, threshold=None):
+    def recall(self, threshold: float | None = None) -> Estimate:
         """Return the share of positive rows that are predicted so, an `Estimate`.
 
         Parameters
@@ -81,7 +87,7 @@ class ScoreTable(TableEvaluation):
         return self._at(threshold, lambda cells: _curves.ratio(
             cells[..., 1, 1], cells[..., 1, :].sum(axis=-1)))
 
-    def precision(self, threshold=None):
+    def precision(self, threshold: float | None = None) -> Estimate:
         """Return the share of rows predicted positive that are so, an `Estimate`.
 
         Parameters
@@ -92,7 +98,7 @@ class ScoreTable(TableEvaluation):
         return self._at(threshold, lambda cells: _curves.ratio(
             cells[..., 1, 1], cells[..., :, 1].sum(axis=-1)))
 
-    def f1(self, threshold=None):
+    def f1(self, threshold: float | None = None) -> Estimate:
         """Return the harmonic mean of precision and recall, an `Estimate`.
 
         Parameters
@@ -103,15 +109,15 @@ class ScoreTable(TableEvaluation):
         return self._at(threshold, lambda cells: _curves.ratio(
             2.0 * cells[..., 1, 1], cells[..., :, 1].sum(axis=-1) + cells[..., 1, :].sum(axis=-1)))
 
-    def roc_auc(self):
+    def roc_auc(self) -> Estimate:
         """Return the area under the ROC curve, an `Estimate`."""
         return self._extrapolated(_curves.roc_area)
 
-    def average_precision(self):
+    def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`."""
         return self._extrapolated(_curves.average_precision)
 
-    def brier_score(self):
+    def brier_score(self) -> Estimate:
         """Return the mean square between label and probability, an `Estimate`.
 
         Raises
@@ -122,7 +128,7 @@ class ScoreTable(TableEvaluation):
         self._check_probabilities("brier_score")
         return self._extrapolated(_curves.brier)
 
-    def lift(self, fraction=0.1):
+    def lift(self, fraction: float = 0.1) -> Estimate:
         """Return how many times more positives the best rows hold than all do, an `Estimate`.
 
         Parameters
@@ -139,7 +145,7 @@ class ScoreTable(TableEvaluation):
         return self._estimate(lift, (0.0, 1.0 / fraction),
                               _curves.hidden_positives(self.counts, fraction) / fraction)
 
-    def roc_curve(self):
+    def roc_curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the ROC curve at the edges of bins.
 
         Returns
@@ -153,7 +159,7 @@ class ScoreTable(TableEvaluation):
         negative, positive = self._rates(self.counts)
         return negative, positive, self._thresholds()
 
-    def precision_recall_curve(self):
+    def precision_recall_curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return precision and recall at the edges of bins.
 
         Returns
@@ -167,7 +173,7 @@ class ScoreTable(TableEvaluation):
         precision, recall = _precision_recall(above)
         return precision[::-1], recall[::-1], self.bins.edges[:-1]
 
-    def calibration_curve(self, n_bins=5):
+    def calibration_curve(self, n_bins: int = 5) -> tuple[Estimate, FloatArray]:
         """Return how often rows are positive whose probability is about the same.
 
         Parameters
@@ -203,7 +209,8 @@ class ScoreTable(TableEvaluation):
         return (self._estimate(shares),
                 np.add.reduceat(middles, starts) / np.add.reduceat(weights, starts))
 
-    def roc_band(self, level=0.95, n_points=101):
+    def roc_band(self, level: float = 0.95,
+                 n_points: int = 101) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the ROC curve with a band around it.
 
         Parameters
@@ -219,7 +226,9 @@ class ScoreTable(TableEvaluation):
         grid = np.linspace(0.0, 1.0, n_points)
         return (grid, *self._band(level, lambda counts: np.interp(grid, *self._rates(counts))))
 
-    def precision_recall_band(self, level=0.95, n_points=101):
+    def precision_recall_band(
+            self, level: float = 0.95,
+            n_points: int = 101) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return precision by recall with a band around it.
 
         Parameters

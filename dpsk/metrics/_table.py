@@ -1,8 +1,11 @@
 """One noisy table of counts of evaluation rows, and what its noise makes of any metric."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +19,9 @@ from dpsk._privacy.noise.public import public_normals
 from dpsk._privacy.plans import SharedBudget
 from dpsk._problem import Budget
 from dpsk.metrics._estimate import Estimate
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["DISJOINT", "ONE_RELEASE", "TableEvaluation", "checked_budget", "normal_draws",
            "simulated", "table_method", "table_release"]
@@ -105,12 +111,12 @@ class TableEvaluation:
     privacy_: Certificate
     of_population: bool
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"{type(self).__name__}(labels={self.labels!r}, n_samples={self.n_samples}, "
                 f"cells={self.counts.shape[1]}, noise_scale={self.noise_scale:.4g}, "
                 f"epsilon={self.privacy_.epsilon:g})")
 
-    def for_population(self):
+    def for_population(self) -> Self:
         """Return this evaluation, its errors those of the population that rows were drawn from.
 
         Returns

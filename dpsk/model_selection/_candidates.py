@@ -1,9 +1,12 @@
 """Candidates that follow from what one training run released, and cost no other training."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -13,6 +16,13 @@ from dpsk._data.errors import quietly
 from dpsk._oracle.replay import recording, replaying
 from dpsk._parameters import check_real
 from dpsk.model_selection._holdout import trained
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._typing import AnyArray, FloatArray, Table
 
 __all__ = ["TemperedClassifier", "post_candidates", "responses"]
 
@@ -114,11 +124,11 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
         Above 1 probabilities are less sure, below 1 more; which class is likeliest stays.
     """
 
-    def __init__(self, estimator, temperature=1.0):
+    def __init__(self, estimator: Any, temperature: float = 1.0) -> None:
         self.estimator = estimator
         self.temperature = temperature
 
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: Any = None) -> Self:
         """Do nothing: the estimator is fitted already.
 
         Returns
@@ -127,7 +137,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
         """
         return self
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         try:
             check_is_fitted(self.estimator)
         except ValueError:
@@ -135,30 +145,30 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
         return True
 
     @property
-    def classes_(self):
+    def classes_(self) -> AnyArray:
         """ndarray of shape (n_classes,) : those of the estimator."""
         return self.estimator.classes_
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """int : that of the estimator."""
         return self.estimator.n_features_in_
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> AnyArray:
         """ndarray of str : those of the estimator."""
         return self.estimator.feature_names_in_
 
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return what the estimator predicts."""
         return self.estimator.predict(X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> FloatArray:
         """Return probabilities of classes."""
         return np.exp(self.predict_log_proba(X))
 
     @quietly
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Table) -> FloatArray:
         """Return logarithms of probabilities of classes."""
         from scipy.special import log_softmax
 

@@ -1,9 +1,17 @@
 """Search among the settings of a grid."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dpsk._docs import documented
 from dpsk.model_selection._search import BaseSearch, checked_mean
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPGridSearchCV"]
 
@@ -103,9 +111,11 @@ class DPGridSearchCV(BaseSearch):
     True
     """
 
-    def __init__(self, estimator, param_grid, *, epsilon=1.0, delta=None, n_iter=None,
-                 scoring=None, score_bound=None, post_params=None, test_size=0.2,
-                 random_state=None, verbose=0):
+    def __init__(self, estimator: Any, param_grid: dict[str, Any] | list[dict[str, Any]], *,
+                 epsilon: float = 1.0, delta: float | None = None, n_iter: float | None = None,
+                 scoring: str | None = None, score_bound: float | None = None,
+                 post_params: dict[str, Any] | None = None, test_size: float = 0.2,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon

@@ -1,9 +1,11 @@
 """What is tried on held-out rows: a split by index, runs at a budget, one certificate."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from abc import ABC
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import joblib
 import numpy as np
@@ -27,6 +29,11 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._problem import Budget
 from dpsk.model_selection._split import holdout_size, split_rows
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray
 
 __all__ = ["HoldoutModel", "last_step", "trained"]
 
@@ -70,12 +77,12 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
             raise ValueError(f"estimator={name}: with random_state={seeds[0]!r} runs would not be "
                              f"independent; give the seed to the {self._kind} instead.")
 
-    def _sizes(self, n_samples):
+    def _sizes(self, n_samples: int) -> tuple[int, int]:
         """Return how many rows are trained on, and how many are held out."""
         held_out = holdout_size(n_samples, float(self.test_size))
         return n_samples - held_out, held_out
 
-    def _allowed(self, n_samples):
+    def _allowed(self, n_samples: int) -> tuple[float, float]:
         """Return epsilon and delta, by default of the public number of rows."""
         delta = 1.0 / n_samples**2 if self.delta is None else self.delta
         return float(self.epsilon), float(delta)
@@ -160,7 +167,7 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
             inner = get_tags(self.estimator)
@@ -173,7 +180,7 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
         tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
         return tags
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "privacy_")
 
     @property
@@ -185,17 +192,17 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
         return getattr(self._inner, method)(X)
 
     @property
-    def classes_(self):
+    def classes_(self) -> AnyArray:
         """ndarray of shape (n_classes,) : the classes of the model."""
         return self._attribute("classes_")
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """int : the number of features that the model has seen."""
         return self._attribute("n_features_in_")
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> AnyArray:
         """ndarray of str : the names of the features that the model has seen."""
         return self._attribute("feature_names_in_")
 

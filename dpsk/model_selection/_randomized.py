@@ -1,7 +1,16 @@
 """Search among settings that are drawn from distributions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dpsk._docs import documented
 from dpsk.model_selection._search import BaseSearch, checked_mean
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPRandomizedSearchCV"]
 
@@ -96,9 +105,11 @@ class DPRandomizedSearchCV(BaseSearch):
     True
     """
 
-    def __init__(self, estimator, param_distributions, *, epsilon=1.0, delta=None, n_iter=10,
-                 scoring=None, score_bound=None, post_params=None, test_size=0.2,
-                 random_state=None, verbose=0):
+    def __init__(self, estimator: Any, param_distributions: dict[str, Any] | list[dict[str, Any]],
+                 *, epsilon: float = 1.0, delta: float | None = None, n_iter: float = 10,
+                 scoring: str | None = None, score_bound: float | None = None,
+                 post_params: dict[str, Any] | None = None, test_size: float = 0.2,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.epsilon = epsilon

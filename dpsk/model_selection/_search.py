@@ -1,6 +1,9 @@
 """The private search: independent runs, of which the best is shown and nothing else."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
@@ -17,6 +20,14 @@ from dpsk.model_selection._candidates import post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import chosen_scorer
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._typing import Table
+    from dpsk.model_selection._plan import SearchPlan
 
 __all__ = ["BaseSearch"]
 
@@ -44,7 +55,7 @@ class BaseSearch(HoldoutModel):
     def _mean_runs(self):
         """float : the number of runs to expect, checked."""
 
-    def plan(self, n_samples):
+    def plan(self, n_samples: int) -> SearchPlan:
         """Return what a search of so many rows would spend, before it looks at any.
 
         Parameters
@@ -80,7 +91,7 @@ class BaseSearch(HoldoutModel):
         return models
 
     @quietly
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: Any = None) -> Self:
         """Search, under the declared budget.
 
         Parameters
@@ -102,10 +113,10 @@ class BaseSearch(HoldoutModel):
         self._check_rows_of(self._probed(name), plan, X, y)
         method, releases, stream = self._releases(plan, X, y)
         # All of them are drawn, and checked, before any is trained; warnings would count them.
-        runs = [(asks, without_warnings(self._configured, releases, classes, plan))
-                for asks in releases.runs(plan.event, plan.holdout_event)]
+        runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))
+                     for asks in releases.runs(plan.event, plan.holdout_event)]
         parts = self._parts(plan, X, y)
-        best = None
+        best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with covered(releases.paid), watching(None):
             while runs:
@@ -164,7 +175,7 @@ class BaseSearch(HoldoutModel):
         params = self._drawn(releases)
         return params, self._at_budget(self._candidate(params), releases, classes, plan)
 
-    def score(self, X, y=None):
+    def score(self, X: Table, y: Table | None = None) -> float:
         """Return the exact score of rows, which is a release if they are sensitive."""
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))

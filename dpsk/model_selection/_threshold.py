@@ -1,6 +1,8 @@
 """A classifier of two classes whose threshold is chosen under the same budget."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
@@ -17,6 +19,16 @@ from dpsk.model_selection._candidates import responses
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
 from dpsk.model_selection._holdout import HoldoutModel, trained
 from dpsk.model_selection._plan import search_plan
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, Table
+    from dpsk.model_selection._plan import SearchPlan
 
 __all__ = ["DPTunedThresholdClassifier"]
 
@@ -114,9 +126,10 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         **HoldoutModel._constraints, "scoring": choice(*THRESHOLD_SCORES),
         "response_method": choice("auto", "predict_proba", "decision_function")}
 
-    def __init__(self, estimator, *, epsilon=1.0, delta=None, scoring="balanced_accuracy",
-                 response_method="auto", thresholds=100, test_size=0.2, random_state=None,
-                 verbose=0):
+    def __init__(self, estimator: Any, *, epsilon: float = 1.0, delta: float | None = None,
+                 scoring: str = "balanced_accuracy", response_method: str = "auto",
+                 thresholds: int | ArrayLike = 100, test_size: float = 0.2,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
         self.delta = delta
@@ -127,13 +140,13 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_class = False
         return tags
 
-    def plan(self, n_samples):
+    def plan(self, n_samples: int) -> SearchPlan:
         """Return what a fit to so many rows would spend, before it looks at any.
 
         Parameters
@@ -153,7 +166,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             choices=len(self._grid()), counts=counts)
 
     @quietly
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: Any = None) -> Self:
         """Train the model and choose its threshold, under the declared budget.
 
         Parameters
@@ -193,13 +206,13 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         return self
 
     @quietly
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return the second class where the threshold is reached, else the first."""
         check_is_fitted(self)
         reached = responses(self.estimator_, X, self._method()) >= self.best_threshold_
         return self.classes_[reached.astype(int)]
 
-    def score(self, X, y=None):
+    def score(self, X: Table, y: Any = None) -> float:
         """Return the exact accuracy on rows, which is a release if they are sensitive."""
         return super().score(X, y)
 

@@ -1,7 +1,9 @@
 """What the multilayer perceptrons share: rows as they are, and layers to predict with."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +14,9 @@ from dpsk._models import MLP
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_auto_flag, number, optional
 from dpsk.neural_network._fit import NetworkFit
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["NetworkEstimator"]
 
@@ -29,7 +34,7 @@ class NetworkEstimator(NetworkFit):
                                      low=1e-10, high=1e10)),
         "precondition": partial(check_auto_flag, names=("whitening",))}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags

@@ -1,6 +1,9 @@
 """Classification by a multilayer perceptron with differential privacy."""
 
+from __future__ import annotations
+
 from operator import methodcaller
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +12,16 @@ from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk.neural_network._base import NetworkEstimator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
 
 __all__ = ["DPMLPClassifier"]
 
@@ -77,15 +90,20 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     8.0
     """
 
-    def __init__(self, epsilon=1.0, *, delta=None, hidden_layer_sizes=(128,), activation="relu",
-                 alpha=0.0, solver="auto", precondition="auto", max_iter=None,
-                 learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
-                 class_weight=None, classes=None, solver_options=None, random_state=None,
-                 verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 hidden_layer_sizes: int | Sequence[int] = (128,), activation: str = "relu",
+                 alpha: float = 0.0, solver: str = "auto", precondition: str | bool = "auto",
+                 max_iter: int | None = None, learning_rate: float | None = None,
+                 batch_size: float | None = None, clip_norm: float | None = None,
+                 data_norm: float | str | None = None,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None, *, groups=None):
+    def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
+            groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters

@@ -1,7 +1,9 @@
 """Regression by a multilayer perceptron with differential privacy."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,6 +16,16 @@ from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Huber, Squared
 from dpsk._parameters import choice
 from dpsk.neural_network._base import NetworkEstimator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPMLPRegressor"]
 
@@ -81,15 +93,21 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     _constraints: ClassVar[dict] = {**NetworkEstimator._constraints, **BOUNDED_TARGETS,
                                     "loss": choice("squared_error", "huber")}
 
-    def __init__(self, epsilon=1.0, *, delta=None, target_bounds=(-1.0, 1.0),
-                 hidden_layer_sizes=(128,), activation="relu", loss="squared_error",
-                 threshold=0.1, alpha=0.0, solver="auto", precondition="auto", max_iter=None,
-                 learning_rate=None, batch_size=None, clip_norm=None, data_norm=None,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 target_bounds: tuple[float, float] = (-1.0, 1.0),
+                 hidden_layer_sizes: int | Sequence[int] = (128,), activation: str = "relu",
+                 loss: str = "squared_error", threshold: float = 0.1, alpha: float = 0.0,
+                 solver: str = "auto", precondition: str | bool = "auto",
+                 max_iter: int | None = None, learning_rate: float | None = None,
+                 batch_size: float | None = None, clip_norm: float | None = None,
+                 data_norm: float | str | None = None,
+                 solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None, *, groups=None):
+    def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
+            groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -112,7 +130,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     @blockwise
     @quietly
-    def predict(self, X):
+    def predict(self, X: Table) -> AnyArray:
         """Return predicted targets.
 
         Parameters

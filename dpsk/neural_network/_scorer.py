@@ -1,6 +1,8 @@
 """A network in the place of a linear score."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from dpsk._privacy.certificate import Enforced
 from dpsk.linear_model._base import LinearEstimator
 from dpsk.neural_network._fit import NetworkFit
 
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["NetworkScorer"]
 
 
@@ -20,7 +25,7 @@ class NetworkScorer(NetworkFit, LinearEstimator):
 
     _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **NetworkFit._constraints}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Tags are asked for before parameters are checked.
         tags.input_tags.sparse = np.size(self.hidden_layer_sizes) == 0

@@ -1,5 +1,9 @@
 """What holds steps in a row, and does what the last of them does."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition, available_if
@@ -10,6 +14,15 @@ from dpsk._charging import CarriesBudgets
 from dpsk._data.errors import discreetly
 from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["NOTHING", "Composition"]
 
@@ -42,16 +55,16 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
     """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
     """
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` those of the steps as well, as ``step__name``."""
         return self._get_params("steps", deep=deep)
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters, those of steps as ``step__name``, and steps by their names."""
         self._set_params("steps", **params)
         return self
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: str | None = None) -> Self:
         """Set what transformers return, as scikit-learn's `Pipeline` does.
 
         Parameters
@@ -68,7 +81,7 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
                     step.set_output(transform=transform)
         return self
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
             steps = [step for _, step in self.steps if step not in NOTHING]
@@ -90,7 +103,7 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
     def _sk_visual_block_(self):
         return Pipeline(self.steps)._sk_visual_block_()
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "privacy_")
 
     def _known_steps(self):
@@ -120,48 +133,49 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
         return getattr(self.steps_[-1][1], method)(X, *args, **params)
 
     @available_if(_last_has("score"))
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Table, y: Table | None = None,
+              sample_weight: ArrayLike | None = None) -> float:
         """Return the last step's exact score, which is a release if rows are sensitive."""
         more = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self._delegated("score", X, y, **more)
 
     @available_if(_last_has("transform"))
-    def transform(self, X):
+    def transform(self, X: Table) -> AnyArray:
         """Return rows after all steps."""
         X = self._before_last(X)
         return _mapped(self.steps_[-1][1], X)
 
     @available_if(_last_has("transform"))
-    def fit_transform(self, X, y=None, **params):
+    def fit_transform(self, X: Table, y: Table | None = None, **params: Any) -> AnyArray:
         """Fit all steps, and return rows after them."""
         return self.fit(X, y, **params).transform(X)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
         """Return the names of the features after all steps that have some."""
         check_is_fitted(self)
-        names = input_features
+        names: Any = input_features
         for _, step in self.steps_:
             if step not in NOTHING and hasattr(step, "transform"):
                 names = step.get_feature_names_out(names)
         return names
 
     @property
-    def named_steps_(self):
+    def named_steps_(self) -> Any:
         """Bunch : the fitted steps by name."""
         check_is_fitted(self)
         return Bunch(**dict(self.steps_))
 
     @property
-    def classes_(self):
+    def classes_(self) -> AnyArray:
         """ndarray of shape (n_classes,) : the classes of the last step."""
         return self._inner.classes_
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """int : the number of features that the first step has seen."""
         return self._first_step().n_features_in_
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> AnyArray:
         """ndarray of str : the names of the features that the first step has seen."""
         return self._first_step().feature_names_in_

@@ -1,7 +1,9 @@
 """Pipelines whose private steps share one budget."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -18,6 +20,14 @@ from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped, transformed
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
 
 __all__ = ["DPPipeline", "make_dp_pipeline"]
 
@@ -115,8 +125,9 @@ class DPPipeline(Composition):
         "delta": GAUSSIAN_DELTA,
         "shares": optional(lambda name, value: _check_shares(name, value))}
 
-    def __init__(self, steps, *, epsilon=1.0, delta=None, shares=None, random_state=None,
-                 verbose=0):
+    def __init__(self, steps: list[tuple[str, Any]], *, epsilon: float = 1.0,
+                 delta: float | None = None, shares: dict[str, float] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.steps = steps
         self.epsilon = epsilon
         self.delta = delta
@@ -125,7 +136,7 @@ class DPPipeline(Composition):
         self.verbose = verbose
 
     @private_fit
-    def fit(self, X, y=None, **params):
+    def fit(self, X: Table, y: Table | None = None, **params: Any) -> Self:
         """Fit all steps under the declared budget.
 
         Parameters
@@ -333,7 +344,9 @@ class DPPipeline(Composition):
 
 
 @documented
-def make_dp_pipeline(*steps, epsilon=1.0, delta=None, shares=None, random_state=None, verbose=0):
+def make_dp_pipeline(*steps: Any, epsilon: float = 1.0, delta: float | None = None,
+                     shares: dict[str, float] | None = None,
+                     random_state: RandomState | None = None, verbose: int = 0) -> DPPipeline:
     """Return a `DPPipeline` of steps that are named after their classes.
 
     Parameters

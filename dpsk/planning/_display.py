@@ -1,9 +1,18 @@
 """The picture of a plan: excess risk against epsilon."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk.planning._plan import PrivacyPlan
 
 __all__ = ["PrivacyPlanDisplay"]
 
@@ -30,10 +39,11 @@ class PrivacyPlanDisplay(LineDisplay):
     >>> display = PrivacyPlanDisplay.from_plan(plan_privacy(20_000, 10))  # doctest: +SKIP
     """
 
-    def __init__(self, *, plan):
+    def __init__(self, *, plan: PrivacyPlan) -> None:
         self.plan = plan
 
-    def plot(self, ax=None, *, name=None, **kwargs):
+    def plot(self, ax: Any = None, *, name: str | None = None,
+             **kwargs: Any) -> PrivacyPlanDisplay:
         """Draw the curve, both axes logarithmic, and what was taken as good enough.
 
         Parameters
@@ -56,7 +66,8 @@ class PrivacyPlanDisplay(LineDisplay):
         return self
 
     @classmethod
-    def from_plan(cls, plan, *, ax=None, name=None, **kwargs):
+    def from_plan(cls, plan: PrivacyPlan, *, ax: Any = None, name: str | None = None,
+                  **kwargs: Any) -> PrivacyPlanDisplay:
         """Draw a plan.
 
         Parameters

@@ -1,5 +1,7 @@
 """Noise and risk of a fit as functions of epsilon, from public numbers only."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
@@ -51,7 +53,7 @@ class PrivacyPlan:
     largest_excess_risk: float
     suggested_epsilon: float | None
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"Privacy plan: {self.n_samples} rows of {self.n_features} features, "
                  f"delta={self.delta:.3g}",
                  f"  {'epsilon':>8} {'mu':>9} {'noise':>10} {'excess risk':>12}"]
@@ -65,8 +67,9 @@ class PrivacyPlan:
         return "\n".join(lines)
 
 
-def plan_privacy(n_samples, n_features, *, epsilon=None, delta=None, loss="logistic", alpha=0.0,
-                 largest_excess_risk=0.02):
+def plan_privacy(n_samples: int, n_features: int, *, epsilon: float | None = None,
+                 delta: float | None = None, loss: str = "logistic", alpha: float = 0.0,
+                 largest_excess_risk: float = 0.02) -> PrivacyPlan:
     r"""Predict what a linear model on n rows will lose to privacy, before any is looked at.
 
     The predictions are those by which ``solver="auto"`` chooses, for rows as most tables have

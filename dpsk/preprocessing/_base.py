@@ -1,9 +1,11 @@
 """What transformers share: one plan of releases, its certificate, then a map of each row."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -19,6 +21,13 @@ from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPTransformer"]
 
@@ -80,7 +89,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         return self._plan(table, self._whole or self._usual_whole(budget))
 
     @private_fit
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: Table | None = None) -> Self:
         """Release what is learnt of the columns, under the declared budget.
 
         Parameters
@@ -115,7 +124,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         return self
 
     @quietly
-    def transform(self, X):
+    def transform(self, X: Table) -> AnyArray:
         """Return rows mapped each by itself, by what was released.
 
         Parameters
@@ -130,7 +139,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         check_is_fitted(self, "privacy_")
         return self._mapped(X)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
         """Return the names of the features that come out.
 
         Parameters

@@ -1,8 +1,10 @@
 """What transformers of tables share that code each column by itself: knots, categories, names."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +14,9 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk.preprocessing._base import DPTransformer
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["TableCoder"]
 
@@ -29,7 +34,7 @@ class TableCoder(DPTransformer):
     #: What all columns are of, "numbers" or "words"; None: either.
     _only: ClassVar[str | None] = None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = tags.input_tags.string = self._only != "numbers"

@@ -1,7 +1,9 @@
 """What is missing of columns of numbers, filled in with differential privacy."""
 
+from __future__ import annotations
+
 from numbers import Real
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +16,13 @@ from dpsk._docs import documented
 from dpsk._parameters import choice, number
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, float_dtype
 from dpsk.preprocessing._statistics_plan import QuantilePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPSimpleImputer"]
 
@@ -94,12 +103,15 @@ class DPSimpleImputer(NumericTransformer):
     _learnt_names: ClassVar[tuple] = ("statistics_",)
     _ends: ClassVar[None] = None
 
-    def __init__(self, epsilon=1.0, *, delta=None, strategy="median", fill_value=0.0,
-                 add_indicator=False, columns=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 strategy: str = "median", fill_value: float = 0.0,
+                 add_indicator: bool | Sequence[Any] = False,
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     @quietly
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Table) -> AnyArray:
         """Return rows with what was missing, as the indicators of all columns tell it.
 
         Parameters

@@ -1,6 +1,8 @@
 """Columns brought from private ranges to a public one, with differential privacy."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -9,6 +11,11 @@ from dpsk._defaults.columns import EXTREMES, extreme_share, range_tail
 from dpsk._docs import documented
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, check_pair
 from dpsk.preprocessing._statistics_plan import QuantilePlan
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPMinMaxScaler"]
 
@@ -80,8 +87,10 @@ class DPMinMaxScaler(NumericTransformer):
     _learnt: ClassVar[str] = "ranges"
     _learnt_names: ClassVar[tuple] = ("data_min_", "data_max_", "scale_", "min_")
 
-    def __init__(self, epsilon=1.0, *, delta=None, feature_range=(0, 1), columns=None,
-                 random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 feature_range: tuple[float, float] = (0, 1),
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     def _statistics(self, budget, table):

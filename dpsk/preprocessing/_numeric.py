@@ -1,8 +1,10 @@
 """What transformers of columns of numbers share: reading, bounds by column, dtypes, the way back.
 """
 
+from __future__ import annotations
+
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
@@ -16,6 +18,11 @@ from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk.preprocessing._base import DPTransformer
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["CLIP", "NUMBER_CONSTRAINTS", "CenteringScaler", "NumericTransformer", "check_pair",
            "float_dtype"]
@@ -74,14 +81,14 @@ class NumericTransformer(DPTransformer):
         """(float, float) : the ends of what comes out; None where there are none."""
         raise NotImplementedError
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @quietly
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Table) -> AnyArray:
         """Return mapped rows on their own scale; what was cut off stays so.
 
         Parameters

@@ -1,11 +1,18 @@
 """Indicators of categories, with differential privacy."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._docs import documented
 from dpsk._parameters import check_integer, optional
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS
 from dpsk.preprocessing._coder import TableCoder
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -82,12 +89,14 @@ class DPOneHotEncoder(TableCoder):
     _learnt_names: ClassVar[tuple] = ("categories_",)
     _only: ClassVar[str] = "words"
 
-    def __init__(self, epsilon=1.0, *, delta=None, columns=None, max_categories=None,
-                 n_buckets=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, max_categories: int | None = None,
+                 n_buckets: int | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     @property
-    def categories_(self):
+    def categories_(self) -> dict[Any, list[Any]]:
         """dict : the categories of every column, by its name or position."""
         return self._parts("categories")
 

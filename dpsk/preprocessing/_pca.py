@@ -1,9 +1,11 @@
 """Main directions of a table, with differential privacy."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -26,6 +28,14 @@ from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk._stages.centered import Centered, row_rule, rows_within, spread_rule
 from dpsk._stages.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPPCA"]
 
@@ -151,17 +161,19 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         "center": check_flag,
         "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"])}
 
-    def __init__(self, epsilon=1.0, *, delta=None, n_components="auto", whiten=False, center=True,
-                 data_norm="auto", random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 n_components: str | float | None = "auto", whiten: bool = False,
+                 center: bool = True, data_norm: float | str | None = "auto",
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @private_fit
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Table | None = None) -> Self:
         """Release main directions under the declared budget.
 
         Parameters
@@ -196,7 +208,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         return self
 
     @quietly
-    def transform(self, X):
+    def transform(self, X: Any) -> AnyArray:
         """Return the coordinates of rows in the released directions, each row by itself.
 
         Parameters
@@ -217,7 +229,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         return out
 
     @quietly
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> AnyArray:
         """Return rows of some coordinates, as far as the directions tell them.
 
         Parameters

@@ -1,6 +1,8 @@
 """Columns brought to a uniform or a normal law by private knots."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -10,6 +12,11 @@ from dpsk._docs import documented
 from dpsk._parameters import choice
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPQuantileTransformer"]
 
@@ -88,8 +95,10 @@ class DPQuantileTransformer(NumericTransformer):
     _learnt: ClassVar[str] = "knots"
     _learnt_names: ClassVar[tuple] = ("quantiles_",)
 
-    def __init__(self, epsilon=1.0, *, delta=None, n_quantiles="auto",
-                 output_distribution="uniform", columns=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 n_quantiles: str | int = "auto", output_distribution: str = "uniform",
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     def _statistics(self, budget, table):

@@ -1,7 +1,9 @@
 """Columns less their median, over their spread about it, with differential privacy."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,6 +14,11 @@ from dpsk._docs import documented
 from dpsk._parameters import check_flag
 from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, CenteringScaler
 from dpsk.preprocessing._statistics_plan import SpreadPlan
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPRobustScaler"]
 
@@ -96,8 +103,11 @@ class DPRobustScaler(CenteringScaler):
     _learnt: ClassVar[str] = "medians and spreads"
     _learnt_names: ClassVar[tuple] = ("center_", "scale_")
 
-    def __init__(self, epsilon=1.0, *, delta=None, with_centering=True, with_scaling=True,
-                 unit_variance=False, clip=3.0, columns=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 with_centering: bool = True, with_scaling: bool = True,
+                 unit_variance: bool = False, clip: float = 3.0,
+                 columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
         self._store(locals())
 
     def _statistics(self, budget, table):

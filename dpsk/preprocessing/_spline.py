@@ -1,12 +1,21 @@
 """Hat functions of columns of numbers, with differential privacy."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._docs import documented
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, check_missing_indicator
 from dpsk.preprocessing._coder import TableCoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import FloatArray
 
 __all__ = ["DPSplineTransformer"]
 
@@ -80,17 +89,19 @@ class DPSplineTransformer(TableCoder):
     _learnt_names: ClassVar[tuple] = ("knots_",)
     _only: ClassVar[str] = "numbers"
 
-    def __init__(self, epsilon=1.0, *, delta=None, n_knots="auto", columns=None,
-                 missing_indicator=False, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 n_knots: str | int = "auto", columns: dict[Any, Any] | None = None,
+                 missing_indicator: bool | Sequence[Any] = False,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @property
-    def knots_(self):
+    def knots_(self) -> dict[Any, FloatArray]:
         """dict : the knots of every column, by its name or position."""
         return self._parts("knots")
 
     @property
-    def n_features_out_(self):
+    def n_features_out_(self) -> int:
         """int : the number of features that come out."""
         check_is_fitted(self, "privacy_")
         return self._code.width

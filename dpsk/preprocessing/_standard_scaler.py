@@ -1,7 +1,9 @@
 """Columns less their mean, over their standard deviation, with differential privacy."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.budgets import mu_of_share
 from dpsk._defaults.columns import MOMENTS, SPREADS, moment_share, range_tail, spread_share
@@ -10,6 +12,11 @@ from dpsk._parameters import check_flag
 from dpsk._privacy.certificate import Enforced
 from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, CenteringScaler
 from dpsk.preprocessing._statistics_plan import MomentPlan, SpreadPlan
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
 
 __all__ = ["DPStandardScaler"]
 
@@ -96,8 +103,9 @@ class DPStandardScaler(CenteringScaler):
     _learnt: ClassVar[str] = "means and standard deviations"
     _learnt_names: ClassVar[tuple] = ("mean_", "scale_", "var_", "ranges_")
 
-    def __init__(self, epsilon=1.0, *, delta=None, with_mean=True, with_std=True, clip=3.0,
-                 columns=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, with_mean: bool = True,
+                 with_std: bool = True, clip: float = 3.0, columns: dict[Any, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def _statistics(self, budget, table):

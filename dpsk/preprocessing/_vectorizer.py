@@ -1,10 +1,19 @@
 """Tables of numbers and words to rows of bounded norm, with differential privacy."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._docs import documented
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, check_missing_indicator
 from dpsk.preprocessing._coder import TableCoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import FloatArray
 
 __all__ = ["DPTableVectorizer"]
 
@@ -82,16 +91,19 @@ class DPTableVectorizer(TableCoder):
     _learnt: ClassVar[str] = "knots and categories"
     _learnt_names: ClassVar[tuple] = ("knots_", "categories_")
 
-    def __init__(self, epsilon=1.0, *, delta=None, columns=None, n_knots="auto",
-                 max_categories=None, missing_indicator=False, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
+                 max_categories: int | None = None,
+                 missing_indicator: bool | Sequence[Any] = False,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @property
-    def knots_(self):
+    def knots_(self) -> dict[Any, FloatArray]:
         """dict : the knots of every column of numbers, by its name or position."""
         return self._parts("knots")
 
     @property
-    def categories_(self):
+    def categories_(self) -> dict[Any, list[Any]]:
         """dict : the categories of every other column, by its name or position."""
         return self._parts("categories")

@@ -1,7 +1,9 @@
 """Scores that rank rows of two classes, with differential privacy."""
 
+from __future__ import annotations
+
 from operator import methodcaller
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +20,16 @@ from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
 from dpsk.neural_network._scorer import NetworkScorer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import FloatArray, Table
 
 __all__ = ["DPAUCMaximizer"]
 
@@ -124,12 +136,17 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                                     "loss": choice("auto", "auc", "logistic")}
     _solvers: ClassVar[dict] = {"gd": SOLVERS["gd"], "sgd": SOLVERS["sgd"], **SADDLE_SOLVERS}
 
-    def __init__(self, epsilon=1.0, *, delta=None, loss="auto", positive_ratio=None,
-                 hidden_layer_sizes=(), activation="relu", alpha=0.0, penalty="l2",
-                 l1_ratio=0.5, radius=None, solver="auto", precondition="auto", max_iter=None,
-                 learning_rate=None, batch_size=None, clip_norm=None, data_norm="auto",
-                 data_norm_inf=None, fit_intercept=True, class_weight=None, classes=None,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, loss: str = "auto",
+                 positive_ratio: float | None = None, hidden_layer_sizes: int | Sequence[int] = (),
+                 activation: str = "relu", alpha: float = 0.0, penalty: str | None = "l2",
+                 l1_ratio: float = 0.5, radius: float | None = None, solver: str = "auto",
+                 precondition: str | bool = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: float | None = None,
+                 clip_norm: float | None = None, data_norm: float | str = "auto",
+                 data_norm_inf: float | None = None, fit_intercept: bool = True,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     def _check_combination(self):
@@ -144,7 +161,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                              "leave precondition='auto' for a network.")
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Table, y: Table | None = None,
+            sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -170,6 +188,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         counting = Counting(2, lambda shares: self._auc_loss(shares[1]), "positive_ratio_",
                             lambda shares: float(shares[1]))
         counts = loss.minimax and ratio is None
+        other: tuple[str, ...]
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
         if self._layer_sizes():
             fit, other = self._fit_network, ("coef_", "intercept_")
@@ -178,7 +197,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                    released=["offset_"] if loss.minimax else [])
         # What an earlier fit released is not what this certificate is of.
         for name in other:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self.classes_ = classes
         self.offset_ = float(self._mean_unit() * rest[:2].mean()) if loss.minimax else 0.0
         if not counts:
@@ -187,7 +206,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
 
     @blockwise
     @quietly
-    def decision_function(self, X):
+    def decision_function(self, X: Table) -> FloatArray:
         """Return scores of samples, positive where the second class is predicted.
 
         Parameters

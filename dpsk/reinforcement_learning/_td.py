@@ -1,8 +1,10 @@
 """Values of states from transitions, with differential privacy."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -42,6 +44,16 @@ from dpsk.reinforcement_learning._transitions import (
     check_transitions,
     column_bounds,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray
 
 __all__ = ["DPTDRegressor"]
 
@@ -181,14 +193,18 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         "reward_bounds": check_reward_bounds,
         "state_bounds": check_state_bounds}
 
-    def __init__(self, epsilon=1.0, *, delta=None, gamma=0.95, reward_bounds=None,
-                 state_bounds=None, data_norm="auto", features="fourier",
-                 hidden_layer_sizes=(50,), n_components=None, bandwidth=BANDWIDTH, solver="lstd",
-                 max_iter=None, learning_rate=None, batch_size=None, clip_norm=None,
-                 solver_options=None, random_state=None, verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, gamma: float = 0.95,
+                 reward_bounds: tuple[float, float] | None = None,
+                 state_bounds: ArrayLike | None = None, data_norm: float | str = "auto",
+                 features: str = "fourier", hidden_layer_sizes: int | Sequence[int] = (50,),
+                 n_components: int | None = None, bandwidth: float = BANDWIDTH,
+                 solver: str = "lstd", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: float | None = None,
+                 clip_norm: float | None = None, solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # What it predicts are values, not the rewards that it is fitted on.
         tags.regressor_tags.poor_score = True
@@ -196,7 +212,8 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         return tags
 
     @private_fit
-    def fit(self, states, rewards, *, next_states=None, terminal=None, groups=None):
+    def fit(self, states: Any, rewards: Any, *, next_states: Any = None,
+            terminal: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit values under the declared budget.
 
         Parameters
@@ -259,7 +276,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         self.intercepts_ = [biases.copy(), unit * np.array([constant])]
 
     @quietly
-    def predict(self, states):
+    def predict(self, states: Any) -> AnyArray:
         """Return the values of states, within what rewards within their bounds can add up to.
 
         Parameters

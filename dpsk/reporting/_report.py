@@ -1,16 +1,24 @@
 """What everything that was fitted to the same rows gives away together."""
 
+from __future__ import annotations
+
 import html
 import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._privacy import accountant
 from dpsk._privacy.certificate_fields import GROUP_RELATION, RELATION, written_epsilon
 from dpsk._privacy.events import Composed, Repeated
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.elementary import Event
 
 __all__ = ["PrivacyReport", "privacy_report"]
 
@@ -45,34 +53,34 @@ class PrivacyReport:
     disjoint: bool = False
 
     @property
-    def is_private(self):
+    def is_private(self) -> bool:
         """bool : whether there is a guarantee for all of it."""
         return (not self.exposed and bool(self.private) and self.delta < 1
                 and self.fits_epsilon < math.inf)
 
     @property
-    def delta(self):
+    def delta(self) -> float:
         """float : the sum of the deltas of all fits that a row is in."""
         return max((sum(part.count * part.certificate.delta for part in parts)
                     for parts in self._alternatives()), default=0.0)
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         """float : of everything at `delta`; infinite where something has no guarantee."""
         return self.fits_epsilon if not self.exposed and self.delta < 1 else math.inf
 
     @cached_property
-    def fits_epsilon(self):
+    def fits_epsilon(self) -> float:
         """float : of the private fits alone at `delta`."""
         return self.epsilon_at(min(self.delta, 1.0))
 
     @property
-    def relation(self):
+    def relation(self) -> str:
         """str : what is protected: rows, or groups of rows if all fits protect these."""
         found = {part.certificate.relation for part in self.private}
         return GROUP_RELATION if found == {GROUP_RELATION} else RELATION
 
-    def epsilon_at(self, delta):
+    def epsilon_at(self, delta: float) -> float:
         """Return the epsilon of the private fits together at a delta, an upper bound.
 
         Parameters
@@ -85,7 +93,7 @@ class PrivacyReport:
         """
         return max((accountant.epsilon(event, delta) for event in self.events), default=0.0)
 
-    def delta_at(self, epsilon):
+    def delta_at(self, epsilon: float) -> float:
         """Return the delta of the private fits together at an epsilon, an upper bound.
 
         Parameters
@@ -99,7 +107,7 @@ class PrivacyReport:
         return max((accountant.delta(event, epsilon) for event in self.events), default=0.0)
 
     @property
-    def events(self):
+    def events(self) -> tuple[Event, ...]:
         """tuple of Event : what any one row may be in; one a part where these are disjoint."""
         return tuple(Composed(tuple(
             part.certificate.event if part.count == 1 else
@@ -107,7 +115,7 @@ class PrivacyReport:
             for parts in self._alternatives())
 
     @property
-    def guarantee(self):
+    def guarantee(self) -> str:
         """str : the guarantee in words, or that there is none."""
         if self.is_private:
             return f"({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
@@ -120,7 +128,7 @@ class PrivacyReport:
         return ("no guarantee for all of it; the private fits alone are "
                 f"({self.fits_epsilon:.6g}, {self.delta:.3g})-differentially private")
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain JSON types."""
         return {
             "name": self.name, "guarantee": self.guarantee, "is_private": self.is_private,
@@ -132,11 +140,11 @@ class PrivacyReport:
             "exposed": [{"path": part.path, "sentence": part.sentence} for part in self.exposed],
             "notes": [{"path": part.path, "sentence": part.sentence} for part in self.notes]}
 
-    def to_json(self, **kwargs):
+    def to_json(self, **kwargs: Any) -> str:
         """Return the report as JSON text; keywords go to `json.dumps`."""
         return json.dumps(self.to_dict(), **kwargs)
 
-    def model_card(self):
+    def model_card(self) -> str:
         """Return a paragraph on privacy for a model card.
 
         Returns
@@ -160,11 +168,11 @@ class PrivacyReport:
         sentences += [part.sentence for part in self.notes]
         return " ".join(dict.fromkeys([*sentences, _FIXED] if fits > 1 else sentences))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join([f"Privacy report: {self.name}",
                           *(f"  {name}: {text}" for name, text in self._lines())])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
                        f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
                        for name, text in self._lines())
@@ -195,7 +203,7 @@ class PrivacyReport:
         return list(found.values())
 
 
-def privacy_report(fitted, *, disjoint=False):
+def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     """Report on what is fitted: what all of it gives away together, and what has no guarantee.
 
     Parameters
@@ -260,5 +268,7 @@ def privacy_report(fitted, *, disjoint=False):
                          f"its own part of the rows; got {type(fitted).__name__}.")
     name = _SEVERAL if isinstance(fitted, (list, tuple, dict)) else type(fitted).__name__
     parts = list(parts_of(fitted, "" if members else name))
-    return PrivacyReport(name, *(tuple(part for part in parts if isinstance(part, kind))
-                                 for kind in (Private, Exposed, Note)), bool(disjoint))
+    kinds: Any = (tuple(part for part in parts if isinstance(part, kind))
+                  for kind in (Private, Exposed, Note))
+    private, exposed, notes = kinds
+    return PrivacyReport(name, private, exposed, notes, bool(disjoint))

@@ -1,7 +1,9 @@
 """Logistic regression for the worst group of rows, with differential privacy."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +18,15 @@ from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
 from dpsk.robust._groups import check_groups, public_shares
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
 
 __all__ = ["DPGroupDROClassifier"]
 
@@ -104,17 +115,23 @@ class DPGroupDROClassifier(LinearScorer):
 
     _solvers: ClassVar[dict] = SADDLE_SOLVERS
 
-    def __init__(self, epsilon=1.0, *, delta=None, group_labels=None, group_shares=None,
-                 group_penalty=0.3, alpha=0.0, penalty="l2", l1_ratio=0.5, radius=None,
-                 solver="auto", precondition="auto", max_iter=None, learning_rate=None,
-                 batch_size=None, clip_norm=None, data_norm="auto",
-                 data_norm_inf=None, fit_intercept=True,
-                 class_weight=None, classes=None, solver_options=None, random_state=None,
-                 verbose=0):
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 group_labels: ArrayLike | None = None,
+                 group_shares: dict[Any, float] | None = None, group_penalty: float = 0.3,
+                 alpha: float = 0.0, penalty: str | None = "l2", l1_ratio: float = 0.5,
+                 radius: float | None = None, solver: str = "auto",
+                 precondition: str | bool = "auto", max_iter: int | None = None,
+                 learning_rate: float | None = None, batch_size: float | None = None,
+                 clip_norm: float | None = None, data_norm: float | str = "auto",
+                 data_norm_inf: float | None = None, fit_intercept: bool = True,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 solver_options: dict[str, Any] | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
     @private_fit
-    def fit(self, X, y=None, sample_weight=None, *, groups=None):
+    def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
+            groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters

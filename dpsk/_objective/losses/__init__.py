@@ -1,5 +1,7 @@
 """Pointwise losses. A new loss is one file and one line here."""
 
+from __future__ import annotations
+
 from dpsk._objective.losses.base import Loss
 from dpsk._objective.losses.hinge import HuberizedHinge, SquaredHinge
 from dpsk._objective.losses.huber import Huber

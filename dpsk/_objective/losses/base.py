@@ -1,6 +1,12 @@
 """What every loss offers."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpsk._typing import AnyArray, FloatArray
 
 
 class Loss(ABC):
@@ -35,19 +41,32 @@ class Loss(ABC):
         Number of trained numbers beside the model's.
     """
 
-    lipschitz: float
-    smoothness: float
-    convex = True
-    piecewise = False
+    if TYPE_CHECKING:
+        # Fields, constants or properties.
+        @property
+        def lipschitz(self) -> float: ...
+        @property
+        def smoothness(self) -> float: ...
+        @property
+        def convex(self) -> bool: ...
+        @property
+        def piecewise(self) -> bool: ...
+        @property
+        def gradient_diameter(self) -> float: ...
+    else:
+        lipschitz: float
+        smoothness: float
+        convex = True
+        piecewise = False
+        gradient_diameter = 2.0
     vector_output = False
     minimax = False
     of_transitions = False
     grouped = False
     is_likelihood = False
     n_extra = 0
-    gradient_diameter = 2.0
 
-    def at_zero(self, n_outputs):
+    def at_zero(self, n_outputs: int | None) -> float:
         """Return the largest loss of the prediction 0, over targets as estimators map them.
 
         A public bound on the objective at the start. Besides defaults, the allowance for
@@ -56,13 +75,13 @@ class Loss(ABC):
         return 1.0
 
     @abstractmethod
-    def value(self, y, z):
+    def value(self, y: AnyArray, z: FloatArray) -> FloatArray:
         """Return the loss of every row, shape (n,)."""
 
     @abstractmethod
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         """Return the second derivative in the raw prediction, (n,) or (n, k, k)."""
 
     @abstractmethod
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         """Return the derivative in the raw prediction, like `z`, which it may overwrite."""

@@ -1,10 +1,18 @@
 """Losses of the margin ``y z`` with `y` in {-1, 1}."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.losses.base import Loss
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -20,10 +28,10 @@ class SquaredHinge(Loss):
     # Given y the derivative has one sign.
     gradient_diameter = 1.0
 
-    def value(self, y, z):
+    def value(self, y: AnyArray, z: FloatArray) -> FloatArray:
         return np.square(np.maximum(1.0 - y * z, 0.0))
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         z *= y
         np.subtract(1.0, z, out=z)
         np.maximum(z, 0.0, out=z)
@@ -31,7 +39,7 @@ class SquaredHinge(Loss):
         z *= -2.0
         return z
 
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         return np.where(y * z < 1.0, 2.0, 0.0)
 
 
@@ -55,18 +63,18 @@ class HuberizedHinge(Loss):
     gradient_diameter = 1.0
 
     @property
-    def smoothness(self):
+    def smoothness(self) -> float:
         return 1.0 / self.width
 
-    def at_zero(self, n_outputs):
+    def at_zero(self, n_outputs: int | None) -> float:
         return float(self.value(1.0, 0.0))
 
-    def value(self, y, z):
+    def value(self, y: Any, z: Any) -> Any:
         m = np.maximum(1.0 - y * z, 0.0)
         inside = np.minimum(m, self.width)
         return inside * (m - 0.5 * inside) / self.width
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         z *= y
         np.subtract(1.0, z, out=z)
         z /= self.width
@@ -74,6 +82,6 @@ class HuberizedHinge(Loss):
         z *= -y
         return z
 
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         m = 1.0 - y * z
         return np.where((m > 0.0) & (m < self.width), 1.0 / self.width, 0.0)

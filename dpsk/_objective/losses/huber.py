@@ -1,10 +1,18 @@
 """Huber's loss."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.losses.base import Loss
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -24,21 +32,21 @@ class Huber(Loss):
     piecewise = True
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         return self.threshold
 
-    def at_zero(self, n_outputs):
+    def at_zero(self, n_outputs: int | None) -> float:
         return float(self.value(1.0, 0.0))
 
-    def value(self, y, z):
+    def value(self, y: Any, z: Any) -> Any:
         r = np.abs(z - y)
         inside = np.minimum(r, self.threshold)
         return inside * (r - 0.5 * inside)
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         z -= y
         np.clip(z, -self.threshold, self.threshold, out=z)
         return z
 
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         return (np.abs(z - y) < self.threshold).astype(np.float64)

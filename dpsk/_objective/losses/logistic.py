@@ -1,11 +1,20 @@
 """Logistic losses, of two classes and of several."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from dpsk._objective.losses.base import Loss
+
+if TYPE_CHECKING:
+
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -22,25 +31,25 @@ class Logistic(Loss):
     # Given y the derivative has one sign.
     gradient_diameter = 1.0
 
-    def at_zero(self, n_outputs):
+    def at_zero(self, n_outputs: int | None) -> float:
         return float(np.log(2.0))
 
-    def value(self, y, z):
+    def value(self, y: AnyArray, z: FloatArray) -> FloatArray:
         return np.logaddexp(0.0, z) - y * z
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         _halved_tanh(z, out=z)
         z += 0.5
         z -= y
         return z
 
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         p = _halved_tanh(z)
         np.square(p, out=p)
         return np.subtract(0.25, p, out=p)
 
 
-def _halved_tanh(z, out=None):
+def _halved_tanh(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Return ``expit(z) - 1/2``, which takes a third of the time of ``expit(z)``."""
     out = np.multiply(z, 0.5, out=out)
     np.tanh(out, out=out)
@@ -76,19 +85,19 @@ class Multinomial(Loss):
     gradient_diameter = float(np.sqrt(2.0))
     vector_output = True
 
-    def at_zero(self, n_outputs):
+    def at_zero(self, n_outputs: Any) -> float:
         return float(np.log(n_outputs))
 
-    def value(self, y, z):
+    def value(self, y: AnyArray, z: FloatArray) -> FloatArray:
         return logsumexp(z, axis=1) - z[np.arange(len(y)), y]
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         z -= z.max(axis=1, keepdims=True)
         np.exp(z, out=z)
         z /= z.sum(axis=1, keepdims=True)
         z[np.arange(len(y)), y] -= 1.0
         return z
 
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         p = softmax(z, axis=1)
         return p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])

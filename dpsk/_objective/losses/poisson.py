@@ -1,10 +1,18 @@
 """The Poisson deviance with a bounded pull."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.losses.base import Loss
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -26,17 +34,17 @@ class CappedPoisson(Loss):
     lipschitz = 1.0
     smoothness = 2.0
 
-    def at_zero(self, n_outputs):
+    def at_zero(self, n_outputs: int | None) -> float:
         # Decreasing in y where the offset is not negative, else increasing.
         return float(self.value(0.0 if self.offset >= 0 else 1.0, 0.0))
 
-    def value(self, y, z):
+    def value(self, y: Any, z: Any) -> Any:
         z = z + self.offset
         knee = np.log1p(y)
         inside = np.minimum(z, knee)
         return np.exp(inside) - y * inside + (z - inside)
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         z += self.offset
         # Above log 2 the cap holds whatever y is; the bound keeps exp from overflowing.
         np.minimum(z, 1.0, out=z)
@@ -44,7 +52,7 @@ class CappedPoisson(Loss):
         z -= y
         return np.minimum(z, 1.0, out=z)
 
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         z = z + self.offset
         inside = np.minimum(z, np.log1p(y))
         return np.where(z <= inside, np.exp(inside), 0.0)

@@ -1,11 +1,17 @@
 """The sigmoid loss, a smooth and bounded stand-in for the error rate."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
 
 from dpsk._objective.losses.base import Loss
+
+if TYPE_CHECKING:
+    from dpsk._typing import AnyArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -26,19 +32,19 @@ class Sigmoid(Loss):
     smoothness = float(np.sqrt(3.0) / 18.0)
     convex = False
 
-    def at_zero(self, n_outputs):
+    def at_zero(self, n_outputs: int | None) -> float:
         return 0.5
 
-    def value(self, y, z):
+    def value(self, y: AnyArray, z: FloatArray) -> FloatArray:
         return expit(-y * z)
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         z *= y
         expit(z, out=z)
         z *= 1.0 - z
         z *= -y
         return z
 
-    def hessian(self, y, z):
+    def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
         p = expit(-y * z)
         return p * (1.0 - p) * (1.0 - 2.0 * p)

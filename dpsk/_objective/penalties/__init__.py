@@ -3,6 +3,8 @@
 A new penalty is one file and one line here.
 """
 
+from __future__ import annotations
+
 from dpsk._objective.penalties.balls import Box, L1Ball, L2Ball
 from dpsk._objective.penalties.base import Penalty
 from dpsk._objective.penalties.constraint import ConstraintSet

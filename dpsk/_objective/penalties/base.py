@@ -1,6 +1,13 @@
 """What every penalty offers."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+
+    from dpsk._typing import FloatArray
 
 
 class Penalty(ABC):
@@ -17,30 +24,39 @@ class Penalty(ABC):
         Whether there is no rest: the proximal map is the identity.
     """
 
-    strong_convexity: float
-    smoothness: float
-    is_smooth: bool
+    if TYPE_CHECKING:
+        # Fields, constants or properties.
+        @property
+        def strong_convexity(self) -> float: ...
+        @property
+        def smoothness(self) -> float: ...
+        @property
+        def is_smooth(self) -> bool: ...
+    else:
+        strong_convexity: float
+        smoothness: float
+        is_smooth: bool
 
-    def slope(self, theta):
+    def slope(self, theta: FloatArray) -> FloatArray:
         """Return the gradient of the whole penalty where it has one, like theta."""
         return self.gradient(theta)
 
-    def mapped(self, matrix):
+    def mapped(self, matrix: FloatArray) -> Penalty:
         """Return the penalty of coefficients ``matrix @ theta`` if it is a square, else itself."""
         return self
 
     @abstractmethod
-    def in_unit(self, unit):
+    def in_unit(self, unit: float) -> Penalty:
         """Return the same penalty on coefficients of rows over `unit`."""
 
     @abstractmethod
-    def value(self, theta):
+    def value(self, theta: FloatArray) -> float:
         """Return the penalty as a float."""
 
     @abstractmethod
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the gradient of the differentiable part, a new array like `theta`."""
 
     @abstractmethod
-    def prox(self, theta, step):
+    def prox(self, theta: FloatArray, step: float) -> FloatArray:
         """Return the proximal map of `step` times the rest, a new array or `theta` itself."""

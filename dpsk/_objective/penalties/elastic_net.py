@@ -1,11 +1,17 @@
 """The l2 and l1 norms and their mixtures."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.penalties.base import Penalty
 from dpsk._objective.penalties.mapped import MappedRidge
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray
 
 
 @dataclass(frozen=True)
@@ -26,36 +32,36 @@ class ElasticNet(Penalty):
     unpenalized: int = 0
 
     @property
-    def smoothness(self):
+    def smoothness(self) -> float:
         return self.alpha * (1.0 - self.l1_ratio)
 
     @property
-    def is_smooth(self):
+    def is_smooth(self) -> bool:
         return self.alpha * self.l1_ratio == 0.0
 
     @property
-    def strong_convexity(self):
+    def strong_convexity(self) -> float:
         return 0.0 if self.unpenalized else self.smoothness
 
-    def mapped(self, matrix):
+    def mapped(self, matrix: FloatArray) -> Penalty:
         return MappedRidge(self.smoothness, matrix) if self.is_smooth and self.alpha else self
 
-    def in_unit(self, unit):
+    def in_unit(self, unit: float) -> Penalty:
         l1, l2 = self.alpha * self.l1_ratio / unit, self.smoothness / unit**2
         return replace(self, alpha=l1 + l2, l1_ratio=l1 / (l1 + l2)) if l1 + l2 else self
 
-    def value(self, theta):
+    def value(self, theta: FloatArray) -> float:
         w = self._penalized(theta)
         return float(self.alpha * self.l1_ratio * np.abs(w).sum()
                      + 0.5 * self.smoothness * np.square(w).sum())
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         gradient = self.smoothness * theta
         if self.unpenalized:
             self._free(gradient)[...] = 0.0
         return gradient
 
-    def prox(self, theta, step):
+    def prox(self, theta: FloatArray, step: float) -> FloatArray:
         threshold = step * self.alpha * self.l1_ratio
         if not threshold:
             return theta
@@ -63,8 +69,8 @@ class ElasticNet(Penalty):
         self._free(shrunk)[...] = self._free(theta)
         return shrunk
 
-    def _penalized(self, theta):
+    def _penalized(self, theta: FloatArray) -> FloatArray:
         return theta[:len(theta) - self.unpenalized]
 
-    def _free(self, theta):
+    def _free(self, theta: FloatArray) -> FloatArray:
         return theta[len(theta) - self.unpenalized:]

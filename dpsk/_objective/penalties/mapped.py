@@ -1,10 +1,18 @@
 """An l2 penalty on coefficients that are a linear map of what a solver moves."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.penalties.base import Penalty
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
 
 __all__ = ["MappedRidge"]
 
@@ -31,31 +39,31 @@ class MappedRidge(Penalty):
     strong_convexity = 0.0
     is_smooth = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         values, vectors = np.linalg.eigh(self.alpha * (self.matrix.T @ self.matrix))
         object.__setattr__(self, "_values", np.maximum(values, 0.0))
         object.__setattr__(self, "_vectors", vectors)
 
-    def in_unit(self, unit):
+    def in_unit(self, unit: Any) -> Any:
         return MappedRidge(self.alpha, self.matrix / unit)
 
-    def value(self, theta):
+    def value(self, theta: FloatArray) -> Any:
         return 0.5 * self.alpha * float(np.square(self.matrix @ self._own(theta)).sum())
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         return np.zeros_like(theta)
 
-    def slope(self, theta):
+    def slope(self, theta: FloatArray) -> FloatArray:
         slope = np.zeros_like(theta)
         self._own(slope)[...] = self.alpha * (self.matrix.T @ (self.matrix @ self._own(theta)))
         return slope
 
-    def prox(self, theta, step):
+    def prox(self, theta: FloatArray, step: float) -> FloatArray:
         result, own = theta.copy(), self._own(theta)
         shares = 1.0 / (1.0 + step * self._values)
         turned = self._vectors.T @ own
         self._own(result)[...] = self._vectors @ (turned.T * shares).T
         return result
 
-    def _own(self, theta):
+    def _own(self, theta: FloatArray) -> FloatArray:
         return theta[:self.matrix.shape[1]]

@@ -1,10 +1,17 @@
 """The least-squares surrogate of the area under the ROC curve."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.saddle.base import Interval, SaddleLoss
+
+if TYPE_CHECKING:
+
+    from dpsk._typing import AnyArray, FloatArray
 
 __all__ = ["AUCSquare"]
 
@@ -44,31 +51,32 @@ class AUCSquare(SaddleLoss):
     n_extra = 2
 
     @property
-    def dual_set(self):
+    def dual_set(self) -> Interval:
         """Interval : around the best difference of mean scores, which is in [-1, 1]."""
         return Interval(2.0, 2.0 * self.scale)
 
     @property
-    def mean_weight(self):
+    def mean_weight(self) -> float:
         """float : mean of a row's weight, by the ratio that the loss was given."""
         return 2.0 * self.scale
 
-    def _weights(self, y):
+    def _weights(self, y: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the weights of positive and of negative rows, zero elsewhere."""
         return (self.scale / self.positive_ratio * y,
                 self.scale / (1.0 - self.positive_ratio) * (1.0 - y))
 
-    def means(self, extra):
+    def means(self, extra: FloatArray) -> tuple[float, float]:
         """Return `a` and `b` from the extra primal numbers."""
         return self.mean_unit * extra[0], self.mean_unit * extra[1]
 
-    def value(self, y, z, extra, dual):
+    def value(self, y: AnyArray, z: FloatArray, extra: FloatArray, dual: FloatArray) -> FloatArray:
         positive, negative = self._weights(y)
         a, b = self.means(extra)
         return (positive * (z - a)**2 + negative * (z - b)**2
                 + 2.0 * (1.0 + dual[0]) * (negative - positive) * z)
 
-    def gradients(self, y, z, extra, dual):
+    def gradients(self, y: AnyArray, z: FloatArray, extra: FloatArray,
+                  dual: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         positive, negative = self._weights(y)
         a, b = self.means(extra)
         to_a, to_b = 2.0 * positive * (z - a), 2.0 * negative * (z - b)

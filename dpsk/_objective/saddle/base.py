@@ -1,11 +1,18 @@
 """Losses with a dual variable: minimized in the model, maximised in a few numbers."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.projections import simplex_projection
+
+if TYPE_CHECKING:
+
+    from dpsk._typing import AnyArray, FloatArray
 
 __all__ = ["Interval", "SaddleLoss", "Simplex"]
 
@@ -20,15 +27,15 @@ class Interval:
     size = 1
 
     @property
-    def start(self):
+    def start(self) -> FloatArray:
         """ndarray of shape (1,) : public."""
         return np.zeros(1)
 
-    def gradient(self, y):
+    def gradient(self, y: AnyArray) -> FloatArray:
         """Return the gradient of the public term."""
         return -self.curvature * y
 
-    def project(self, y):
+    def project(self, y: AnyArray) -> FloatArray:
         """Return the nearest point of the set."""
         return np.clip(y, -self.bound, self.bound)
 
@@ -48,20 +55,20 @@ class Simplex:
     curvature: float
 
     @property
-    def size(self):
+    def size(self) -> int:
         """int : number of weights."""
         return len(self.first)
 
     @property
-    def start(self):
+    def start(self) -> FloatArray:
         """ndarray of shape (size,) : public."""
         return np.array(self.first)
 
-    def gradient(self, y):
+    def gradient(self, y: AnyArray) -> FloatArray:
         """Return the gradient of the public term."""
         return -self.curvature * (y - 1.0 / self.size)
 
-    def project(self, y):
+    def project(self, y: AnyArray) -> FloatArray:
         """Return the nearest point of the set."""
         return simplex_projection(y, 1.0)
 
@@ -90,15 +97,23 @@ class SaddleLoss(ABC):
     lipschitz = np.inf
     smoothness = np.inf
     n_extra = 0
-    mean_weight = 1.0
     convex = False
 
+    if TYPE_CHECKING:
+        # A constant or a property.
+        @property
+        def mean_weight(self) -> float: ...
+    else:
+        mean_weight = 1.0
+
     @abstractmethod
-    def value(self, y, z, extra, dual):
+    def value(self, y: AnyArray, z: FloatArray, extra: FloatArray,
+              dual: FloatArray) -> FloatArray:
         """Return the loss of every row, shape (n,), without the public term."""
 
     @abstractmethod
-    def gradients(self, y, z, extra, dual):
+    def gradients(self, y: AnyArray, z: FloatArray, extra: FloatArray, dual: FloatArray
+                  ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return every row's derivatives.
 
         Parameters

@@ -1,9 +1,16 @@
 """What a critic is asked for: high scores of rows of the table, low ones of generated rows."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import AnyArray, FloatArray
 
 __all__ = ["CriticScore"]
 
@@ -42,11 +49,11 @@ class CriticScore:
     lipschitz: ClassVar[float] = np.inf
     smoothness: ClassVar[float] = np.inf
 
-    def value(self, y, z):
+    def value(self, y: AnyArray, z: FloatArray) -> Any:
         """Return the signed score of every row in the output of its class `y`, shape (n,)."""
         return self.sign * (z if z.ndim == 1 else z[np.arange(len(y)), y.astype(np.intp)])
 
-    def gradient(self, y, z):
+    def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
         """Return the derivatives in the outputs, like `z`, whose entries do not matter."""
         if z.ndim == 1:
             z[:] = self.sign

@@ -1,11 +1,17 @@
 """The worst group's risk as a saddle problem over weights of groups."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._objective.losses.base import Loss
 from dpsk._objective.saddle.base import SaddleLoss, Simplex
+
+if TYPE_CHECKING:
+    from dpsk._typing import AnyArray, FloatArray, IntArray
 
 __all__ = ["GroupRisk"]
 
@@ -44,20 +50,21 @@ class GroupRisk(SaddleLoss):
 
 
     @property
-    def dual_set(self):
+    def dual_set(self) -> Simplex:
         """Simplex : the weights of the groups."""
         # At the shares the objective is the mean over all rows.
         return Simplex(self.shares, self.scale * self.curvature)
 
-    def _parts(self, y):
+    def _parts(self, y: AnyArray) -> tuple[IntArray | FloatArray, IntArray, FloatArray]:
         groups = y[:, 1].astype(int)
         return y[:, 0], groups, self.scale / np.asarray(self.shares)[groups]
 
-    def value(self, y, z, extra, dual):
+    def value(self, y: AnyArray, z: FloatArray, extra: FloatArray, dual: FloatArray) -> FloatArray:
         targets, groups, inverse = self._parts(y)
         return dual[groups] * inverse * self.loss.value(targets, z)
 
-    def gradients(self, y, z, extra, dual):
+    def gradients(self, y: AnyArray, z: FloatArray, extra: FloatArray,
+                  dual: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         targets, groups, inverse = self._parts(y)
         losses = np.clip(self.loss.value(targets, z), -self.largest, self.largest)
         d_dual = np.zeros((len(z), len(self.shares)))

@@ -1,9 +1,14 @@
 """The mean-squared projected Bellman error as a saddle problem."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from dpsk._typing import AnyArray, FloatArray
 
 __all__ = ["Ball", "ProjectedBellman"]
 
@@ -18,15 +23,15 @@ class Ball:
     curvature = 0.0
 
     @property
-    def start(self):
+    def start(self) -> FloatArray:
         """ndarray of shape (size,) : public."""
         return np.zeros(self.size)
 
-    def gradient(self, y):
+    def gradient(self, y: AnyArray) -> FloatArray:
         """Return the gradient of the public term."""
         return np.zeros_like(y)
 
-    def project(self, y):
+    def project(self, y: AnyArray) -> FloatArray:
         """Return the nearest point of the set."""
         return y * min(1.0, self.bound / max(float(np.linalg.norm(y)), 1e-300))
 
@@ -71,6 +76,6 @@ class ProjectedBellman:
     _radius: ClassVar[float] = 100.0
 
     @property
-    def dual_set(self):
+    def dual_set(self) -> Ball:
         """Ball : where w lives."""
         return Ball(self.size, self._radius)

@@ -1,7 +1,10 @@
 """Public draws: they hide nothing of the rows, so a seed, or a text, may repeat them."""
 
+from __future__ import annotations
+
 import hashlib
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,24 +12,30 @@ from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import public_seed
 from dpsk._privacy.noise.streams import KeyedStream, open_stream, random_permutation
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import FloatArray, IntArray, Shape
+
 __all__ = ["PublicDraws", "public_normals", "public_permutation"]
 
 
 class PublicDraws:
     """A stream of public draws, keyed by an int or a NoiseSeed; fresh with None."""
 
-    def __init__(self, random_state, *context):
+    def __init__(self, random_state: RandomState, *context: object) -> None:
         self._stream = open_stream(public_seed(random_state), partial(_key, context))
 
-    def normals(self, shape):
+    def normals(self, shape: Shape) -> FloatArray:
         """Return independent standard normals, float64."""
         return standard_normal(self._stream, shape)
 
-    def uniforms(self, count):
+    def uniforms(self, count: int) -> FloatArray:
         """Return `count` independent uniforms on [0, 1), float64."""
         return (self._stream.words(count) >> np.uint64(11)) * 2.0**-53
 
-    def choices(self, weights, chosen):
+    def choices(self, weights: FloatArray, chosen: IntArray) -> IntArray:
         """Return a place for each of some rows of `weights`, in proportion to them.
 
         Parameters
@@ -50,7 +59,7 @@ class PublicDraws:
         return np.clip(found - chosen * places, 0, places - 1)
 
 
-def public_permutation(random_state, purpose, count):
+def public_permutation(random_state: RandomState, purpose: str, count: int) -> IntArray:
     """Return a permutation of ``0 .. count - 1``, keyed by an int or a NoiseSeed; fresh with None.
 
     It is drawn apart from what rows hold.
@@ -59,12 +68,12 @@ def public_permutation(random_state, purpose, count):
     return random_permutation(stream, count)
 
 
-def public_normals(purpose, seed, shape):
+def public_normals(purpose: str, seed: int, shape: Shape) -> FloatArray:
     """Return standard normals that follow from a text, an int and a shape only."""
     key = hashlib.sha256(f"public {purpose} {seed} {shape}".encode()).digest()
     return standard_normal(KeyedStream(key[:16]), shape)
 
 
-def _key(context):
+def _key(context: tuple[object, ...]) -> Iterator[bytes]:
     yield b"rows drawn after a fit"
     yield from (str(part).encode() for part in context)

@@ -4,19 +4,26 @@ Each function draws float64 noise of a `shape` from an EntropyStream or a KeyedS
 nothing.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpsk._privacy.noise.streams import exponentials, signed_uniforms
 
+if TYPE_CHECKING:
+    from dpsk._privacy.noise.streams import Stream
+    from dpsk._typing import FloatArray, Shape, WordArray
+
 __all__ = ["gamma_norm", "gumbel", "laplace", "standard_normal", "symmetric_normal"]
 
 _PART = 1 << 14
 
 
-def standard_normal(stream, shape):
+def standard_normal(stream: Stream, shape: Shape) -> FloatArray:
     """Draw independent standard normals.
 
     A sign and a lower-half uniform with 53 significant bits go through the inverse
@@ -31,7 +38,7 @@ def standard_normal(stream, shape):
     return noise.reshape(shape)
 
 
-def laplace(stream, shape):
+def laplace(stream: Stream, shape: Shape) -> FloatArray:
     """Draw independent Laplace variables of scale 1, density ``exp(-|z|) / 2``.
 
     A fair sign times an exponential whose both ends are resolved to 53 significant bits.
@@ -43,7 +50,7 @@ def laplace(stream, shape):
     return noise.reshape(shape)
 
 
-def gamma_norm(stream, shape):
+def gamma_norm(stream: Stream, shape: Shape) -> FloatArray:
     r"""Draw one vector, with a density proportional to :math:`\exp(-\|z\|_2)`.
 
     A uniform direction times a Gamma(d) length, ``d = prod(shape)``. Times `scale` and added to a
@@ -56,7 +63,7 @@ def gamma_norm(stream, shape):
     return direction * (radius / length) if length else direction
 
 
-def gumbel(stream, shape):
+def gumbel(stream: Stream, shape: Shape) -> FloatArray:
     """Draw independent Gumbel variables of scale 1, ``-log(-log u)`` with u uniform.
 
     ``-log u`` is a standard exponential whose two tails are resolved alike, so u has 53
@@ -68,7 +75,7 @@ def gumbel(stream, shape):
     return noise.reshape(shape)
 
 
-def symmetric_normal(stream, shape):
+def symmetric_normal(stream: Stream, shape: Shape) -> FloatArray:
     """Draw a symmetric matrix of normals, or a stack of such, one draw a pair.
 
     Standard deviation 1 on the diagonal and ``sqrt(1/2)`` beside it: in an orthonormal basis of
@@ -79,7 +86,7 @@ def symmetric_normal(stream, shape):
     return upper + np.swapaxes(upper, -1, -2) + noise * np.eye(shape[-1])
 
 
-def _turn(noise, signs):
+def _turn(noise: FloatArray, signs: WordArray) -> None:
     """Turn the sign of doubles over where the highest bit of `signs` is set, in place."""
     bits = noise.view(np.uint64)
     np.bitwise_xor(bits, signs, out=bits)

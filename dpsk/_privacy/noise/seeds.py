@@ -1,9 +1,16 @@
 """Seeds: what an estimator's ``random_state`` rules of the public draws, and of the noise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Integral
+from typing import TYPE_CHECKING, TypeAlias
 
-__all__ = ["NOT_PRIVATE", "NoiseSeed", "check_random_state", "noise_seed", "public_seed"]
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["NOT_PRIVATE", "NoiseSeed", "RandomState", "check_random_state", "noise_seed",
+           "public_seed"]
 
 NOT_PRIVATE = "not private for anyone who knows the seed"
 
@@ -45,24 +52,28 @@ class NoiseSeed:
 
     seed: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not _is_seed(self.seed):
             raise ValueError(f"seed={self.seed!r}: must be an int >= 0.")
         # A scalar of NumPy's would print its type.
         object.__setattr__(self, "seed", int(self.seed))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NoiseSeed({self.seed})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self!r}: {NOT_PRIVATE}"
 
 
-def _is_seed(value):
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 0
+#: What an estimator may be given: None, an int for public draws only, or a NoiseSeed.
+RandomState: TypeAlias = "int | NoiseSeed | None"
 
 
-def check_random_state(value):
+def _is_seed(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
+def check_random_state(value: Any) -> RandomState:
     """Return None, a non-negative int or a NoiseSeed, or raise a ValueError."""
     if value is None or isinstance(value, NoiseSeed) or _is_seed(value):
         return value
@@ -73,11 +84,12 @@ def check_random_state(value):
         "would repeat the same noise.")
 
 
-def public_seed(random_state):
+def public_seed(random_state: Any) -> NoiseSeed | None:
     """Return what keys the public draws: an int as a NoiseSeed of it, or None."""
-    return NoiseSeed(random_state) if isinstance(random_state, Integral) else random_state
+    whole = isinstance(random_state, Integral)
+    return NoiseSeed(random_state) if whole else random_state
 
 
-def noise_seed(random_state):
+def noise_seed(random_state: RandomState) -> NoiseSeed | None:
     """Return what keys the noise: a NoiseSeed, or None, as an int says nothing of it."""
     return random_state if isinstance(random_state, NoiseSeed) else None

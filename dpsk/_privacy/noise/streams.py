@@ -4,21 +4,30 @@ A stream is opened inside one fit and dropped with it: nothing random is ever ke
 an estimator, so clones, pickles, forks and workers cannot replay each other's noise.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import os
 from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from dpsk._privacy.noise.seeds import NOT_PRIVATE
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from dpsk._privacy.noise.seeds import NoiseSeed
+    from dpsk._typing import FloatArray, IntArray, WordArray
+
 try:
     import ssl
 except ImportError:
-    ssl = None
+    ssl = None  # type: ignore[assignment]  # the module is missing there
 
-__all__ = ["EntropyStream", "KeyedStream", "exponentials", "geometric", "open_stream",
+__all__ = ["EntropyStream", "KeyedStream", "Stream", "exponentials", "geometric", "open_stream",
            "poisson_batches", "random_index", "random_permutation", "signed_uniforms"]
 
 _BLOCK = 1 << 16
@@ -28,6 +37,21 @@ _MOST_WORDS = 1 << 24
 _HIGHEST = np.uint64(1 << 63)
 
 
+class Stream(Protocol):
+    """Independent uniform words, which never come twice."""
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether somebody who knows the seed has the same words."""
+
+    @property
+    def description(self) -> str:
+        """Where the words are from."""
+
+    def words(self, count: int) -> WordArray:
+        """Return `count` independent uniform 64-bit words."""
+
+
 class EntropyStream:
     """Words from OpenSSL's generator, keyed anew by the operating system, or straight from it."""
 
@@ -35,12 +59,12 @@ class EntropyStream:
     description = ("operating-system entropy, drawn inside the fit" if ssl is None else
                    "operating-system entropy through OpenSSL's generator, keyed anew in the fit")
 
-    def __init__(self):
+    def __init__(self) -> None:
         if ssl is not None:
             # It knows a forked process by its number only, which containers and time repeat.
             ssl.RAND_add(os.urandom(_KEY_BYTES), float(_KEY_BYTES))
 
-    def words(self, count):
+    def words(self, count: int) -> WordArray:
         """Return `count` independent uniform 64-bit words."""
         draw = os.urandom if ssl is None else ssl.RAND_bytes
         parts = [draw(8 * min(_MOST_WORDS, count - start))
@@ -55,15 +79,15 @@ class KeyedStream:
     description = ("NoiseSeed: Philox stream keyed by HMAC-SHA256 of the seed over method, "
                    f"hyper-parameters and data; {NOT_PRIVATE}")
 
-    def __init__(self, key):
+    def __init__(self, key: bytes) -> None:
         self._bits = np.random.Philox(key=int.from_bytes(key[:16], "little"))
 
-    def words(self, count):
+    def words(self, count: int) -> WordArray:
         """Return the next `count` 64-bit words of the stream."""
         return self._bits.random_raw(count)
 
 
-def open_stream(seed, context):
+def open_stream(seed: NoiseSeed | None, context: Callable[[], Iterable[bytes]]) -> Stream:
     """Open the stream of one fit: operating-system entropy without a `seed`, else a keyed one.
 
     `context` returns what the fit is about as an iterable of bytes (method, hyper-parameters,
@@ -80,7 +104,7 @@ def open_stream(seed, context):
     return KeyedStream(digest.digest())
 
 
-def signed_uniforms(stream, count):
+def signed_uniforms(stream: Stream, count: int) -> tuple[WordArray, FloatArray]:
     """Draw a fair sign and a uniform on (0, 1/2], to 53 significant bits.
 
     Returns
@@ -101,13 +125,13 @@ def signed_uniforms(stream, count):
     return signs, halves
 
 
-def exponentials(stream, count):
+def exponentials(stream: Stream, count: int) -> FloatArray:
     """Draw standard exponentials with both tails resolved, shape (count,)."""
     signs, halves = signed_uniforms(stream, count)
     return np.where(signs, -np.log1p(-halves), -np.log(halves))
 
 
-def random_index(stream, stop):
+def random_index(stream: Stream, stop: int) -> int:
     """Draw one integer uniformly from ``0 .. stop - 1``."""
     limit = (1 << 64) // stop * stop
     while True:
@@ -116,7 +140,7 @@ def random_index(stream, stop):
             return word % stop
 
 
-def geometric(stream, probability):
+def geometric(stream: Stream, probability: float) -> int:
     """Draw how many independent trials it takes to succeed once; `probability` in (0, 1]."""
     if probability == 1:
         return 1
@@ -124,7 +148,7 @@ def geometric(stream, probability):
     return 1 + int(exponentials(stream, 1)[0] / -np.log1p(-probability))
 
 
-def random_permutation(stream, count):
+def random_permutation(stream: Stream, count: int) -> IntArray:
     """Draw a permutation of ``0 .. count - 1``: the order of independent words.
 
     Two equal words, of chance ``count^2 / 2^65``, keep their order. Nothing rests on the law:
@@ -133,7 +157,8 @@ def random_permutation(stream, count):
     return np.argsort(stream.words(count), kind="stable")
 
 
-def poisson_batches(stream, n_samples, sampling_rate, count):
+def poisson_batches(stream: Stream, n_samples: int, sampling_rate: float,
+                    count: int) -> Iterator[IntArray]:
     """Draw `count` Poisson samples of rows.
 
     Every row enters every batch independently with probability `sampling_rate` in (0, 1). The gaps
@@ -155,11 +180,12 @@ def poisson_batches(stream, n_samples, sampling_rate, count):
             yield rows[low:high]
 
 
-def _chosen_trials(stream, trials, probability):
+def _chosen_trials(stream: Stream, trials: int, probability: float) -> IntArray:
     """Return the positions of the successes in a row of independent trials."""
     mean = trials * probability
     rate = -np.log1p(-probability)
-    pieces, last = [], -1
+    pieces: list[IntArray] = []
+    last = -1
     while last < trials - 1:
         size = int((mean if not pieces else 0) + 6 * np.sqrt(mean) + 16)
         # A gap past the end is as good as the end: keeps the sum inside int64.

@@ -20,13 +20,23 @@ AISTATS 2020. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
 (error of the transform).
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
 from dpsk._privacy.pld.tilt import Sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpsk._privacy.elementary import Parts
+    from dpsk._privacy.pld.distributions import LossGrid, LossLaw
+    from dpsk._typing import FloatArray
 
 __all__ = ["LossBound", "loss_bound"]
 
@@ -57,7 +67,7 @@ class LossBound:
 _NOTHING_SHOWN = LossBound(1.0, 0.0, 0.0)
 
 
-def loss_bound(counts, epsilon, *, tail, coarsen=1.0):
+def loss_bound(counts: Parts, epsilon: float, *, tail: float, coarsen: float = 1.0) -> LossBound:
     """Bound the delta of several releases at one epsilon >= 0, as a `LossBound`.
 
     `counts` are pairs (Event, int) of elementary releases; at most a mass of `tail` is put at
@@ -73,7 +83,8 @@ def loss_bound(counts, epsilon, *, tail, coarsen=1.0):
     return bound if math.isfinite(bound.delta) and bound.delta < 1 else _NOTHING_SHOWN
 
 
-def _bound(laws, releases, epsilon, tail, coarsen):
+def _bound(laws: Sequence[tuple[LossLaw, int]], releases: int, epsilon: float, tail: float,
+           coarsen: float) -> LossBound:
     largest = [law.largest_loss(tail) for law, _ in laws]
     reach = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
     if reach <= epsilon:
@@ -94,7 +105,7 @@ def _bound(laws, releases, epsilon, tail, coarsen):
     return LossBound(delta, fft, step)
 
 
-def _aligned(step, epsilon):
+def _aligned(step: float, epsilon: float) -> float:
     # the chords touch the curve at grid points: make epsilon one where that costs little
     return epsilon / math.ceil(epsilon / step) if epsilon > step / 8 else step
 
@@ -105,9 +116,10 @@ class _Total:
 
     step: float
     releases: int
-    grids: tuple
+    grids: tuple[tuple[LossGrid, int], ...]
 
-    def delta(self, epsilon, theta, bottom, top, theta_top):
+    def delta(self, epsilon: float, theta: float, bottom: float, top: float,
+              theta_top: float) -> tuple[float, float]:
         """Bound on delta under tilt `theta` in a window, and its part for the transform."""
         infinite = -math.expm1(sum(count * math.log1p(-grid.infinite)
                                    for grid, count in self.grids))
@@ -131,17 +143,17 @@ class _Total:
             above = float(np.exp(self._log_moment(theta_top) - theta_top * self.step * stop))
         return (inside + fft + above + infinite) * self._rounding(), fft
 
-    def _rounding(self):
+    def _rounding(self) -> float:
         return 1 + 1e-9 + 16 * _UNIT * self.releases
 
-    def _transform_error(self, length):
+    def _transform_error(self, length: int) -> float:
         # l2 error of the law: that of one transform, times the number of factors
         return 8 * _UNIT * self.releases * math.log2(length + 1)
 
-    def _log_moment(self, theta):
+    def _log_moment(self, theta: float) -> float:
         return sum(count * _tilted(grid, theta)[1] for grid, count in self.grids)
 
-    def _tilted_law(self, theta, first, length):
+    def _tilted_law(self, theta: float, first: int, length: int) -> tuple[FloatArray, float]:
         # law of the total loss at step * (first, ..., first + length - 1), aliased
         log_abs = np.zeros(length // 2 + 1)
         log_base, factors = 0.0, []
@@ -161,7 +173,7 @@ class _Total:
         return np.maximum(law, 0.0), log_base
 
 
-def _tilted(grid, theta):
+def _tilted(grid: LossGrid, theta: float) -> tuple[FloatArray, float]:
     size = len(grid.masses) // 2
     loss = grid.step * np.arange(-size, size + 1)
     peak = theta * loss[-1]
@@ -172,7 +184,7 @@ def _tilted(grid, theta):
     return weights / total, math.log(total) + peak
 
 
-def _wrapped(weights, length):
+def _wrapped(weights: FloatArray, length: int) -> FloatArray:
     # index 0 of the result is a loss of 0; index j also holds the losses j + k * length
     size = len(weights) // 2
     start = -size % length

@@ -12,13 +12,21 @@ Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter disc
 of privacy loss distributions", PETS 2022.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._privacy.pld.distributions import LossGrid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpsk._typing import FloatArray
 
 __all__ = ["CurveLaw", "convex_points", "reach"]
 
@@ -28,7 +36,7 @@ _POINTS = 320
 _ROUNDING = 1 + 1e-9
 
 
-def reach(delta, tail):
+def reach(delta: Callable[[float], float], tail: float) -> float:
     """Return an epsilon, at most 600, from which on ``delta(epsilon)`` is at most `tail`.
 
     Where a delta has a floor above that, one that is nearly on it.
@@ -44,7 +52,7 @@ def reach(delta, tail):
     return high
 
 
-def convex_points(losses, deltas):
+def convex_points(losses: FloatArray, deltas: FloatArray) -> FloatArray:
     """Return the corners (a, delta) of the hull of points and of their mirror images, from a = 0.
 
     Parameters
@@ -61,8 +69,8 @@ def convex_points(losses, deltas):
     return _hull(a, np.concatenate([[1.0], mirrored, deltas]))
 
 
-def _hull(x, y):
-    corners = []
+def _hull(x: FloatArray, y: FloatArray) -> FloatArray:
+    corners: list[tuple[float, float]] = []
     for point in zip(x.tolist(), y.tolist(), strict=True):
         while len(corners) > 1 and _above(corners[-2], corners[-1], point):
             corners.pop()
@@ -71,7 +79,8 @@ def _hull(x, y):
     return np.array(corners).T
 
 
-def _above(first, middle, last):
+def _above(first: tuple[float, float], middle: tuple[float, float],
+           last: tuple[float, float]) -> bool:
     # whether the middle point is on the chord or above it
     return ((middle[1] - first[1]) * (last[0] - middle[0])
             >= (last[1] - middle[1]) * (middle[0] - first[0]))
@@ -81,18 +90,18 @@ def _above(first, middle, last):
 class CurveLaw:
     """The law of a loss whose curve runs through points of a function of arrays of epsilons."""
 
-    curve: object
+    curve: Callable[[FloatArray], FloatArray]
 
-    def largest_loss(self, tail):
+    def largest_loss(self, tail: float) -> float:
         """Loss above which there is none but one without end, of mass `tail` at most."""
         return float(_atoms(self.curve, tail)[0][-1])
 
-    def nodes(self, tail):
+    def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Masses and losses but that without end."""
         losses, masses, _ = _atoms(self.curve, tail)
         return masses, losses
 
-    def grid(self, step, tail):
+    def grid(self, step: float, tail: float) -> LossGrid:
         """Discretize on multiples of `step`; see `NormalMixture.grid`."""
         losses, atoms, infinite = _atoms(self.curve, tail)
         cells = np.floor(losses / step).astype(int)
@@ -106,7 +115,8 @@ class CurveLaw:
 
 
 @lru_cache(maxsize=64)
-def _atoms(bound, tail):
+def _atoms(bound: Callable[[FloatArray], FloatArray],
+           tail: float) -> tuple[FloatArray, FloatArray, float]:
     """Return the losses, their masses under P, and the mass of a loss without end."""
     losses = np.linspace(0.0, reach(lambda loss: bound(np.array([loss]))[0], tail), _POINTS)
     a, curve = convex_points(losses, bound(losses))

@@ -18,13 +18,19 @@ approximations of privacy loss distributions", PETS 2022, Algorithm 1. Zhu, Dong
 Definition 7 (dominating pairs).
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy.special import ndtr
 
-__all__ = ["LossGrid", "NormalMixture", "RayleighBound", "TwoPoint"]
+if TYPE_CHECKING:
+    from dpsk._typing import AnyArray, FloatArray, IntArray
+
+__all__ = ["LossGrid", "LossLaw", "NormalMixture", "RayleighBound", "TwoPoint"]
 
 # Gauss-Legendre rules (widest cell in noise units, nodes); beyond: differences of ndtr
 _RULES = ((0.02, np.polynomial.legendre.leggauss(4)),
@@ -36,8 +42,21 @@ class LossGrid:
     """Masses of P, shape (2 K + 1,), on ``step * (-K, ..., K)``, and that of an infinite loss."""
 
     step: float
-    masses: np.ndarray
+    masses: FloatArray
     infinite: float
+
+
+class LossLaw(Protocol):
+    """The law of the privacy loss of one release, that an accountant composes."""
+
+    def largest_loss(self, tail: float) -> float:
+        """Loss above which a mass of at most `tail` lies."""
+
+    def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
+        """Masses and losses of a rule that leaves out at most `tail`."""
+
+    def grid(self, step: float, tail: float) -> LossGrid:
+        """Discretize on multiples of `step`."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +69,18 @@ class NormalMixture:
     q: float
     z: float
 
-    def largest_loss(self, tail):
+    def largest_loss(self, tail: float) -> float:
         """Loss above which a mass of at most `tail` lies."""
         return float(self._loss(np.array(1 + self.z * math.sqrt(-2 * math.log(tail)))))
 
-    def nodes(self, tail):
+    def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Masses and losses of a trapezoidal rule that leaves out at most `tail`."""
         reach = 1 + self.z * math.sqrt(-2 * math.log(tail))
         x = np.linspace(-reach, reach, int(min(20_000, 3 + 10 * reach / self.z)))
         loss = np.copysign(self._loss(np.abs(x)), x)
         return self._density(x) * (x[1] - x[0]), loss
 
-    def grid(self, step, tail):
+    def grid(self, step: float, tail: float) -> LossGrid:
         """Discretize on multiples of `step`, up to a loss that a mass of `tail` may exceed."""
         size = max(1, math.ceil(self.largest_loss(tail) / step))
         edges = self._inverse(step * np.arange(size + 1))
@@ -80,7 +99,7 @@ class NormalMixture:
         masses[0] += below
         return LossGrid(step, masses, infinite)
 
-    def _cells(self, edges, step):
+    def _cells(self, edges: FloatArray, step: float) -> FloatArray:
         # masses of P and Q a cell, and the integrals of P - Q e^{l} and of Q - P e^{-l-h}
         widths = np.diff(edges) / self.z
         out = np.empty((4, len(widths)))
@@ -92,7 +111,8 @@ class NormalMixture:
         out[:, pending] = self._differences(edges, np.flatnonzero(pending), step)
         return out
 
-    def _quadrature(self, edges, cells, step, rule):
+    def _quadrature(self, edges: FloatArray, cells: IntArray, step: float,
+                    rule: tuple[FloatArray, FloatArray]) -> FloatArray:
         # all terms are positive: the relative error is a few units of rounding
         left, half = edges[cells], np.diff(edges)[cells] / 2
         low = step * cells
@@ -106,7 +126,7 @@ class NormalMixture:
                     mirrored * -np.expm1(loss - low - step))
         return out
 
-    def _differences(self, edges, cells, step):
+    def _differences(self, edges: FloatArray, cells: IntArray, step: float) -> FloatArray:
         # P - Q = q (A - B) with A, B the masses of N(1, z^2), N(-1, z^2): the large
         # common part is never subtracted
         left, right = edges[cells], edges[cells + 1]
@@ -118,22 +138,22 @@ class NormalMixture:
         return np.array([upper, lower, plus - minus - lower * np.expm1(low),
                          minus - plus - upper * np.expm1(-low - step)])
 
-    def _normal_mass(self, left, right, mean):
+    def _normal_mass(self, left: FloatArray, right: FloatArray, mean: float) -> FloatArray:
         a, b = (left - mean) / self.z, (right - mean) / self.z
         flip = a > 0
         return ndtr(np.where(flip, -a, b)) - ndtr(np.where(flip, -b, a))
 
-    def _upper_masses(self, x):
+    def _upper_masses(self, x: float) -> tuple[float, float]:
         common = (1 - self.q) * ndtr(-x / self.z)
         return (float(common + self.q * ndtr((1 - x) / self.z)),
                 float(common + self.q * ndtr((-1 - x) / self.z)))
 
-    def _density(self, x):
+    def _density(self, x: FloatArray) -> FloatArray:
         scale = 1 / (self.z * math.sqrt(2 * math.pi))
         common = (1 - self.q) * np.exp(-0.5 * (x / self.z) ** 2) if self.q < 1 else 0.0
         return scale * (common + self.q * np.exp(-0.5 * ((x - 1) / self.z) ** 2))
 
-    def _loss(self, x):
+    def _loss(self, x: FloatArray) -> FloatArray:
         # for x >= 0; the exponent is split where it would overflow
         if self.q == 1:
             return 2 * x / self.z**2
@@ -142,13 +162,13 @@ class NormalMixture:
         return (np.log1p(self.q * np.expm1(np.minimum(up, 600.0))) + np.maximum(up - 600.0, 0)
                 - self._log_lower(down))
 
-    def _log_lower(self, down):
+    def _log_lower(self, down: FloatArray) -> FloatArray:
         # log(1 - q + q e^down), without cancellation for q close to 1
         if self.q < 0.5:
             return np.log1p(self.q * np.expm1(down))
         return np.logaddexp(math.log1p(-self.q), math.log(self.q) + down)
 
-    def _inverse(self, loss):
+    def _inverse(self, loss: AnyArray) -> FloatArray:
         # for loss[0] = 0 < loss[1] < ...
         if self.q == 1:
             return self.z**2 * loss / 2
@@ -167,16 +187,16 @@ class TwoPoint:
 
     epsilon: float
 
-    def largest_loss(self, tail):
+    def largest_loss(self, tail: float) -> float:
         """Loss above which nothing lies, whatever the `tail`."""
         return self.epsilon
 
-    def nodes(self, tail):
+    def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Masses and losses of the two points."""
         loss = np.array([-self.epsilon, self.epsilon])
         return 1 / (1 + np.exp(-loss)), loss
 
-    def grid(self, step, tail):
+    def grid(self, step: float, tail: float) -> LossGrid:
         """Discretize on multiples of `step`; see `NormalMixture.grid`."""
         cell = math.floor(self.epsilon / step)
         size = cell + 1
@@ -188,7 +208,7 @@ class TwoPoint:
         return LossGrid(step, masses, 0.0)
 
     @staticmethod
-    def _place(masses, index, mass, offset, step):
+    def _place(masses: FloatArray, index: int, mass: float, offset: float, step: float) -> None:
         share = min(1.0, max(0.0, math.expm1(-offset) / math.expm1(-step)))
         masses[index] += mass * (1 - share)
         masses[index + 1] += mass * share
@@ -205,16 +225,16 @@ class RayleighBound:
     offset: float
     slope: float
 
-    def largest_loss(self, tail):
+    def largest_loss(self, tail: float) -> float:
         """Loss above which a mass of at most `tail` lies."""
         return self.offset + self.slope * math.sqrt(-2 * math.log(tail))
 
-    def nodes(self, tail):
+    def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Masses and losses of a trapezoidal rule that leaves out at most `tail`."""
         r = np.linspace(0.0, math.sqrt(-2 * math.log(tail)), 400)
         return r * np.exp(-0.5 * r**2) * (r[1] - r[0]), self.offset + self.slope * r
 
-    def grid(self, step, tail):
+    def grid(self, step: float, tail: float) -> LossGrid:
         """Discretize on multiples of `step`; see `NormalMixture.grid`."""
         size = max(1, math.ceil(self.largest_loss(tail) / step))
         edges = np.maximum(step * np.arange(size + 1) - self.offset, 0.0) / self.slope
@@ -227,7 +247,7 @@ class RayleighBound:
         masses[size:-1] += mass - rise
         return LossGrid(step, masses, float(survival[-1]))
 
-    def _rise(self, edges, mass, step):
+    def _rise(self, edges: FloatArray, mass: FloatArray, step: float) -> FloatArray:
         # the chord where a cell is narrow for the quadrature, all terms positive; else all of it
         widest, rule = _RULES[-1]
         left, half = edges[:-1], np.diff(edges) / 2

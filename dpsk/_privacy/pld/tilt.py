@@ -3,9 +3,18 @@
 Any tilt, grid and window give a valid bound, so nothing here has to be exact.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpsk._privacy.pld.distributions import LossLaw
+    from dpsk._typing import FloatArray
 
 __all__ = ["Sketch"]
 
@@ -24,17 +33,17 @@ class Sketch:
     of `tail`.
     """
 
-    def __init__(self, laws, tail):
+    def __init__(self, laws: Sequence[tuple[LossLaw, int]], tail: float) -> None:
         with np.errstate(divide="ignore"):
             self._parts = [(np.log(mass), loss, count)
                            for (mass, loss), count in ((law.nodes(tail), n) for law, n in laws)]
 
-    def log_moment(self, theta):
+    def log_moment(self, theta: float) -> float:
         """Log of the mean of ``exp(theta * total loss)``."""
         return sum(count * _tilted(log_mass, loss, theta)[1]
                    for log_mass, loss, count in self._parts)
 
-    def moments(self, theta):
+    def moments(self, theta: float) -> tuple[float, float]:
         """Mean and standard deviation of the total loss under the tilt."""
         mean = variance = 0.0
         for log_mass, loss, count in self._parts:
@@ -44,7 +53,7 @@ class Sketch:
             variance += count * float(weight @ (loss - one) ** 2)
         return mean, math.sqrt(variance)
 
-    def tilt(self, epsilon):
+    def tilt(self, epsilon: float) -> float:
         """Minimizer of ``log_moment(theta) - theta * epsilon`` over theta >= 0."""
         if self.moments(0.0)[0] >= epsilon:
             return 0.0
@@ -61,7 +70,7 @@ class Sketch:
             theta = theta + move if low < theta + move < high else (low + high) / 2
         return theta
 
-    def step(self, epsilon, theta, deviation):
+    def step(self, epsilon: float, theta: float, deviation: float) -> float:
         """Grid step whose chords raise delta by a fraction of about 1e-3 at most.
 
         A chord over a cell of width h turns a loss at distance x from a grid point into
@@ -82,7 +91,7 @@ class Sketch:
                         for weight, distance, count in tilted)
         return min(step, coarsest)
 
-    def window(self, theta, deviation):
+    def window(self, theta: float, deviation: float) -> tuple[float, float, float]:
         """Ends beyond which the tilted law has mass about e^-30, and the upper tilt."""
         at = self.log_moment(theta)
         unit = math.sqrt(2 * _WINDOW_LOG) / deviation
@@ -93,7 +102,7 @@ class Sketch:
         return max(downs), ups[best], theta + float(shifts[best])
 
 
-def _tilted(log_mass, loss, theta):
+def _tilted(log_mass: FloatArray, loss: FloatArray, theta: float) -> tuple[FloatArray, float]:
     exponent = log_mass + theta * loss
     peak = float(exponent.max())
     weight = np.exp(exponent - peak)

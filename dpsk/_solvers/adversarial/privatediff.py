@@ -1,9 +1,17 @@
 """A critic's noisy steps, and a generator that follows a running estimate of its gradient."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpsk._parameters import check_integer
 from dpsk._solvers.adversarial.sgda import AdversarialDescentAscent
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from dpsk._problem import Problem
 
 __all__ = ["AdversarialPrivateDiff"]
 
@@ -29,7 +37,7 @@ class AdversarialPrivateDiff(AdversarialDescentAscent):
 
     period: int = 2
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_integer("solver_options: period", self.period, low=1, remedy="an int >= 1")
         return super().configured(problem)
 

@@ -1,7 +1,9 @@
 """A critic's noisy steps and a generator's free ones, in turns (DP-SGDA of a WGAN)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -23,6 +25,16 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.steps import Adaptive, falling_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["AdversarialDescentAscent", "GeneratedBatch"]
 
@@ -94,10 +106,10 @@ class AdversarialDescentAscent(Solver):
     without_noise: ClassVar[bool] = True
 
     @classmethod
-    def options(cls):
+    def options(cls) -> list[str]:
         return sorted(f.name for f in fields(cls) if f.name not in _OWN)
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_integer("solver_options: critic_steps", self.critic_steps, low=1,
                       remedy="an int >= 1")
         for name in ("momentum", "averaging"):
@@ -115,14 +127,14 @@ class AdversarialDescentAscent(Solver):
             clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
             shares=problem.loss.shares, laws=problem.loss.laws)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return replace(self, key=draw_index(1 << 62))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size),
                          self.max_iter * self.critic_steps)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         draws = oracle.public_draws(self.key)
         made = self.generator.initial(draws.normals)
         if self.laws is not None:
@@ -164,13 +176,14 @@ class GeneratedBatch:
         noise, classes = self.drawn()
         return self._generator.forward(made, noise, classes).rows, classes
 
-    def drawn(self):
+    def drawn(self) -> tuple[FloatArray, IntArray]:
         """Return the noise and the classes of a new batch."""
         classes = self._draws.choices(self._shares, np.zeros(self._size, np.intp))
         noise = self._draws.normals((self._size, self._generator.n_noise))
         return noise.astype(np.float32), classes
 
-    def pulled(self, drawn, made, oracle, theta):
+    def pulled(self, drawn: tuple[FloatArray, IntArray], made: FloatArray, oracle: Any,
+               theta: FloatArray) -> FloatArray:
         """Return the generator's gradient of minus the mean score of a batch."""
         generation = self._generator.forward(made, *drawn)
         return generation.gradient(oracle.pull(theta, generation.rows, drawn[1]))

@@ -1,1 +1,3 @@
 """Steps inside a convex set."""
+
+from __future__ import annotations

@@ -1,7 +1,9 @@
 """Accelerated mirror descent with noisy gradients (DP-AccMD)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,6 +15,15 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.constrained.mirror import default_geometry, make_geometry
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["AcceleratedMirrorDescent"]
 
@@ -59,7 +70,7 @@ class AcceleratedMirrorDescent(Solver):
     requires: ClassVar[tuple] = (IN_A_SET, POSITIVE_DELTA, FINITE_CLIP)
     whitens: ClassVar[bool] = False
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         name = self.geometry or default_geometry(problem.penalty)
         geometry = make_geometry(problem.penalty, name, problem.model.shape)
         clip_norm = self._clip_norm(problem)
@@ -69,10 +80,10 @@ class AcceleratedMirrorDescent(Solver):
         return replace(self, geometry=name, clip_norm=clip_norm, max_iter=max_iter,
                        learning_rate=self.learning_rate or 1.0 / smoothness)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(FullBatch(), self.max_iter)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         geometry = make_geometry(penalty, self.geometry, theta.shape)
         state = geometry.start()
         mirrored = point = geometry.point(state)

@@ -1,8 +1,10 @@
 """Frank-Wolfe over the l1 ball with privately chosen vertices."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,14 @@ from dpsk._oracle import SelectionOracle
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import Selections
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["FrankWolfe"]
 
@@ -50,17 +60,17 @@ class FrankWolfe(Solver):
     oracle: ClassVar[type] = SelectionOracle
     requires: ClassVar[tuple] = (IN_AN_L1_BALL, FINITE_CLIP)
     whitens: ClassVar[bool] = False
-    clip_measure: ClassVar[str] = "largest absolute entry"
+    clip_measure = "largest absolute entry"
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         clip_norm = self._clip_norm(problem)
         return replace(self, clip_norm=clip_norm,
                        max_iter=self.max_iter or _balanced_steps(problem, clip_norm))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return Selections(self.max_iter, pure=_pure_is_cheaper(problem, self.max_iter))
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Any, theta: FloatArray) -> Result:
         theta = theta.copy()
         for t in range(self.max_iter):
             place, sign = oracle.descent_vertex(theta)

@@ -6,12 +6,21 @@ the Bregman distance. A row of features enters a prediction with at most `row_bo
 that norm, so the loss is smooth there with its own smoothness times the square of it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import softmax
 
 from dpsk._objective.penalties import Box, ConstraintSet, L1Ball, L2Ball, Simplex
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._models.linear import LinearModel
+    from dpsk._typing import FloatArray, Shape
 
 __all__ = ["GEOMETRIES", "Entropy", "Euclidean", "SplitEntropy", "default_geometry",
            "make_geometry"]
@@ -33,36 +42,36 @@ class Euclidean:
     step_gain = 1.4
 
     @property
-    def reach(self):
+    def reach(self) -> float:
         """float : rho."""
         return self.constraint.longest(int(np.prod(self.shape)))
 
     @property
-    def divergence(self):
+    def divergence(self) -> float:
         """float : bound on the Bregman distance of a point of the set from the start."""
         return 0.5
 
     @property
-    def width(self):
+    def width(self) -> float:
         """float : bound on the set's mean largest product with standard normals."""
         dimension = int(np.prod(self.shape))
         if isinstance(self.constraint, (L1Ball, Simplex)):
             return self.reach * np.sqrt(2.0 * np.log(2.0 * dimension))
         return self.reach * np.sqrt(dimension)
 
-    def row_bound(self, model):
+    def row_bound(self, model: LinearModel) -> float:
         """Return the size of a row's linear form in the map's norm."""
         return self.reach * model.radius
 
-    def start(self):
+    def start(self) -> FloatArray:
         """Return the state at the center of the set."""
         return self.constraint.prox(np.zeros(self.shape), 1.0)
 
-    def moved(self, state, gradient, length):
+    def moved(self, state: FloatArray, gradient: FloatArray, length: float) -> FloatArray:
         """Return the state after a mirror step."""
         return self.constraint.prox(state - length * self.reach**2 * gradient, 1.0)
 
-    def point(self, state):
+    def point(self, state: FloatArray) -> FloatArray:
         """Return the point of the set that a state stands for."""
         return state
 
@@ -76,19 +85,19 @@ class Entropy(Euclidean):
     step_gain = 25.0
 
     @property
-    def divergence(self):
+    def divergence(self) -> float:
         return np.log(float(max(2, np.prod(self.shape))))
 
-    def row_bound(self, model):
+    def row_bound(self, model: LinearModel) -> float:
         return self.reach * model.coordinate_bound
 
-    def start(self):
+    def start(self) -> FloatArray:
         return np.zeros(self.shape)
 
-    def moved(self, state, gradient, length):
+    def moved(self, state: FloatArray, gradient: FloatArray, length: float) -> FloatArray:
         return state - length * self.reach * gradient
 
-    def point(self, state):
+    def point(self, state: FloatArray) -> FloatArray:
         return self.reach * softmax(state)
 
 
@@ -101,10 +110,10 @@ class SplitEntropy(Entropy):
     """
 
     @property
-    def divergence(self):
+    def divergence(self) -> float:
         return np.log(2.0 * np.prod(self.shape))
 
-    def point(self, state):
+    def point(self, state: FloatArray) -> FloatArray:
         size = np.abs(state)
         peak = size.max(initial=0.0)
         larger, ratio = np.exp(size - peak), np.exp(-2.0 * size)
@@ -122,12 +131,12 @@ GEOMETRIES = {
 }
 
 
-def default_geometry(constraint):
+def default_geometry(constraint: Any) -> str:
     """Return the name of the geometry that a set has by default."""
     return next(iter(GEOMETRIES[type(constraint)]))
 
 
-def make_geometry(constraint, name, shape):
+def make_geometry(constraint: Any, name: str, shape: Shape) -> SplitEntropy | Euclidean | Entropy:
     """Return the geometry `name` of a set.
 
     Raises

@@ -1,1 +1,3 @@
 """Noisy gradients and steps along them."""
+
+from __future__ import annotations

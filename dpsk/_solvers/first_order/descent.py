@@ -1,14 +1,26 @@
 """The loop that full-batch and stochastic gradient descent share."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._solvers.base import Result
 from dpsk._solvers.steps import first_kept
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._typing import FloatArray
+
 __all__ = ["descend"]
 
 
-def descend(oracle, penalty, theta, *, step, n_steps, iterate, momentum):
+def descend(oracle: Any, penalty: Penalty, theta: FloatArray, *, step: float, n_steps: int,
+            iterate: str, momentum: Callable[..., Any]) -> Result:
     """Take noisy proximal gradient steps from a public start; return a Result.
 
     `momentum` returns that after step ``t = 0, 1, ...``; 0.0 for none.

@@ -1,7 +1,9 @@
 """Gradient descent with noisy full-batch gradients."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,6 +27,17 @@ from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, scheduled_steps
 from dpsk._solvers.steps import check_iterate, draw_stop
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
+
 __all__ = ["GradientDescent"]
 
 
@@ -34,7 +47,7 @@ class _Impulses:
     def __init__(self, curvatures):
         self._curvatures, self._answers = curvatures, 0
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         gradient = self._curvatures * theta
         gradient[:, self._answers] += 1.0
         self._answers += 1
@@ -99,11 +112,11 @@ class GradientDescent(Solver):
     takes_groups: ClassVar[bool] = True
 
     @property
-    def takes_unit(self):
+    def takes_unit(self) -> bool:
         """bool : whether its plan leaves the penalty out, as those by a theorem do not."""
         return self.schedule == "default"
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if self.iterate is not None:
             check_iterate(self.iterate)
         if self.accelerate is not None:
@@ -159,17 +172,17 @@ class GradientDescent(Solver):
                        iterate=self.iterate or ITERATE[self.schedule],
                        accelerate=bool(self.accelerate))
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(FullBatch(), self.max_iter)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
                        iterate=self.iterate, momentum=self._momentum(penalty))
 
-    def noise_gain(self, curvatures):
+    def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
         # Steps are linear in what the answers have of noise: one column for that of each answer.
         penalty = ElasticNet(0.0, 0.0)
         answers = _Impulses(np.asarray(curvatures)[:, None])

@@ -1,7 +1,9 @@
 """Private stochastic gradient descent of a random number of rounds (RRPSGD)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,6 +21,17 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["RandomRoundDescent"]
 
@@ -66,7 +79,7 @@ class RandomRoundDescent(Solver):
     oracle: ClassVar[type] = GradientOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         own = self._on_rows(problem) if problem.model.is_linear else self._on_networks(problem)
         rounds = own.max_iter
         if self.rounds is not None:
@@ -93,18 +106,18 @@ class RandomRoundDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         if self.rounds is not None:
             return self
         return replace(self, rounds=1 + draw_index(self.configured(problem).max_iter))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.rounds)
 
-    def public_facts(self, problem):
+    def public_facts(self, problem: Problem) -> tuple[str, ...]:
         return (f"the number of rounds, drawn from 1 to {self.max_iter} apart from the rows",)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.rounds,
                        iterate="last", momentum=lambda t: 0.0)
 

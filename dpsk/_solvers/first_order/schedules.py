@@ -16,9 +16,17 @@ constant of the Polyak-Lojasiewicz inequality. T released gradients have noise o
   ``2 L F0 / T + p 4 G^2 T / (n mu)^2``; ``T = sqrt(L F0 / (2 p)) n mu / G``.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._problem import Problem
 
 __all__ = ["ITERATE", "check_schedule", "scheduled_steps"]
 
@@ -27,7 +35,7 @@ ITERATE = {"convex": "average", "nonconvex": "random", "pl": "last", "strongly_c
 _FEWEST, _MOST = 1, 5000
 
 
-def check_schedule(schedule, problem, pl_constant):
+def check_schedule(schedule: Any, problem: Problem, pl_constant: Any) -> None:
     """Raise a ValueError where a schedule's theorem lacks what it rests on."""
     if not problem.model.is_linear:
         raise ValueError(f"solver_options: schedule={schedule!r}: its theorem needs a bound on "
@@ -47,7 +55,8 @@ def check_schedule(schedule, problem, pl_constant):
                          "objective; use penalty='l2', or another schedule.")
 
 
-def scheduled_steps(schedule, problem, clip_norm, step, pl_constant):
+def scheduled_steps(schedule: Any, problem: Problem, clip_norm: float, step: float,
+                    pl_constant: Any) -> Any:
     """Return T by the theorem of a schedule, a key of ITERATE, from public facts."""
     smoothness, risk = 1.0 / step, problem.risk_at_zero
     # What the budget allows over what the noise of one gradient costs.

@@ -1,7 +1,9 @@
 """Noisy steps along temporal differences."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._oracle import SemiGradientOracle
@@ -10,6 +12,17 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
 from dpsk._solvers.steps import check_iterate, draw_stop, train
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["SemiGradientDescent"]
 
@@ -56,7 +69,7 @@ class SemiGradientDescent(Solver):
     without_noise: ClassVar[bool] = True
     takes_unit = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_iterate(self.iterate)
         momentum = check_real("solver_options: momentum", self.momentum, low=0, high=1,
                               open_high=True, remedy="a number in [0, 1)")
@@ -66,12 +79,12 @@ class SemiGradientDescent(Solver):
                        batch_size=min(problem.n_samples, self.batch_size or _BATCH),
                        learning_rate=self.learning_rate or _GAIN / clip_norm)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return train(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
                      iterate=self.iterate, momentum=self.momentum, decay=True, adaptive=False)

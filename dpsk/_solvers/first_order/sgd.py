@@ -1,7 +1,9 @@
 """Stochastic gradient descent on noisy Poisson batches (DP-SGD)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.descent import default_clip_norm, default_step
 from dpsk._defaults.networks import (
@@ -22,6 +24,17 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.steps import check_iterate, draw_stop, train
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["StochasticGradientDescent"]
 
@@ -83,7 +96,7 @@ class StochasticGradientDescent(Solver):
     without_noise: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if self.iterate is not None:
             check_iterate(self.iterate)
         network = not problem.model.is_linear
@@ -127,14 +140,14 @@ class StochasticGradientDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
 
-    def minimize(self, oracle, penalty, theta):
-        run = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
+        run: Any = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}
         if self.momentum or self.decay or self.adaptive:
             return train(oracle, penalty, theta, **run, momentum=self.momentum,
                          decay=self.decay, adaptive=self.adaptive)

@@ -1,1 +1,3 @@
 """Gradients checked against a hold-out."""
+
+from __future__ import annotations

@@ -1,10 +1,20 @@
 """Stable gradient descent on disjoint batches, one after the other."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import TYPE_CHECKING
 
 from dpsk._privacy.plans import ThresholdRounds
 from dpsk._solvers.holdout.stgd import StableGradientDescent
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._problem import Problem
 
 __all__ = ["MiniBatchStableGradientDescent"]
 
@@ -37,7 +47,7 @@ class MiniBatchStableGradientDescent(StableGradientDescent):
 
     batch_size: int | None = None
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         n_samples = problem.n_samples
         if self.batch_size is not None and self.batch_size < 2:
             raise ValueError(f"batch_size={self.batch_size!r}: must be at least 2 with this "
@@ -46,13 +56,13 @@ class MiniBatchStableGradientDescent(StableGradientDescent):
         steps = self.max_iter or _ROUNDS * (n_samples // batch_size)
         return replace(super().configured(problem), batch_size=batch_size, max_iter=steps)
 
-    def public_facts(self, problem):
+    def public_facts(self, problem: Problem) -> tuple[str, ...]:
         plan = self.plan(problem)
         return (f"the split of the rows into {plan.batches} disjoint batches; the releases above "
                 "are those of one batch, as a row pays for its own batch alone",
                 *super().public_facts(problem))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         batches = problem.n_samples // self.batch_size
         return ThresholdRounds(ceil(self.max_iter / batches), batches,
                                pure=self.noise == "laplace",

@@ -1,7 +1,9 @@
 """Stable gradient descent: gradients checked against a hold-out."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,6 +16,17 @@ from dpsk._privacy.plans import ThresholdRounds
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.steps import check_iterate, draw_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._solvers.base import Result
+    from dpsk._typing import FloatArray
 
 __all__ = ["StableGradientDescent"]
 
@@ -68,10 +81,10 @@ class StableGradientDescent(Solver):
     whitens: ClassVar[bool] = False
 
     @property
-    def clip_measure(self):
+    def clip_measure(self) -> str:
         return "l1 norm" if self.noise == "laplace" else "l2 norm"
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_iterate(self.iterate)
         check_choice("solver_options: holdout", self.holdout, ["private", "public"])
         noise = self.noise
@@ -90,20 +103,20 @@ class StableGradientDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, noise=noise,
                        max_iter=self.max_iter or _STEPS)
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return ThresholdRounds(self.max_iter, pure=self.noise == "laplace",
                                public_holdout=self.wants_holdout)
 
-    def public_facts(self, problem):
+    def public_facts(self, problem: Problem) -> tuple[str, ...]:
         if not self.wants_holdout:
             return ("the split of the rows into training and hold-out half",)
         return ("the hold-out rows public_X and public_y, which are used without noise and are "
                 "not protected: the guarantee is for the training rows alone",)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
                        iterate=self.iterate, momentum=lambda t: 0.0)
 

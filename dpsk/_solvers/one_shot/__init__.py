@@ -1,1 +1,3 @@
 """One release of a result."""
+
+from __future__ import annotations

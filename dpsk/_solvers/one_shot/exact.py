@@ -1,7 +1,9 @@
 """The minimizer itself, where there is no budget and so no noise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -10,6 +12,15 @@ from dpsk._oracle import ExactOracle
 from dpsk._privacy.plans import WithoutNoise
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.one_shot.minimizers import Objective, accelerated, newton, quasi_newton
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["ExactMinimizer"]
 
@@ -49,15 +60,15 @@ class ExactMinimizer(Solver):
     without_noise: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         small = problem.model.dimension <= _MOST_COORDINATES
         return replace(self, max_iter=self.max_iter or 1000,
                        uses_hessian=small and problem.loss.convex)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return WithoutNoise()
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         objective = Objective(oracle, penalty)
         if self.uses_hessian:
             point, n_iter = newton(objective, theta, self.max_iter)

@@ -1,7 +1,9 @@
 """Noisy gradient descent of which only the last iterate is released."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,6 +19,15 @@ from dpsk._oracle import LastIterateOracle
 from dpsk._privacy.plans import LastIterate
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["LastIterateDescent"]
 
@@ -59,7 +70,7 @@ class LastIterateDescent(Solver):
                                  RIDGE)
     whitens: ClassVar[bool] = False
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         full = full_clip_norm(problem)
         clip_norm = full if self.clip_norm is None else min(self.clip_norm, full)
         check_monotone(problem, clip_norm)
@@ -79,11 +90,11 @@ class LastIterateDescent(Solver):
             max_iter = int(np.clip(wanted, 10, MOST_LAST_STEPS))
         return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         alpha = problem.penalty.strong_convexity
         return LastIterate(self.max_iter, self.learning_rate, alpha)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return Result(oracle.descend(theta, penalty), self.max_iter)
 
 

@@ -1,7 +1,9 @@
 """Least-squares temporal differences from noisy moments, released once."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,15 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["LeastSquaresTD", "projected_values"]
 
@@ -53,7 +64,7 @@ class LeastSquaresTD(Solver):
     without_noise: ClassVar[bool] = True
     takes_unit = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if not problem.loss.grouped:
             return replace(self, group_clip=None)
         clip = self.group_clip or 1.0 / (1.0 - problem.loss.gamma)
@@ -61,7 +72,7 @@ class LeastSquaresTD(Solver):
             "solver_options: group_clip", clip, low=1e-3, high=1e6,
             remedy="None, or a number of transitions in [0.001, 1e6]"))
 
-    def stated(self):
+    def stated(self) -> list[Any]:
         """Return the bound on groups, where there are any, as Enforced."""
         if self.group_clip is None:
             return []
@@ -69,14 +80,14 @@ class LeastSquaresTD(Solver):
                          "group, in those of a transition; larger ones are scaled down")]
 
     @property
-    def clip_bounds(self):
+    def clip_bounds(self) -> float | None:
         """float or None : the bound on a group's sums, in transitions."""
         return self.group_clip
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return NoisySums(FullBatch(), 1)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         both, crossed, rewarded = oracle.moments()
         if oracle.n_units is not None:
             # The last feature is a constant, and the count of transitions public.
@@ -85,7 +96,8 @@ class LeastSquaresTD(Solver):
                                        oracle.noise_std), 1)
 
 
-def projected_values(both, crossed, rewarded, gamma, noise_std):
+def projected_values(both: FloatArray, crossed: FloatArray, rewarded: FloatArray, gamma: float,
+                     noise_std: float) -> FloatArray:
     """Return the fixed point in the directions where moments stand above their noise.
 
     `noise_std` is that of the entries of `crossed`, and of the diagonal of `both`.

@@ -1,9 +1,17 @@
 """Minimizers of a smooth mean loss and a penalty, from exact values and derivatives."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
 
 __all__ = ["Objective", "accelerated", "newton", "quasi_newton"]
 
@@ -20,39 +28,39 @@ class Objective:
         self._oracle = oracle
         self._majorant = None
 
-    def value(self, theta):
+    def value(self, theta: FloatArray) -> float:
         """Return all of the objective at `theta`, a float."""
         return self._oracle.value(theta) + self.penalty.value(theta)
 
-    def gradient(self, theta):
+    def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the gradient of the differentiable part, like `theta`."""
         return self._oracle.gradient(theta) + self.penalty.gradient(theta)
 
-    def smooth(self, theta):
+    def smooth(self, theta: FloatArray) -> Any:
         """Return the differentiable part's value and gradient."""
         return self.value_of_smooth(theta), self.gradient(theta)
 
-    def value_of_smooth(self, theta):
+    def value_of_smooth(self, theta: FloatArray) -> Any:
         """Return the value of the differentiable part, a float."""
         # Penalties are quadratic where they are differentiable, and diagonal.
         ridge = 0.5 * float(np.vdot(self.penalty.gradient(theta), theta))
         return self._oracle.value(theta) + ridge
 
-    def hessian(self, theta):
+    def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the differentiable part, shape (theta.size, theta.size)."""
         hessian = self._oracle.hessian(theta)
         hessian[np.diag_indices(theta.size)] += self.penalty.gradient(np.ones_like(theta)).ravel()
         return hessian
 
 
-    def damped(self, theta, hessian):
+    def damped(self, theta: FloatArray, hessian: Any) -> Any:
         """Return a Hessian with a tenth of the most that any may be."""
         if self._majorant is None:
             self._majorant = self._oracle.majorant(theta)
         return hessian + 0.1 * self._majorant
 
 
-def newton(objective, theta, max_iter):
+def newton(objective: Objective, theta: FloatArray, max_iter: int) -> tuple[FloatArray, int]:
     """Return the minimizer by (proximal) Newton steps, and how many were made.
 
     Where several are as good, without a penalty or of intercepts of several classes, that of least
@@ -117,7 +125,7 @@ class _Model:
         self._matrix = hessian[:own, :own] - self._cross @ self._free(self._cross.T)
         self._vector = gradient[:own] - self._cross @ self._free(gradient[own:])
 
-    def step(self):
+    def step(self) -> FloatArray:
         """Return the step to the minimizer of the model and the penalty, like theta."""
         if self._penalty.is_smooth:
             own = -_Inverse(self._matrix)(self._vector)
@@ -125,14 +133,14 @@ class _Model:
             own = self._proximal_step()
         return self._completed(own, self._gradient.ravel()[self._own:])
 
-    def decrement(self, step):
+    def decrement(self, step: FloatArray) -> float:
         """Return by how much the objective falls along the step, to first order."""
         rest = 0.0
         if not self._penalty.is_smooth:
             rest = self._rest(self._theta) - self._rest(self._theta + step)
         return rest - float(np.vdot(self._gradient, step))
 
-    def shortest(self, theta):
+    def shortest(self, theta: FloatArray) -> FloatArray:
         """Return theta without what of it changes neither predictions nor the penalty."""
         own, free = np.split(theta.ravel(), [self._own])
         if self._penalty.is_smooth:
@@ -183,7 +191,7 @@ class _Inverse:
         inner = (vectors.T @ right).T / self._values[self._kept]
         return (((inner @ vectors.T) * self._scale).T)
 
-    def reaches(self, vector):
+    def reaches(self, vector: FloatArray) -> bool:
         """Return whether a vector is one that the matrix maps to, but for rounding."""
         if np.abs(vector[self._scale == 0]).max(initial=0.0) > 1e-6 * np.abs(vector).max():
             return False
@@ -191,7 +199,7 @@ class _Inverse:
         lost = self._vectors[:, ~self._kept].T @ vector
         return np.linalg.norm(lost) <= 1e-6 * np.linalg.norm(vector)
 
-    def within_null_space(self, vector):
+    def within_null_space(self, vector: FloatArray) -> FloatArray:
         """Return the nearest of the vectors that the matrix maps to zero."""
         empty = self._scale == 0
         vectors = self._vectors[:, ~self._kept] * self._scale[:, None]
@@ -199,7 +207,7 @@ class _Inverse:
         return basis @ np.linalg.lstsq(basis, vector, rcond=None)[0]
 
 
-def quasi_newton(objective, theta, max_iter):
+def quasi_newton(objective: Any, theta: FloatArray, max_iter: Any) -> Any:
     """Return the minimizer of a smooth objective by L-BFGS, and the number of steps."""
     def smooth(flat):
         value, gradient = objective.smooth(flat.reshape(theta.shape))
@@ -210,7 +218,7 @@ def quasi_newton(objective, theta, max_iter):
     return found.x.reshape(theta.shape), found.nit
 
 
-def accelerated(objective, prox, theta, max_iter):
+def accelerated(objective: Any, prox: Any, theta: FloatArray, max_iter: Any) -> Any:
     """Return a minimizer by accelerated proximal gradients, and the number of steps.
 
     Steps start at the last one's length, somewhat longer, and are halved until they are short

@@ -1,7 +1,9 @@
 """The minimizer of an objective with a random linear term."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.perturbation import (
     fine_tolerance,
@@ -21,6 +23,16 @@ from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import PerturbedObjective
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["ObjectivePerturbation"]
 
@@ -74,7 +86,7 @@ class ObjectivePerturbation(Solver):
     requires: ClassVar[tuple] = (FINITE_CLIP, BOUNDED_CURVATURE, CONVEX_LOSS,
                                  SCALAR_PREDICTION, L2_PENALTY)
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if self.ridge is not None:
             check_real("solver_options: ridge", self.ridge, low=0,
                        remedy="None, or a finite number >= 0")
@@ -88,15 +100,15 @@ class ObjectivePerturbation(Solver):
             tolerance = fine_tolerance(problem, clip_norm, ridge)
         return replace(self, clip_norm=clip_norm, ridge=ridge, tolerance=tolerance)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         determinant = determinant_loss(problem.smoothness, self.ridge, problem.n_samples)
         return PerturbedObjective(problem.delta == 0, self.ridge, determinant,
                                   second_noise(problem), self.tolerance)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return Result(oracle.minimize(theta, penalty), 1)
 
-    def stated(self):
+    def stated(self) -> Sequence[Enforced]:
         return [Enforced("ridge", self.ridge, "derived",
                          "curvature of the l2 term that was minimized, intercept included: "
                          "alpha, or more where noise and guarantee ask for it")]

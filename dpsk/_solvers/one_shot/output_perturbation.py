@@ -1,7 +1,9 @@
 """Noiseless gradient descent, released once with noise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +14,15 @@ from dpsk._parameters import check_real
 from dpsk._privacy.plans import OneRelease
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["OutputPerturbation"]
 
@@ -65,7 +76,7 @@ class OutputPerturbation(Solver):
     is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (CONVEX_LOSS, BOUNDED_SLOPE, BOUNDED_CURVATURE)
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if self.tolerance is not None:
             check_real("solver_options: tolerance", self.tolerance, low=0, remedy="None, or a "
                        "finite number >= 0, which is 0 not to certify")
@@ -110,10 +121,10 @@ class OutputPerturbation(Solver):
             return tolerance, self.max_iter
         return (tolerance, steps) if steps <= _MOST_STEPS else (0.0, None)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return OneRelease(pure=problem.delta == 0)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         if self.tolerance:
             theta = oracle.minimize(theta, penalty, self.tolerance, self.max_iter)
         else:

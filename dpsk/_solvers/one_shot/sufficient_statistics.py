@@ -1,7 +1,9 @@
 """Least squares from noisy moments, released once."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -9,6 +11,15 @@ from dpsk._objective.requirements import POSITIVE_DELTA, RIDGE_OR_NONE, SQUARED_
 from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.plans import OneRelease
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["SufficientStatistics"]
 
@@ -37,13 +48,13 @@ class SufficientStatistics(Solver):
     takes_unit = True
     penalizes_after: ClassVar[bool] = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         return self
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return OneRelease(pure=False)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         matrix, vector = oracle.moments()
         values, vectors = np.linalg.eigh(matrix)
         lift = oracle.matrix_noise_std * np.sqrt(2.0 * len(vector)) - values[0]

@@ -1,10 +1,19 @@
 """What the saddle solvers share: checks, a stated bound, the mean of late points."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._solvers.steps import check_iterate, first_kept
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
 
 __all__ = ["TailMean", "check_saddle", "dual_bound"]
 
@@ -19,18 +28,18 @@ class TailMean:
         self._first = first_kept(n_steps, iterate)
         self._seen, self._total = 0, 0.0
 
-    def add(self, primal, dual):
+    def add(self, primal: FloatArray, dual: FloatArray) -> None:
         """Take notice of the next point."""
         if self._seen >= self._first:
             self._total = self._total + np.concatenate([primal, dual])
         self._seen += 1
 
-    def mean(self):
+    def mean(self) -> FloatArray:
         """Return the mean, primal numbers first, then dual ones."""
         return self._total / (self._seen - self._first)
 
 
-def check_saddle(solver):
+def check_saddle(solver: Any) -> None:
     """Check the options that all saddle solvers take; raise a ValueError."""
     check_iterate(solver.iterate)
     for name in ("dual_clip_norm", "dual_learning_rate"):
@@ -40,7 +49,7 @@ def check_saddle(solver):
                        remedy="None, or a number in [1e-10, 1e10]")
 
 
-def dual_bound(dual_clip_norm):
+def dual_bound(dual_clip_norm: float) -> Enforced:
     """Return the bound on a row's dual gradient, for the certificate."""
     return Enforced("dual_clip_norm", float(dual_clip_norm), "default, or declared in "
                     "solver_options", "l2 norm of one row's gradient in the dual variable; "

@@ -1,7 +1,9 @@
 """Descent on a running estimate of the primal gradient, updated by differences (PrivateDiff)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.saddle import configured_differences
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
@@ -13,6 +15,16 @@ from dpsk._privacy.plans import NoisyKind, NoisyKinds
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import draw_stop, falling_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["PrivateDiff"]
 
@@ -74,7 +86,7 @@ class PrivateDiff(Solver):
     oracle: ClassVar[type] = SaddleDifferenceOracle
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_saddle(self)
         period, inner_steps = (
             check_integer(f"solver_options: {name}", getattr(self, name), low=1,
@@ -87,10 +99,10 @@ class PrivateDiff(Solver):
                        inner_steps=inner_steps, difference_ratio=ratio,
                        dual_clip_norm=float(solver.dual_clip_norm))
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def stated(self):
+    def stated(self) -> Sequence[Enforced]:
         """Return the bounds beside that of the primal gradient, as Enforced."""
         return (dual_bound(self.dual_clip_norm),
                 Enforced("slopes", list(self.slopes), "declared" if self.slopes != _SLOPES
@@ -99,18 +111,18 @@ class PrivateDiff(Solver):
                          "times that of the dual variable"))
 
     @property
-    def clip_bounds(self):
+    def clip_bounds(self) -> Any:
         """tuple of float : the two clips, then C2 and C3."""
         return (self.clip_norm, self.dual_clip_norm, *self.slopes)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         batches = batch_plan(problem.n_samples, self.batch_size)
         whole = -(-self.max_iter // self.period)
         return NoisyKinds((
             NoisyKind(batches, self.max_iter * self.inner_steps), NoisyKind(batches, whole),
             NoisyKind(batches, self.max_iter - whole, self.difference_ratio)))
 
-    def minimize(self, oracle, penalty, primal):
+    def minimize(self, oracle: Any, penalty: Penalty, primal: FloatArray) -> Result:
         dual, estimate, last = oracle.dual_set.start, None, None
         tail = TailMean(self.max_iter, self.iterate)
         for t in range(self.max_iter):

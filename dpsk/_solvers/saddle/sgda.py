@@ -1,7 +1,9 @@
 """Stochastic gradient descent ascent on joint noisy gradients (DP-SGDA)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.losses import saddle_defaults
 from dpsk._defaults.saddle import configured_saddle
@@ -13,6 +15,17 @@ from dpsk._privacy.plans import JointSums
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import Momentum, draw_stop, falling_step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.certificate_fields import Enforced
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["GradientDescentAscent"]
 
@@ -66,7 +79,7 @@ class GradientDescentAscent(Solver):
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     without_noise: ClassVar[bool] = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_saddle(self)
         share = self.dual_share
         if share is None:
@@ -79,23 +92,23 @@ class GradientDescentAscent(Solver):
         return replace(solver, dual_share=float(share), momentum=float(self.momentum),
                        dual_clip_norm=float(solver.dual_clip_norm))
 
-    def drawn(self, problem, draw_index):
+    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)
 
-    def stated(self):
+    def stated(self) -> Sequence[Enforced]:
         """Return the bounds beside that of the primal gradient, as Enforced."""
         return (dual_bound(self.dual_clip_norm),)
 
     @property
-    def clip_bounds(self):
+    def clip_bounds(self) -> Any:
         """tuple of float : the clips of the two blocks."""
         return self.clip_norm, self.dual_clip_norm
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         return JointSums(batch_plan(problem.n_samples, self.batch_size), self.max_iter,
                          self.dual_share)
 
-    def minimize(self, oracle, penalty, primal):
+    def minimize(self, oracle: Any, penalty: Penalty, primal: FloatArray) -> Result:
         dual_set = oracle.dual_set
         dual, turn = dual_set.start, Momentum(self.momentum)
         tail = TailMean(self.max_iter, self.iterate)

@@ -1,1 +1,3 @@
 """Noisy gradients and Hessians."""
+
+from __future__ import annotations

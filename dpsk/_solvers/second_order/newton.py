@@ -1,7 +1,9 @@
 """Newton's method with noisy gradients and noisy Hessians."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -29,6 +31,16 @@ from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import SharedBudget
 from dpsk._solvers.base import Result, Solver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["NewtonDescent"]
 
@@ -99,7 +111,7 @@ class NewtonDescent(Solver):
                                  FEW_COLUMNS)
     takes_unit = True
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         if self.curvature_clip is not None:
             check_real("solver_options: curvature_clip", self.curvature_clip, low=1e-10,
                        high=1e100, remedy="None, or a number in [1e-10, 1e100]")
@@ -122,7 +134,7 @@ class NewtonDescent(Solver):
             longest_step=self.longest_step or longest_step(problem))
 
     @property
-    def clip_bounds(self):
+    def clip_bounds(self) -> Any:
         return self.clip_norm, self.curvature_clip
 
     @property
@@ -131,7 +143,7 @@ class NewtonDescent(Solver):
         steps = range(1, self.max_iter)
         return [t for t in steps if t & (t - 1) == 0] if self.keep_hessians else list(steps)
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         further, renewals = self.max_iter - 1, self._renewals
         growth = min(_GROWTH, _MOST_GROWTH ** (1.0 / max(further, 1)))
         gradients = growth ** np.arange(self.max_iter)
@@ -143,11 +155,11 @@ class NewtonDescent(Solver):
             shares.append(gradient)
         return SharedBudget(tuple(map(float, shares)))
 
-    def stated(self):
+    def stated(self) -> Sequence[Enforced]:
         return [Enforced("curvature_clip", self.curvature_clip, "derived",
                          "largest eigenvalue of one row's Hessian; larger ones are scaled down")]
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         size = len(theta)
         ridge = penalty.slope(np.eye(size))
         hessian, renewals = np.eye(size) / self.learning_rate, self._renewals

@@ -1,9 +1,11 @@
 """What the variance-reduced solvers share: the budget, the epochs' loop, and the step."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,6 +17,13 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import AnchoredSums
 from dpsk._problem import full_clip_norm
 from dpsk._solvers.base import Solver
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._problem import Problem
 
 __all__ = ["AnchoredDescent", "balanced_steps"]
 
@@ -44,7 +53,12 @@ class AnchoredDescent(Solver):
     # loss on whitened rows.
     whitens: ClassVar[bool] = False
 
-    def configured(self, problem):
+    if TYPE_CHECKING:
+        def _default_step(self, problem: Problem) -> float: ...
+        def _default_steps(self, problem: Problem, epochs: int, clip_norm: float) -> int: ...
+        def _skipped(self, lengths: Any) -> int: ...
+
+    def configured(self, problem: Problem) -> Self:
         if self.epochs is not None:
             check_integer("solver_options: epochs", self.epochs, low=1,
                           remedy="None, or an int >= 1")
@@ -61,7 +75,7 @@ class AnchoredDescent(Solver):
             max_iter=self.max_iter or self._default_steps(problem, epochs, clip_norm),
             batch_size=min(problem.n_samples, self.batch_size or _BATCH))
 
-    def plan(self, problem):
+    def plan(self, problem: Problem) -> Any:
         lengths = self._lengths()
         batches = batch_plan(problem.n_samples, self.batch_size)
         differences = sum(lengths) - self._skipped(lengths)
@@ -93,7 +107,7 @@ class AnchoredDescent(Solver):
         return theta if length == 1 else total / length, theta
 
 
-def balanced_steps(problem, clip_norm):
+def balanced_steps(problem: Problem, clip_norm: float) -> float:
     """Return the T at which T plain steps of the inverse smoothness balance bias and noise.
 
     ``B^2 beta / (2 T)`` for coefficients of norm B against the noise of T full-batch gradients.

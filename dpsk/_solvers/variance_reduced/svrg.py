@@ -1,14 +1,25 @@
 """Variance-reduced stochastic descent (DP-SVRG)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpsk._parameters import check_choice
 from dpsk._solvers.base import Result
 from dpsk._solvers.variance_reduced.anchored import AnchoredDescent, balanced_steps
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
 
 __all__ = ["VarianceReducedDescent"]
 
@@ -56,11 +67,11 @@ class VarianceReducedDescent(AnchoredDescent):
 
     default_epochs: ClassVar[int] = 5
 
-    def configured(self, problem):
+    def configured(self, problem: Problem) -> Self:
         check_choice("solver_options: step", self.step, ["fixed", "bb"])
         return super().configured(problem)
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         anchor, earlier, step = theta, None, self.learning_rate
         for length in self._lengths():
             gradient = oracle.gradient(anchor)

@@ -1,12 +1,20 @@
 """Variance-reduced stochastic descent with doubling epochs (DP-SVRG++)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpsk._solvers.base import Result
 from dpsk._solvers.variance_reduced.anchored import AnchoredDescent, balanced_steps
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._typing import FloatArray
 
 __all__ = ["DoublingVarianceReducedDescent"]
 
@@ -43,7 +51,7 @@ class DoublingVarianceReducedDescent(AnchoredDescent):
 
     default_epochs: ClassVar[int] = 3
 
-    def minimize(self, oracle, penalty, theta):
+    def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         anchor = theta
         for length in self._lengths():
             gradient = oracle.gradient(anchor)
