@@ -1,7 +1,7 @@
 """What is to be solved, at what price, on rows of what kind: public numbers only."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -81,6 +81,8 @@ class Problem:
         None for rows as they are.
     weight_bound : float
         Of the table: public bound on the rows' weights; inf where there is none.
+    grouped : bool
+        Whether `n_samples` are groups of rows.
     """
 
     n_samples: int
@@ -91,6 +93,8 @@ class Problem:
     delta: float
     geometry: Geometry | None = None
     weight_bound: float = 1.0
+    # Who is whose key is in that of the noise already.
+    grouped: bool = field(default=False, repr=False)
 
     @property
     def lipschitz(self):
