@@ -208,7 +208,7 @@ def test_a_clip_of_groups_without_any_to_clip_is_refused_before_any_draw(cls, gi
 @pytest.mark.parametrize("clip", [0, -1.0, np.nan, "1"])
 def test_a_clip_of_groups_is_a_positive_number(clip):
     X, y, groups = rows()
-    with pytest.raises(ValueError, match="group_clip_norm=.*must be None, or a number > 0"):
+    with pytest.raises(ValueError, match=r"group_clip_norm=.*must be None, or a number > 0"):
         make(DPLogisticRegression, solver_options={"group_clip_norm": clip}).fit(
             X, y, groups=groups)
 
