@@ -50,6 +50,10 @@ def test_configured_sets_every_field_to_something_finite(name):
         solver = SOLVERS[name]().configured(problem)
         for field in dataclasses.fields(solver):
             value = getattr(solver, field.name)
+            if field.name == "group_clip_norm":
+                # Rows that are in no groups have none.
+                assert value is None
+                continue
             assert value is not None, (field.name, problem)
             if isinstance(value, Real):
                 assert math.isfinite(value), (field.name, problem)
@@ -72,6 +76,18 @@ def test_configured_keeps_what_was_given_and_is_idempotent(name):
     assert solver.configured(problem) == solver
     default = SOLVERS[name]().configured(problem)
     assert default.configured(problem) == default
+
+
+@every_solver
+def test_solvers_of_groups_clip_what_these_add(name):
+    if not SOLVERS[name].clips or not SOLVERS[name].takes_groups:
+        return
+    for problem in solver_problems(name):
+        grouped = dataclasses.replace(problem, grouped=True)
+        solver = SOLVERS[name]().configured(grouped)
+        expected = solver.clip_norm / 8 if problem.model.is_linear and problem.is_private else None
+        assert solver.group_clip_norm == expected
+        assert solver.configured(grouped) == solver
 
 
 @every_solver
