@@ -295,10 +295,11 @@ sample_weight : array-like of shape (n,) or None
     weighting, and the sum is divided by n, not by the sum of weights.
 groups : array-like of shape (n,) or None, default=None
     Whose row each is: words or numbers. The guarantee is then that of whole groups, of any
-    number of rows: each adds the average of its rows' clipped gradients. Their number G, which
-    is public, stands where n does, in `delta` too. With solver "gd" or "sgd"; bounds are not
-    learnt. In pipelines and searches they travel by metadata routing, once they are asked for
-    with ``set_fit_request(groups=True)``.
+    number of rows: each adds the average of its rows' clipped gradients, which linear models clip
+    again (``solver_options={"group_clip_norm": ...}``). Their number G, which is public, stands
+    where n does, in `delta` too. With solver "gd" or "sgd"; bounds are not learnt. In pipelines
+    and searches they travel by metadata routing, once they are asked for with
+    ``set_fit_request(groups=True)``.
 public_X, public_y : array-like or None
     Rows and labels or targets that need no protection, for ``holdout="public"`` of the
     solvers "stgd" and "minibatch_stgd"; no guarantee covers them.

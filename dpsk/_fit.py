@@ -295,6 +295,7 @@ def _context(method, settings, rows, event):
     yield table_digest(rows)
     if rows.groups is not None:
         yield rows.groups.digest()
+        yield repr(settings[1].clip_bounds).encode()
     if rows.holdout is not None:
         yield table_digest(rows.holdout)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +88,8 @@ class Problem:
         None for rows as they are.
     weight_bound : float
         Of the table: public bound on the rows' weights; inf where there is none.
+    grouped : bool
+        Whether `n_samples` are groups of rows.
     """
 
     n_samples: int
@@ -99,6 +101,8 @@ class Problem:
     delta: float
     geometry: Geometry | None = None
     weight_bound: float = 1.0
+    # Who is whose key is in that of the noise already.
+    grouped: bool = field(default=False, repr=False)
 
     @property
     def lipschitz(self) -> float:

@@ -28,9 +28,11 @@ means over {seeds} seeds with the standard error of the second;
 `DPLogisticRegression(data_norm={norm:g}, solver="gd")`, defaults otherwise. Training rows are
 dealt out to people of {fewest} to {most} rows: at random, or in the order of the first principal
 direction, so that those of a person are alike. Delta is 1/G^2, G the number of people. The first
-three fits protect a whole person:
+four fits protect a whole person:
 
 - groups: `fit(X, y, groups=person)`; the number of rows of a person is secret and unbounded.
+- groups, one clip: the same with `solver_options={{"group_clip_norm": inf}}`, which leaves out the
+  clip of a person's average.
 - composition: a fit that protects rows at mu / {most}, which protects {most} of them at mu; it
   needs the public bound of {most}, and the number of rows is public.
 - one row each: a fit to one row of each person, drawn at random.
@@ -70,6 +72,9 @@ def fits(X, y, person, epsilon, seed):
     order = np.random.default_rng(seed).permutation(len(X))
     one = order[np.unique(person[order], return_index=True)[1]]
     yield "groups", DPLogisticRegression(epsilon, **params).fit(X, y, groups=person)
+    one_clip = {"group_clip_norm": np.inf}
+    yield "groups, one clip", DPLogisticRegression(
+        epsilon, solver_options=one_clip, **params).fit(X, y, groups=person)
     yield "composition", DPLogisticRegression(row_epsilon(epsilon, params["delta"]),
                                               **params).fit(X, y)
     yield "one row each", DPLogisticRegression(epsilon, **params).fit(X[one], y[one])

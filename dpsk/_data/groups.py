@@ -50,10 +50,15 @@ class Groups:
         order, ends = self._order
         return np.split(order, ends[1:-1])
 
+    def lengths(self, units):
+        """Return the numbers of rows of some groups."""
+        _, ends = self._order
+        return ends[units + 1] - ends[units]
+
     def rows_of(self, units):
         """Return the indices of the rows of some groups, one group after another."""
         order, ends = self._order
-        first, lengths = ends[units], ends[units + 1] - ends[units]
+        first, lengths = ends[units], self.lengths(units)
         starts = np.cumsum(lengths) - lengths
         return order[np.repeat(first - starts, lengths) + np.arange(lengths.sum())]
 

@@ -10,6 +10,7 @@ from dpsk._data.parted import on_threads
 from dpsk._models import ScaleModel, WhitenedModel
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
+from dpsk._oracle.group_sums import GroupSums
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.release import Part
@@ -35,8 +36,9 @@ class GradientOracle(Oracle):
     """Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
 
     The divisor `m` is the public expected batch size. Where the sums lie on a grid the noise is
-    rounded to it; elsewhere it is larger by a margin for their rounding. `sums` are RowSums or
-    NetworkSums, and `declared` is NoisySums.
+    rounded to it; elsewhere it is larger by a margin for their rounding. `sums` are RowSums,
+    GroupSums or NetworkSums, and `declared` is NoisySums. C bounds what one group adds, where
+    rows are in groups: the second of two clips.
     """
 
     takes_networks = True
@@ -46,7 +48,7 @@ class GradientOracle(Oracle):
         """Return an oracle over the rows of a `Context`, on a grid where noise allows it."""
         problem = context.problem
         sums = open_sums(problem.model, problem.loss, context.declared, context.clip,
-                          context.rows, context.noise_multiplier)
+                         context.rows, context.noise_multiplier)
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
     def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
@@ -105,11 +107,17 @@ class SemiGradientOracle(GradientOracle):
         return cls(sums, context.declared, context.noise_multiplier, context.releases)
 
 
-def open_sums(model: Any, loss: Any, declared: Any, clip_norm: float, rows: RowSource,
+def open_sums(model: Any, loss: Any, declared: Any, clip: Any, rows: RowSource,
               noise_multiplier: float) -> WhitenedGridSums | GridSums | RowSums | NetworkSums:
-    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
+    """Return what sums over `rows`: of a network, exact on a grid, or in floating point.
+
+    `clip` is the clip norm of a row, or that and the one of a group.
+    """
+    clip_norm, group_clip = clip if isinstance(clip, tuple) else (clip, clip)
     if not model.is_linear:
         return sums_over(NetworkSums, model, loss, rows, clip_norm)
+    if rows.groups is not None:
+        return GroupSums(model, loss, rows, clip_norm, group_clip)
     bits = None
     # Without noise there is nothing for a grid to hide under.
     if noise_multiplier and isinstance(declared.batches, FullBatch):

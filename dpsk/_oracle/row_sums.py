@@ -9,7 +9,6 @@ import numpy as np
 
 from dpsk._data.norms import absolute_sums
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
-from dpsk._oracle.compensated_sum import CompensatedSum
 from dpsk._oracle.release import rounding_margin
 from dpsk._oracle.whole_sums import WholeSums
 
@@ -26,8 +25,6 @@ __all__ = ["RowSums"]
 # its predictions to its gradient.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
-#: Rows of a block where their number is secret: what a block rounds is priced by this.
-_GROUPED_ROWS = 1 << 12
 _UNIT = 2.0**-53
 #: Smaller numbers have fewer bits.
 _LEAST = float(np.finfo(np.float64).tiny)
@@ -102,14 +99,8 @@ class RowSums(WholeSums):
         return rounding_margin(self.rounding_terms(self.n_samples))
 
     def rounding_terms(self, n_rows: float) -> float:
-        """Return the `terms` of a part of an answer that sums over `n_rows`, or as many groups.
-
-        The sum over G groups of however many rows is compensated: only a block of B rows rounds,
-        by ``(B + 16) u`` of the sum of norms, which is at most that of G groups.
-        """
-        if self._rows.groups is None:
-            return self.model.rounding_terms(n_rows)
-        return self.model.rounding_terms(math.ceil(math.sqrt(n_rows * (self._block + 16.0))))
+        """Return the `terms` of a part of an answer that sums over `n_rows`."""
+        return self.model.rounding_terms(n_rows)
 
     def rounding_error(self, reach: float, more: float) -> float:
         """Bound the rounding in a mean gradient at points of norm `reach`, from public facts.
@@ -143,15 +134,11 @@ class RowSums(WholeSums):
         `rows` are the indices of the rows, or of the groups, to sum over; None for all.
         """
         total = np.zeros(self.model.shape)
-        compensated = None if self._rows.groups is None else CompensatedSum(total.shape)
         theta = self._point(theta)
         for block in self._blocks(rows):
             part = self._take(block)
             self.model.gradient_sum(self._derivatives(theta, part), part[0], part[2], total)
-            if compensated is not None:
-                compensated.add(total)
-                total[...] = 0.0
-        return total if compensated is None else compensated.value()
+        return total
 
     def scores(self, theta: FloatArray) -> RowSource:
         """Return the rows' raw predictions at `theta` as rows; sensitive, as those are.
@@ -227,8 +214,6 @@ class RowSums(WholeSums):
     def _block_size(self) -> int:
         """Return how many rows are read at a time; it follows from public facts."""
         rows = self._rows
-        if rows.groups is not None:
-            return max(1, min(_GROUPED_ROWS, _BLOCK_BYTES // (8 * rows.n_features)))
         if not rows.is_sparse:
             return max(1, _BLOCK_BYTES // (8 * rows.n_features))
         # Slices are copies, which pay only where blocks save as much elsewhere.
@@ -240,11 +225,15 @@ class RowSums(WholeSums):
         scales, limits = [], np.empty(len(self._rows))
         for part in self._rows.blocks(self._block):
             X = self._rows.take(part).X
-            scale, norms = self.model.row_scales(X)
+            scale, norms = self._row_scales(X)
             scales.append(scale)
             limits[part] = self._limit(self._entering(X, scale, norms), part)
         # A place may have no rows.
         return np.concatenate(scales) if scales else limits, limits
+
+    def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
+        """Return the scales of rows, and the norms they then have."""
+        return self.model.row_scales(X)
 
     def _limit(self, norms: FloatArray, part: Any) -> FloatArray:
         """Return the limits on derivatives of the rows of a slice, which enter with some norms."""
@@ -254,7 +243,7 @@ class RowSums(WholeSums):
             # The k rows of a group have a k-th of the clip norm each.
             norms *= self._rows.groups.sizes[part]
         with np.errstate(over="ignore"):
-            return np.divide(self.clip_norm * HEADROOM, norms, out=norms)
+            return np.divide(self._clip_norm * HEADROOM, norms, out=norms)
 
     def _entering(self, X: Features, scale: FloatArray | None, norms: FloatArray) -> FloatArray:
         """Return the norms, by this clip's measure, of scaled rows as they enter."""

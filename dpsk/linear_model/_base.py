@@ -121,7 +121,8 @@ class LinearEstimator(DPEstimator):
         epsilon, delta = self._budget(n_samples)
         model = self._row_model(rows, n_outputs)
         facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
-                        epsilon=epsilon, delta=delta, weight_bound=weight_bound)
+                        epsilon=epsilon, delta=delta, weight_bound=weight_bound,
+                        grouped=rows.groups is not None)
         name = self.solver
         if name == "auto":
             exact = not (facts.is_private or loss.minimax)

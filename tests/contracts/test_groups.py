@@ -5,15 +5,12 @@ import pytest
 
 from dpsk._data import groups as module
 from dpsk._data.groups import Groups, groups_of
-from dpsk._data.parted import Threads, in_places
 from dpsk._data.source import Rows
 from dpsk._models import MLP, LinearModel, WhitenedModel
 from dpsk._objective.losses import Multinomial, Squared
-from dpsk._oracle import Releases, row_sums
-from dpsk._oracle.compensated_sum import CompensatedSum
-from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
+from dpsk._oracle import Releases
+from dpsk._oracle.group_sums import GroupSums
 from dpsk._oracle.network_sums import NetworkSums
-from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.statistics import noisy_mean, noisy_second_moment
 from dpsk._privacy.events import Gaussian
@@ -24,28 +21,21 @@ from tests.loops import in_a_row
 from tests.registry import every_loss, make_loss, make_model, make_raw, make_targets
 
 _CLIP = 0.2
-_BITS = 30
+#: Of what a group adds, beside the same of its rows.
+_GROUP_CLIP = 0.07
 _MAP = np.array([[1.0, 0.25, 0.0, 0.0], [0.25, 2.0, 0.0, 0.5],
                  [0.0, 0.0, 0.5, 0.0], [0.0, 0.5, 0.0, 1.0]])
 
 
-def _float(model, loss, rows):
-    return RowSums(model, loss, rows, _CLIP)
+def _plain(model, loss, rows, clip):
+    return GroupSums(model, loss, rows, _CLIP, clip)
 
 
-def _grid(model, loss, rows):
-    return GridSums(model, loss, rows, _CLIP, _BITS)
+def _whitened(model, loss, rows, clip):
+    return GroupSums(WhitenedModel.of(model, _MAP), loss, rows, _CLIP, clip)
 
 
-def _whitened(model, loss, rows):
-    return WhitenedGridSums(WhitenedModel.of(model, _MAP), loss, rows, _CLIP)
-
-
-def _whitened_float(model, loss, rows):
-    return RowSums(WhitenedModel.of(model, _MAP), loss, rows, _CLIP)
-
-
-KINDS = {"float": _float, "grid": _grid, "whitened": _whitened, "whitened-float": _whitened_float}
+KINDS = {"plain": _plain, "whitened": _whitened}
 every_kind = in_a_row("kind", sorted(KINDS))
 
 
@@ -60,9 +50,16 @@ def rows_of(X, y, weights, labels):
     return Rows(X, y, weights, 2.0, groups=groups_of(labels, len(X)))
 
 
-def sums_of(kind, name, rows):
+def sums_of(kind, name, rows, clip=np.inf):
     with np.errstate(all="ignore"):
-        return KINDS[kind](make_model(name, 3), make_loss(name), rows)
+        return KINDS[kind](make_model(name, 3), make_loss(name), rows, clip)
+
+
+def row_sums_of(kind, name, rows):
+    model = make_model(name, 3)
+    model = WhitenedModel.of(model, _MAP) if kind == "whitened" else model
+    with np.errstate(all="ignore"):
+        return RowSums(model, make_loss(name), rows, _CLIP)
 
 
 def gradient(sums, theta, units=None):
@@ -72,18 +69,20 @@ def gradient(sums, theta, units=None):
 
 @every_loss
 @every_kind
-def test_a_group_adds_the_average_of_its_rows_clipped_gradients(name, kind):
+@in_a_row("clip", [np.inf, _GROUP_CLIP])
+def test_a_group_adds_the_clipped_average_of_its_rows_clipped_gradients(name, kind, clip):
     X, y, weights, labels = table(name, [1, 4, 7, 12])
-    sums = sums_of(kind, name, rows_of(X, y, weights, labels))
+    sums = sums_of(kind, name, rows_of(X, y, weights, labels), clip)
     theta = make_raw(name, 4, np.random.default_rng(1))
     expected = np.zeros(sums.model.shape)
     for group in range(4):
         members = np.flatnonzero(labels == group)
-        for i in members:
-            alone = sums_of(kind, name, Rows(X[i:i + 1], y[i:i + 1], weights[i:i + 1], 2.0))
-            expected += gradient(alone, theta) / len(members)
-    np.testing.assert_allclose(gradient(sums, theta), expected, rtol=0, atol=1e-4)
-    assert sums.n_samples == 4
+        average = sum(gradient(row_sums_of(kind, name, Rows(
+            X[i:i + 1], y[i:i + 1], weights[i:i + 1], 2.0)), theta) for i in members)
+        average /= len(members)
+        expected += average * min(1.0, clip / np.linalg.norm(average))
+    np.testing.assert_allclose(gradient(sums, theta), expected, rtol=0, atol=1e-6)
+    assert sums.n_samples == 4 and sums.clip_norm == min(clip, _CLIP)
 
 
 def hostile(name, length, seed):
@@ -96,7 +95,8 @@ def hostile(name, length, seed):
 
 @every_loss
 @every_kind
-def test_no_group_moves_a_sum_by_more_than_twice_the_clip_norm(name, kind):
+@in_a_row("clip", [_CLIP, _GROUP_CLIP])
+def test_no_group_moves_a_sum_by_more_than_twice_the_clip_norm(name, kind, clip):
     X, y, weights, labels = table(name, [2, 3, 6])
     theta = make_raw(name, 4, np.random.default_rng(2), 0.5)
     others = labels > 0
@@ -108,34 +108,11 @@ def test_no_group_moves_a_sum_by_more_than_twice_the_clip_norm(name, kind):
             parts = [np.concatenate([a, b[others]]) for a, b in zip(own, (X, y, weights),
                                                                     strict=True)]
             member = np.concatenate([np.zeros(length, int), labels[others]])
-            sums = sums_of(kind, name, rows_of(*parts, member))
+            sums = sums_of(kind, name, rows_of(*parts, member), clip)
             found.append(gradient(sums, at))
-            if "float" in kind:
-                assert np.linalg.norm(gradient(sums, at, np.array([0]))) <= _CLIP
+            assert np.linalg.norm(gradient(sums, at, np.array([0]))) <= clip
         longest = max(longest, *(np.linalg.norm(a - b) for a in found for b in found))
-    assert 0.5 * _CLIP < longest <= 2 * _CLIP * (1 + 1e-12)
-
-
-@every_loss
-@in_a_row("kind", ["grid", "whitened"])
-def test_order_and_places_of_rows_leave_every_bit(name, kind):
-    X, y, weights, labels = table(name, [3, 1, 8, 20, 5], scale=0.7)
-    theta = make_raw(name, 4, np.random.default_rng(3))
-    whole = gradient(sums_of(kind, name, rows_of(X, y, weights, labels)), theta)
-    order = np.random.default_rng(4).permutation(len(X))
-    scattered = rows_of(X[order], y[order], weights[order], labels[order])
-    np.testing.assert_array_equal(gradient(sums_of(kind, name, scattered), theta), whole)
-    # Other labels, and places of which each has some rows of a group.
-    named = rows_of(X, y, weights, np.array(["e", "c", "b", "d", "a"])[labels])
-    rows = in_places(Threads(2), named.split(3))
-    assert rows.n_units == 5
-    model, arguments = make_model(name, 3), (_BITS,) if kind == "grid" else ()
-    made = GridSums if kind == "grid" else WhitenedGridSums
-    if kind == "whitened":
-        model = WhitenedModel.of(model, _MAP)
-    parted = sums_over(made, model, make_loss(name), rows, _CLIP, *arguments)
-    assert parted.n_samples == 5
-    np.testing.assert_array_equal(gradient(parted, theta), whole)
+    assert 0.5 * clip < longest <= 2 * clip * (1 + 1e-12)
 
 
 def test_units_that_are_drawn_are_whole_groups():
@@ -151,26 +128,11 @@ def test_units_that_are_drawn_are_whole_groups():
         rows.subset(np.array([0]))
 
 
-@pytest.mark.parametrize("kind", ["float", "whitened-float"])
-def test_rounding_is_priced_by_public_numbers(kind, monkeypatch):
-    monkeypatch.setattr(row_sums, "_GROUPED_ROWS", 8)
-    few, many = (sums_of(kind, "logistic", rows_of(*table("logistic", [size] * 5)))
+def test_rounding_is_priced_by_the_number_of_groups():
+    few, many = (sums_of("plain", "logistic", rows_of(*table("logistic", [size] * 5)))
                  for size in (2, 200))
-    assert few.rounding_terms(5) == many.rounding_terms(5)
-    ungrouped = sums_of(kind, "logistic", Rows(*table("logistic", [2] * 5)[:3], 2.0))
-    assert few.rounding_terms(5) >= ungrouped.rounding_terms(5)
-    blocks = [part.stop - part.start for part in many._blocks(None)]
-    assert len(blocks) == 125 and max(blocks) == 8
-
-
-def test_a_compensated_sum_keeps_what_additions_lose():
-    terms = np.random.default_rng(0).normal(size=(4096, 2)) * 2.0 ** np.repeat([0, 40], 2048)[
-        :, None]
-    found = CompensatedSum((2,))
-    for term in [*terms, *-terms[::-1]]:
-        found.add(term)
-    assert np.abs(found.value()).max() <= 2.0**-52 * np.abs(terms).sum() * 2
-    assert np.abs(np.cumsum(np.concatenate([terms, -np.roll(terms, 7, 0)]), 0)[-1]).max() > 0
+    ungrouped = row_sums_of("plain", "logistic", Rows(*table("logistic", [2] * 5)[:3], 2.0))
+    assert few.rounding_terms(5) == many.rounding_terms(5) == ungrouped.rounding_terms(5) == 5
 
 
 def networks(X, y, labels):

@@ -50,6 +50,10 @@ def test_configured_sets_every_field_to_something_finite(name):
         solver = SOLVERS[name]().configured(problem)
         for field in dataclasses.fields(solver):
             value = getattr(solver, field.name)
+            if field.name == "group_clip_norm":
+                # Rows that are in no groups have none.
+                assert value is None
+                continue
             assert value is not None, (field.name, problem)
             if isinstance(value, Real):
                 assert math.isfinite(value), (field.name, problem)
@@ -75,11 +79,23 @@ def test_configured_keeps_what_was_given_and_is_idempotent(name):
 
 
 @every_solver
+def test_solvers_of_groups_clip_what_these_add(name):
+    if not SOLVERS[name].clips or not SOLVERS[name].takes_groups:
+        return
+    for problem in solver_problems(name):
+        grouped = dataclasses.replace(problem, grouped=True)
+        solver = SOLVERS[name]().configured(grouped)
+        expected = solver.clip_norm / 8 if problem.model.is_linear and problem.is_private else None
+        assert solver.group_clip_norm == expected
+        assert solver.configured(grouped) == solver
+
+
+@every_solver
 def test_configured_sees_a_problem_of_public_facts_only(name):
     assert list(inspect.signature(SOLVERS[name].configured).parameters) == ["self", "problem"]
     kinds = {field.name for field in dataclasses.fields(Problem)}
     assert kinds == {"n_samples", "model", "loss", "penalty", "epsilon", "delta", "geometry",
-                     "weight_bound"}
+                     "weight_bound", "grouped"}
     # A problem can be hashed, which no array can.
     assert len({problem_for(name), problem_for(name)}) == 1
     one, other = (SOLVERS[name]().configured(problem_for(name)) for _ in range(2))

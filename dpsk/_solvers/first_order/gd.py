@@ -14,6 +14,7 @@ from dpsk._defaults.descent import (
     default_steps,
     stretch,
 )
+from dpsk._defaults.groups import default_group_clip, group_step
 from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
 from dpsk._defaults.noiseless import noiseless_descent
 from dpsk._objective.penalties import ElasticNet
@@ -22,8 +23,8 @@ from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_choice, check_flag, check_real
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.plans import NoisySums
-from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
+from dpsk._solvers.first_order.grouped import GroupClipped
 from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, scheduled_steps
 from dpsk._solvers.steps import check_iterate, draw_stop
 
@@ -55,7 +56,7 @@ class _Impulses:
 
 
 @dataclass(frozen=True)
-class GradientDescent(Solver):
+class GradientDescent(GroupClipped):
     r"""Proximal gradient descent on noisy full-batch gradients, accelerated by default.
 
     ``theta = prox(point - step (g + penalty gradient))`` with
@@ -87,6 +88,9 @@ class GradientDescent(Solver):
         The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
         the penalty's curvature.
 
+    group_clip_norm : float or None
+        Of linear models of rows in groups: the most that a group adds, see `default_group_clip`.
+
     At an infinite epsilon what is None follows `dpsk._defaults.noiseless`.
     On networks steps, clip and step length follow `dpsk._defaults.networks` instead.
 
@@ -109,7 +113,6 @@ class GradientDescent(Solver):
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
     without_noise: ClassVar[bool] = True
-    takes_groups: ClassVar[bool] = True
 
     @property
     def takes_unit(self) -> bool:
@@ -136,22 +139,26 @@ class GradientDescent(Solver):
     def _by_default(self, problem):
         if problem.is_private:
             clip_norm = default_clip_norm(problem, self.clip_norm)
+            group_clip = default_group_clip(problem, clip_norm, self.group_clip_norm)
             learning_rate = self.learning_rate
             if learning_rate is None:
                 learning_rate = default_step(problem, clip_norm)
                 if self.max_iter is None:
                     learning_rate *= stretch(problem, clip_norm)
+                learning_rate *= group_step(clip_norm, group_clip)
             max_iter = self.max_iter or default_steps(problem, clip_norm)
         else:
             clip_norm, learning_rate, max_iter = noiseless_descent(
                 problem, self.clip_norm, self.learning_rate, self.max_iter)
+            group_clip = default_group_clip(problem, clip_norm, self.group_clip_norm)
         iterate = self.iterate or ("tail" if problem.geometry is None else "half")
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
-                       iterate=iterate, accelerate=accelerates(problem)
+                       group_clip_norm=group_clip, iterate=iterate, accelerate=accelerates(problem)
                        if self.accelerate is None else self.accelerate)
 
     def _on_networks(self, problem):
         clip_norm = network_clip_norm(problem, self.clip_norm)
+        default_group_clip(problem, clip_norm, self.group_clip_norm)
         max_iter = self.max_iter or network_steps(problem)
         # A step that does not shrink must be shorter from the start.
         learning_rate = self.learning_rate or 0.5 * network_step(problem, clip_norm, max_iter)
@@ -168,8 +175,9 @@ class GradientDescent(Solver):
             step = 1.0 / (usual.smoothness + problem.penalty.smoothness)
         max_iter = self.max_iter or scheduled_steps(self.schedule, problem, clip_norm, step,
                                                     self.pl_constant)
+        group_clip = default_group_clip(problem, clip_norm, self.group_clip_norm)
         return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter,
-                       iterate=self.iterate or ITERATE[self.schedule],
+                       group_clip_norm=group_clip, iterate=self.iterate or ITERATE[self.schedule],
                        accelerate=bool(self.accelerate))
 
     def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.descent import default_clip_norm, default_step
+from dpsk._defaults.groups import default_group_clip, group_step
 from dpsk._defaults.networks import (
     ADAPTIVE_STEP,
     MOMENTUM,
@@ -21,8 +22,8 @@ from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
-from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
+from dpsk._solvers.first_order.grouped import GroupClipped
 from dpsk._solvers.steps import check_iterate, draw_stop, train
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ __all__ = ["StochasticGradientDescent"]
 
 
 @dataclass(frozen=True)
-class StochasticGradientDescent(Solver):
+class StochasticGradientDescent(GroupClipped):
     r"""Proximal gradient descent on noisy gradients of Poisson batches.
 
     Every row enters a batch independently with probability ``q = batch_size / n``; the
@@ -71,6 +72,9 @@ class StochasticGradientDescent(Solver):
         Whether to divide by the root of the mean squared noisy gradient in each coordinate
         (Adam). None: no.
 
+    group_clip_norm : float or None
+        Of linear models of rows in groups: the most that a group adds, see `default_group_clip`.
+
     At an infinite epsilon clip and step are those of `dpsk._defaults.noiseless`.
     On networks what is None follows `dpsk._defaults.networks` instead.
 
@@ -94,7 +98,6 @@ class StochasticGradientDescent(Solver):
     takes_temperature: ClassVar[bool] = True
     takes_unit = True
     without_noise: ClassVar[bool] = True
-    takes_groups: ClassVar[bool] = True
 
     def configured(self, problem: Problem) -> Self:
         if self.iterate is not None:
@@ -116,6 +119,7 @@ class StochasticGradientDescent(Solver):
 
     def _on_networks(self, problem):
         clip_norm = network_clip_norm(problem, self.clip_norm)
+        default_group_clip(problem, clip_norm, self.group_clip_norm)
         max_iter = self.max_iter or network_steps(problem)
         learning_rate = self.learning_rate
         if learning_rate is None:
@@ -132,13 +136,16 @@ class StochasticGradientDescent(Solver):
         max_iter = self.max_iter or min(5000, max(30, round(10 * n_samples / batch_size)))
         if problem.is_private:
             clip_norm = default_clip_norm(problem, self.clip_norm)
+            group_clip = default_group_clip(problem, clip_norm, self.group_clip_norm)
             if learning_rate is None:
-                learning_rate = default_step(problem, clip_norm)
+                learning_rate = default_step(problem, clip_norm) * group_step(
+                    clip_norm, group_clip)
         else:
             clip_norm, learning_rate, max_iter = noiseless_descent(
                 problem, self.clip_norm, learning_rate, self.max_iter)
+            group_clip = default_group_clip(problem, clip_norm, self.group_clip_norm)
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
-                       batch_size=batch_size, max_iter=max_iter)
+                       group_clip_norm=group_clip, batch_size=batch_size, max_iter=max_iter)
 
     def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
         return draw_stop(self, problem, draw_index)

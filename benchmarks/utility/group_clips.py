@@ -1,0 +1,87 @@
+"""Models of people of several rows, with and without the clip of a person's average.
+
+    python -m benchmarks.utility.group_clips [--output docs/results/group_clips.md]
+"""
+
+import argparse
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.utility.person_level import people
+from dpsk import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+)
+from dpsk.testing import NoiseSeed
+
+SEEDS, TRAINING, TEST = 5, 20000, 5000
+HEADER = """# The clip of what a group adds, by model
+
+`python -m benchmarks.utility.group_clips`: accuracy or R2 (D2 of Poisson) on test rows, means over
+{seeds} seeds with the standard error. {n} made rows of 20 columns, people of 5 to 50 of them at
+random; `data_norm=1.5`, defaults otherwise. "One clip" is that of rows alone,
+`solver_options={{"group_clip_norm": inf}}`; "two" are the default.
+
+| model | solver | precondition | epsilon 1, one clip | two | epsilon 4, one clip | two |
+|---|---|---|---|---|---|---|
+"""
+
+
+def tables():
+    """Return rows, and targets by kind."""
+    rng, own = np.random.default_rng(0), np.random.default_rng(0)
+    n = TRAINING + TEST
+    X = own.normal(size=(n, 20)) @ np.diag(np.linspace(1, 0.1, 20))
+    X /= np.sqrt((X**2).sum(1).mean())
+    z = X @ own.normal(size=20)
+    z /= z.std()
+    numbers = np.clip((z + 0.5 * rng.normal(size=n)) / 3, -1, 1)
+    scores = np.column_stack([z, X @ rng.normal(size=20) * 2, -z])
+    labels = np.argmax(scores + 0.3 * rng.gumbel(size=(n, 3)), axis=1)
+    counts = np.minimum(rng.poisson(np.exp(0.5 * z)), 5)
+    signs = (z + 0.5 * rng.normal(size=n) > 0).astype(int)
+    return X, {"numbers": numbers, "labels": labels, "counts": counts, "signs": signs}
+
+
+MODELS = ((DPLinearRegression, "numbers", {}), (DPRidge, "numbers", {"alpha": 0.01}),
+          (DPHuberRegressor, "numbers", {}),
+          (DPPoissonRegressor, "counts", {"target_bounds": (0, 5)}),
+          (DPLogisticRegression, "labels", {"classes": [0, 1, 2]}), (DPLinearSVC, "signs", {}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--output", type=Path, default=Path("docs/results/group_clips.md"))
+    options = parser.parse_args()
+    X, targets = tables()
+    person, train, test = people(X[:TRAINING], False), slice(TRAINING), slice(TRAINING, None)
+    lines = []
+    for cls, kind, params in MODELS:
+        for solver in ("gd", "sgd"):
+            for precondition in ("auto", False):
+                cells = []
+                for epsilon in (1.0, 4.0):
+                    for clip in (np.inf, None):
+                        runs = [cls(epsilon, data_norm=1.5, solver=solver,
+                                    precondition=precondition, random_state=NoiseSeed(seed),
+                                    solver_options={"group_clip_norm": clip}, **params).fit(
+                            X[train], targets[kind][train], groups=person).score(
+                            X[test], targets[kind][test]) for seed in range(SEEDS)]
+                        cells.append(f"{np.mean(runs):.3f} ± {np.std(runs) / SEEDS**0.5:.3f}")
+                lines.append(f"| {cls.__name__} | {solver} | {precondition} | "
+                             f"{' | '.join(cells)} |")
+                print(lines[-1], flush=True)
+    options.output.write_text(HEADER.format(seeds=SEEDS, n=TRAINING) + "\n".join(lines) + "\n",
+                              encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        main()

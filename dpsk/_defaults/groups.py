@@ -1,0 +1,41 @@
+"""The clip of what a group adds, and steps beside it, on rows that enter linearly.
+
+Measured on docs/results/person_level.md.
+"""
+
+from dpsk._parameters import check_real
+
+__all__ = ["default_group_clip", "group_step"]
+
+#: An average of a group's gradients is far shorter than the clip of one of them.
+_SHARE = 0.125
+#: By how much longer steps are, as they are made of shorter averages under less noise.
+_LONGER = 4.0
+
+
+def default_group_clip(problem, clip_norm, group_clip_norm):
+    """Return the clip norm of groups: an eighth of that of rows; None where there are none."""
+    name = "solver_options: group_clip_norm"
+    linear = problem.model.is_linear
+    if group_clip_norm is None:
+        clips = problem.grouped and linear and problem.is_private
+        return _SHARE * clip_norm if clips else None
+    group_clip = check_real(name, group_clip_norm, low=0, open_low=True, finite=False,
+                            remedy="None, or a number > 0, inf for no clip beside that of rows")
+    if not linear:
+        raise ValueError(f"{name}={group_clip!r}: networks clip rows alone; leave it out, and set "
+                         "clip_norm.")
+    if not problem.grouped:
+        raise ValueError(f"{name}={group_clip!r}: clips what groups of rows add; pass groups to "
+                         "fit, or leave it out.")
+    return min(group_clip, clip_norm)
+
+
+def group_step(clip_norm, group_clip):
+    """Return by how much longer steps are than those on rows: half of what noise is less by.
+
+    No shorter, and at most as long as was measured.
+    """
+    if group_clip is None:
+        return 1.0
+    return min(_LONGER, max(1.0, 0.5 * clip_norm / group_clip))

@@ -1,0 +1,37 @@
+"""The second clip of solvers whose sums may be over groups of rows."""
+
+from dataclasses import dataclass, field
+
+from dpsk._privacy.certificate import Enforced
+from dpsk._solvers.base import Solver
+
+__all__ = ["GroupClipped"]
+
+
+@dataclass(frozen=True)
+class GroupClipped(Solver):
+    """A solver that clips rows' gradients, and where they are in groups their averages.
+
+    Parameters
+    ----------
+    group_clip_norm : float or None
+        Of linear models of rows in groups: the most that a group adds, the average of its rows'
+        clipped gradients; it takes the place of C in the noise. None: C / 8, and inf for C.
+    """
+
+    # Where there are no groups it is no part of what keys noise.
+    group_clip_norm: float | None = field(default=None, repr=False, kw_only=True)
+
+    takes_groups = True
+
+    @property
+    def clip_bounds(self):
+        return (self.clip_norm if self.group_clip_norm is None
+                else (self.clip_norm, self.group_clip_norm))
+
+    def stated(self):
+        if self.group_clip_norm is None:
+            return []
+        return [Enforced("group_clip_norm", self.group_clip_norm, "derived",
+                         "l2 norm of the average of a group's clipped gradients; longer ones are "
+                         "scaled down")]

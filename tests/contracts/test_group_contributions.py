@@ -1,0 +1,107 @@
+"""What a group adds to a sum is a function of its own rows, to the last bit."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpsk._data.groups import groups_of
+from dpsk._data.source import Rows
+from dpsk._models import LinearModel, ScaleModel, WhitenedModel
+from dpsk._objective.losses import Logistic, Multinomial, Squared
+from dpsk._oracle import group_sums
+from dpsk._oracle.group_sums import GroupSums
+
+_CLIP, _GROUP_CLIP = 0.2, 0.03
+#: Rows beside one another meet other places of a product's blocks than alone.
+_SIZES = np.array([7, 1, 2, 50, 3, 16, 5, 33, 9, 4, 12, 27])
+CASES = {"logistic": (Logistic(), None), "squared": (Squared(), None),
+         "multinomial": (Multinomial(), 4)}
+
+
+def model_of(kind, width, outputs):
+    model = LinearModel(width, outputs, True, 3.0)
+    if kind == "whitened":
+        rng = np.random.default_rng(9)
+        return WhitenedModel.of(model, np.eye(width + 1) + 0.1 * rng.normal(size=(width + 1,) * 2))
+    if kind == "ray":
+        return ScaleModel(outputs or 1, outputs, False, 3.0)
+    return model
+
+
+def contributions(sums, theta, units):
+    """Return the bytes of what every unit adds, in the order of `units`."""
+    found = []
+    with np.errstate(all="ignore"):
+        for averages, factors in sums._contributions(theta, units):
+            columns = [factors[:, None], *(
+                part for features, constants in averages for part in (
+                    features.toarray() if sparse.issparse(features) else features,
+                    constants[:, None]))]
+            found += [row.tobytes() for row in np.hstack(columns)]
+    return found
+
+
+def made(kind, name, dtype, container, first, place, seed=0):
+    """Return sums over tables that differ in the group of label 0, whose rows are somewhere."""
+    loss, outputs = CASES[name]
+    width = 37 if kind != "ray" else outputs or 1
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(1, len(_SIZES) + 1), _SIZES)
+    X = rng.normal(size=(len(labels), width)) * np.exp(rng.normal(size=(len(labels), 1)))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X = X.astype(dtype)
+    y = rng.integers(4, size=len(X)) if outputs else rng.choice([-1.0, 1.0], size=len(X))
+    model = model_of(kind, width, outputs)
+    theta = np.random.default_rng(1).normal(size=model.shape) * 3.0
+    if name == "squared":
+        # Rows that lie on their targets: the last bit of a product is all that is left.
+        with np.errstate(all="ignore"):
+            z = GroupSums(model, loss, Rows(X, y, groups=groups_of(labels, len(X))), 1, 1).scores(
+                theta).X[:, 0]
+        y = z
+    other = np.random.default_rng([first, seed])
+    own = 10.0 ** other.integers(-3, 9) * other.normal(size=(first, width))
+    at = np.sort(other.integers(len(X) + 1, size=first)) if place == "among" else np.full(
+        first, {"before": 0, "behind": len(X)}[place])
+    X = np.insert(X, at, own, axis=0).astype(dtype)
+    y, labels = np.insert(y, at, y[:1], axis=0), np.insert(labels, at, 0)
+    rows = Rows(sparse.csr_matrix(X) if container == "sparse" else np.asfortranarray(X)
+                if container == "fortran" else X, y, groups=groups_of(labels, len(X)))
+    with np.errstate(all="ignore"):
+        return GroupSums(model, loss, rows, _CLIP, _GROUP_CLIP), theta
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("kind, dtype, container", [
+    *((kind, dtype, container) for kind in ("plain", "whitened") for dtype in ("f4", "f8")
+      for container in ("dense", "fortran", "sparse")), ("ray", "f8", "dense")])
+def test_another_group_changes_no_bit_of_what_others_add(kind, dtype, container, name,
+                                                         monkeypatch):
+    others = np.arange(1, len(_SIZES) + 1)
+    sums, theta = made(kind, name, dtype, container, 1, "before")
+    alone = [contributions(sums, theta, np.array([unit]))[0] for unit in others]
+    rng = np.random.default_rng(5)
+    for first in (1, 2, 3, 5, 8, 13, 31, 50):
+        for place in ("before", "behind", "among"):
+            # Blocks of other lengths, so that groups stand in other places of them.
+            monkeypatch.setattr(group_sums, "_ENTRIES", int(rng.integers(64, 1 << 14)))
+            monkeypatch.setattr(group_sums, "_CSR_ROWS", int(rng.integers(1, 400)))
+            sums, theta = made(kind, name, dtype, container, first, place)
+            assert contributions(sums, theta, None)[1:] == alone
+            batch = rng.permutation(len(_SIZES) + 1)[:rng.integers(1, 13)]
+            found = contributions(sums, theta, batch)
+            assert [one for unit, one in zip(batch, found, strict=True) if unit] == [
+                alone[unit - 1] for unit in batch if unit]
+
+
+def test_many_groups_and_wide_rows_keep_their_bits_in_batches_of_any_size():
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(1, 51, size=150)
+    labels = rng.permutation(np.repeat(np.arange(150), sizes))
+    model, X = LinearModel(311, None, True, 3.0), rng.normal(size=(len(labels), 311))
+    y, theta = rng.choice([-1.0, 1.0], size=len(X)), rng.normal(size=312)
+    sums = GroupSums(model, Logistic(), Rows(X, y, groups=groups_of(labels, len(X))), 1.0, 0.1)
+    whole = contributions(sums, theta, None)
+    for size in (1, 2, 7, 64, 149):
+        batch = rng.permutation(150)[:size]
+        assert contributions(sums, theta, batch) == [whole[unit] for unit in batch]
