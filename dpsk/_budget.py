@@ -33,9 +33,8 @@ class PrivacyBudget:
 
     Parameters
     ----------
-    epsilon : float > 0
-    delta : float in [0, 1)
-        The guarantee of everything that is fitted inside, taken together.
+    epsilon, delta : float
+        > 0, and in [0, 1). The guarantee of everything that is fitted inside, taken together.
     kind : {"gaussian", "renyi", "pure"} or None, default=None
         What is counted; fixed from the first fit on. "gaussian" is right for full-batch solvers,
         transformers and additive models; "renyi" for `sgd`, `svrg` and networks; "pure" for delta
@@ -58,6 +57,7 @@ class PrivacyBudget:
     Attributes
     ----------
     charges : list of Charge
+        What fits were charged for, in order.
     spent : dict
         What has been spent, in what is counted.
     limits : dict
@@ -67,6 +67,11 @@ class PrivacyBudget:
     ------
     ValueError
         If a parameter is out of range, or `path` holds another budget or was changed.
+
+    See Also
+    --------
+    dpsk.privacy_report : What fits gave away together, afterwards.
+    dpsk.exceptions.BudgetExceededError : Raised where a fit is not admitted.
 
     Notes
     -----
@@ -141,10 +146,12 @@ class PrivacyBudget:
         Parameters
         ----------
         path : str
+            The file.
 
         Returns
         -------
         budget : PrivacyBudget
+            Which goes on where it stood.
         """
         with Journal(path).locked() as pages:
             if not pages.records:

@@ -40,10 +40,12 @@ class TakesCallbacks(CallbackSupportMixin or _WithoutCallbacks):
             Parameters
             ----------
             *callbacks : callback instances
+                Those that are told; none of them to have none.
 
             Returns
             -------
             self : object
+                The estimator.
 
             Raises
             ------
