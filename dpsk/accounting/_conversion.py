@@ -31,10 +31,12 @@ def to_dp_accounting(events):
     Parameters
     ----------
     events : Event, Certificate, or iterable of these
+        Made on the same rows.
 
     Returns
     -------
     event : dp_accounting.DpEvent
+        Of the same price, or a higher one.
 
     Raises
     ------
@@ -58,10 +60,12 @@ def from_dp_accounting(event):
     Parameters
     ----------
     event : dp_accounting.DpEvent
+        Of a mechanism, or of several composed.
 
     Returns
     -------
     event : Event
+        Of the same price, or a higher one.
 
     Raises
     ------

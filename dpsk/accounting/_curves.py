@@ -25,10 +25,12 @@ def compose(*events):
     Parameters
     ----------
     *events : Event, Certificate, or iterable of these
+        Made on the same rows.
 
     Returns
     -------
     event : Composed
+        All of them.
 
     Notes
     -----
@@ -132,6 +134,7 @@ def delta(events, epsilon):
     Returns
     -------
     delta : float or ndarray of float64, like `epsilon`
+        In [0, 1].
 
     Raises
     ------
@@ -155,7 +158,9 @@ def noise_multiplier(plan, epsilon, delta):
     plan : callable, float -> Event
         What is released at a noise multiplier; it costs less the larger that is.
     epsilon : float > 0
+        The budget.
     delta : float in [0, 1)
+        Probability that the guarantee leaves open.
 
     Returns
     -------

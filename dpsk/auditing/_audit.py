@@ -72,6 +72,7 @@ def audit(estimator, X=None, y=None, *, claim=None, runs="auto", neighbors="wors
     Returns
     -------
     result : AuditResult
+        With text, HTML and a picture.
 
     Raises
     ------

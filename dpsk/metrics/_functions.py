@@ -16,14 +16,18 @@ def dp_roc_auc_score(y_true, y_score, *, epsilon=1.0, delta=None, **options):
     Parameters
     ----------
     y_true, y_score : array-like of shape (n,)
+        Labels, and scores that are higher for the positive one.
     epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
     delta : float or None, default=None
+        None: ``1 / n**2``.
     **options : dict
         As for `BinaryEvaluation.from_predictions`, which has other metrics at the same price.
 
     Returns
     -------
     area : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -44,12 +48,19 @@ def dp_average_precision_score(y_true, y_score, *, epsilon=1.0, delta=None, **op
 
     Parameters
     ----------
-    y_true, y_score, epsilon, delta, **options
-        As for `dp_roc_auc_score`.
+    y_true, y_score : array-like of shape (n,)
+        Labels, and scores that are higher for the positive one.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `BinaryEvaluation.from_predictions`.
 
     Returns
     -------
     precision : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -69,12 +80,18 @@ def dp_brier_score_loss(y_true, y_proba, *, epsilon=1.0, delta=None, **options):
     Parameters
     ----------
     y_true, y_proba : array-like of shape (n,)
-    epsilon, delta, **options
-        As for `dp_roc_auc_score`.
+        Labels, and probabilities of the positive one.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `BinaryEvaluation.from_predictions`.
 
     Returns
     -------
     loss : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -94,14 +111,18 @@ def dp_accuracy_score(y_true, y_pred, *, epsilon=1.0, delta=None, **options):
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
+        Labels, and predictions of them.
     epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
     delta : float or None, default=None
+        None: ``1 / n**2``.
     **options : dict
         As for `MulticlassEvaluation.from_predictions`.
 
     Returns
     -------
     accuracy : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -121,14 +142,18 @@ def dp_mean_squared_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options)
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
+        Targets, and predictions of them.
     epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
     delta : float or None, default=None
+        None: ``1 / n**2``.
     **options : dict
         As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
 
     Returns
     -------
     error : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -147,12 +172,19 @@ def dp_mean_absolute_error(y_true, y_pred, *, epsilon=1.0, delta=None, **options
 
     Parameters
     ----------
-    y_true, y_pred, epsilon, delta, **options
-        As for `dp_mean_squared_error`.
+    y_true, y_pred : array-like of shape (n,)
+        Targets, and predictions of them.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
 
     Returns
     -------
     error : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -172,14 +204,20 @@ def dp_r2_score(y_true, y_pred, *, target_bounds, epsilon=1.0, delta=None, **opt
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
+        Targets, and predictions of them.
     target_bounds : (float, float)
-        Public.
-    epsilon, delta, **options
-        As for `dp_mean_squared_error`.
+        Public; targets beyond are clipped to them.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `RegressionEvaluation.from_predictions`.
 
     Returns
     -------
     r2 : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
