@@ -19,6 +19,8 @@ _COLUMNS = ("tables", "statistic", "most by", "runs", "type I <=", "type II <=",
 class AuditResult:
     """What an audit has shown of a claim; made by `audit`.
 
+    A lower bound on epsilon above the claim refutes it; a bound below it proves nothing.
+
     Attributes
     ----------
     estimator : str

@@ -42,6 +42,11 @@ class DPPoissonRegressor(LinearRegressor):
 
     %(raises)s
 
+    See Also
+    --------
+    DPRidge : For targets that may be negative.
+    sklearn.linear_model.PoissonRegressor : Without privacy.
+
     Notes
     -----
     %(privacy)s
@@ -111,6 +116,7 @@ class DPPoissonRegressor(LinearRegressor):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------

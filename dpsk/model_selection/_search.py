@@ -70,6 +70,7 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
         Parameters
         ----------
         n_samples : int
+            Number of rows, which is public.
 
         Returns
         -------
@@ -94,10 +95,12 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
         X : array-like, CSR matrix or table of shape (n, n_features)
             As the estimator takes it.
         y : array-like of shape (n,)
+            Labels or targets.
 
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         X, y, n_samples = self._opened(X, y)
         self._check_params()
@@ -254,7 +257,20 @@ class BaseSearch(Delegates, CarriesBudgets, BaseEstimator, ABC):
         return getattr(self.best_estimator_, method)(X)
 
     def score(self, X, y=None):
-        """Return the exact score of rows, which is a release if they are sensitive."""
+        """Return the exact score of rows, which is a release if they are sensitive.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or table of shape (n, n_features)
+            As the estimator takes it.
+        y : array-like of shape (n,)
+            Labels or targets.
+
+        Returns
+        -------
+        score : float
+            Of `scorer_`, larger is better.
+        """
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
         return float(self.scorer_.of_mean(self.scorer_.losses(

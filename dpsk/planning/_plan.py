@@ -23,10 +23,14 @@ _LOSSES = {"logistic": "logistic", "hinge": "huberized_hinge", "squared": "squar
 class PrivacyPlan:
     """A plan, made by `plan_privacy`; one entry an epsilon.
 
+    All of it follows from public numbers; no row was looked at.
+
     Attributes
     ----------
     n_samples, n_features : int
+        Numbers of rows and of features.
     delta : float
+        Of the guarantee.
     epsilon : ndarray of shape (n_epsilons,)
         Increasing.
     mu : ndarray of shape (n_epsilons,)
@@ -39,6 +43,18 @@ class PrivacyPlan:
         What was taken as good enough.
     suggested_epsilon : float or None
         The smallest of the epsilons whose excess risk is; None if none is.
+
+    See Also
+    --------
+    plan_privacy : Makes one.
+    PrivacyPlanDisplay : Its picture.
+
+    Examples
+    --------
+    >>> from dpsk import plan_privacy
+    >>> plan = plan_privacy(20_000, 10)
+    >>> plan.suggested_epsilon in plan.epsilon
+    True
     """
 
     n_samples: int
@@ -77,6 +93,7 @@ def plan_privacy(n_samples, n_features, *, epsilon=None, delta=None, loss="logis
     n_samples : int
         Number of rows, which is public.
     n_features : int
+        Number of features, which is public.
     epsilon : array-like of floats > 0, or None, default=None
         None: .1, .2, .5, 1, 2, 4 and 8.
     delta : float in (0, 1) or None, default=None
