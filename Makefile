@@ -5,6 +5,8 @@
 #            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
 #   audit    half an hour or so: all pairs of estimator and solver, and audits at full noise
 #   oldest   quick, with the oldest dependencies of pyproject.toml; needs Python 3.10
+#   docs     the site, in docs/_build/html; a few minutes, and no web
+#   docs-test  the built site in a headless Chromium
 VENV ?= .venv
 PYTHON ?= python3
 OLDEST_PYTHON ?= python3.10
@@ -18,7 +20,7 @@ QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
 	--deselect tests/pipeline/test_pipeline.py::test_scikit_learns_checks \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
-.PHONY: demo quick test audit oldest bench lint clean
+.PHONY: demo quick test audit oldest bench lint docs docs-test clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -63,6 +65,12 @@ lint: $(VENV)/.test
 	$(BIN)/python -m pip install -q ruff
 	$(BIN)/ruff check .
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+
+docs-test: $(VENV)/.docs-test
+	$(BIN)/python -m pytest -q -m site tests/site
+
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
@@ -79,6 +87,14 @@ $(VENV)-oldest/.test: pyproject.toml tests/oldest.txt
 	$(OLDEST_PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip install -q -c tests/oldest.txt -e . \
 		'pytest>=7.4' 'pytest-xdist>=3.3' 'mpmath>=1.3' 'pandas==1.5.*'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[docs]'
+	touch $@
+
+$(VENV)/.docs-test: $(VENV)/.docs
+	$(BIN)/python -m pip install -q -e '.[docs,test]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.venv pyproject.toml
