@@ -10,17 +10,15 @@ import math
 from collections import Counter
 from dataclasses import dataclass, fields
 
+from dpsk._privacy.disclosures import Disclosure, NotPrivate, gaussian
 from dpsk._privacy.elementary import (
-    Disclosure,
     Dominated,
     Elementary,
     Event,
     Gaussian,
-    NotPrivate,
     Pure,
     SampledGaussian,
     finite,
-    gaussian,
     require,
 )
 

@@ -121,5 +121,6 @@ class DPPoissonRegressor(LinearRegressor):
         Returns
         -------
         means : ndarray of shape (n,)
+            On the scale of the targets.
         """
         return np.exp(super().predict(X))
