@@ -18,6 +18,7 @@ version = ".".join(__version__.split(".")[:2])
 release = __version__
 
 extensions = [
+    "docstring_types",
     "myst_parser",
     "numpydoc",
     "root_pages",
@@ -40,7 +41,8 @@ myst_heading_anchors = 4
 # "5 $ and 6 $" is no formula.
 myst_dmath_allow_space = False
 
-# The docstrings.
+# The docstrings; what they set in single backticks is a name, a link where it has a page.
+default_role = "py:obj"
 autosummary_generate = True
 autosummary_generate_overwrite = True
 autodoc_default_options = {"members": True, "inherited-members": True}

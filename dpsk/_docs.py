@@ -383,5 +383,5 @@ def _entry(key, parameters, offered):
     given = parameters.get(names.split(",")[0])
     if given is not None and given.default is not given.empty:
         head += f", default={given.default!r}".replace("'", '"')
-    lines = textwrap.wrap(head, 91, subsequent_indent=" " * 8, break_on_hyphens=False)
-    return "\n".join(lines) + ("\n" + textwrap.indent(body, "    ") if body else "")
+    # On one line, however long: what tells a type from its description is the indentation.
+    return head + ("\n" + textwrap.indent(body, "    ") if body else "")
