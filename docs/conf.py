@@ -18,10 +18,12 @@ version = ".".join(__version__.split(".")[:2])
 release = __version__
 
 extensions = [
+    "displayed",
     "docstring_types",
     "myst_parser",
     "numpydoc",
     "root_pages",
+    "solver_pages",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
