@@ -4,20 +4,24 @@ Everything comes from the registries of `dpsk._solvers` and from docstrings: wha
 what it means, what a solver needs, which estimators offer it, and what it releases.
 """
 
+import importlib
 import inspect
+import pkgutil
 import re
 import shutil
 import textwrap
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
 
 from numpydoc.docscrape import NumpyDocString
 from sphinx.util.docutils import SphinxDirective
 
 import dpsk
-from dpsk import _solvers
+from dpsk import _defaults, _solvers
 from dpsk._objective.requirements import POSITIVE_DELTA
 from dpsk._solvers.base import NAMED_OPTIONS
+from dpsk._solvers.first_order import schedules
 
 #: Headings, the registry behind each, and what is put before the names of its pages.
 FAMILIES = [
@@ -77,6 +81,31 @@ def options(solver):
     return named, [field for field in known if field not in named]
 
 
+@cache
+def _rules():
+    """Return the rules of defaults by name: functions, and modules that state one."""
+    modules = [importlib.import_module(each.name) for package in (_defaults, _solvers)
+               for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    found = {module.__name__: module for module in modules
+             if module.__name__.startswith(_defaults.__name__)}
+    found["schedules"] = schedules
+    for module in modules:
+        found |= {name: each for name, each in vars(module).items()
+                  if inspect.isfunction(each) and each.__module__ == module.__name__}
+    return found
+
+
+def rules(text, without):
+    """Return the docstrings of rules that a text names, and those that these name, by name."""
+    found, waiting = {}, [text]
+    while waiting:
+        for name in re.findall(r"`([\w.]+)`", waiting.pop()):
+            if name in _rules() and name not in {*found, *without}:
+                found[name] = inspect.getdoc(_rules()[name])
+                waiting.append(found[name])
+    return found
+
+
 def _default(field):
     return "required" if field.default is MISSING else repr(field.default).replace("'", '"')
 
@@ -124,13 +153,18 @@ def page(heading, own, name, solver, theory):
     meanings = described(doc)
     lines = [*_title(f'"{name}"' + (" of DPWGAN" if own != name else ""), "="),
              "\n\n".join(paragraphs), "", *_facts(solver),
-             *_title("Parameters of the estimator", "-"), *_entries(named, meanings),
+             *_title("Parameters of the estimator", "-"),
+             *_entries(named, meanings),
              *_title("Keys of solver_options", "-"), *_entries(further, meanings),
              *_title("Privacy", "-"), privacy, "",
              *_title("References", "-"), "\n".join(doc["References"]), ""]
+    found = rules(inspect.getdoc(solver), meanings)
+    if found:
+        lines += _title("Rules", "-")
+    for rule, text in sorted(found.items()):
+        lines += [f"``{rule}``", textwrap.indent(text, "    "), ""]
     if theory:
-        lines += [f"Proofs and rules behind defaults: :doc:`/theory/{theory}`, "
-                  ":doc:`/theory/defaults`.", ""]
+        lines += [f"Proofs: :doc:`/theory/{theory}`.", ""]
     return "\n".join(lines)
 
 
