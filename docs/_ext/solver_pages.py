@@ -146,7 +146,7 @@ def _title(text, line):
     return [text, line * len(text), ""]
 
 
-def page(heading, own, name, solver, theory):
+def page(own, name, solver, theory):
     """Return the page of a solver, as reStructuredText."""
     doc, paragraphs, privacy = read(solver)
     named, further = options(solver)
@@ -156,6 +156,7 @@ def page(heading, own, name, solver, theory):
              *_title("Parameters of the estimator", "-"),
              *_entries(named, meanings),
              *_title("Keys of solver_options", "-"), *_entries(further, meanings),
+             *doc["Notes"], "",
              *_title("Privacy", "-"), privacy, "",
              *_title("References", "-"), "\n".join(doc["References"]), ""]
     found = rules(inspect.getdoc(solver), meanings)
@@ -198,10 +199,10 @@ def write_pages(app):
     folder = Path(app.srcdir) / "solvers" / "generated"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for heading, own, name, solver in solvers():
+    for _, own, name, solver in solvers():
         theory = _THEORY.get(own, own)
         known = (Path(app.srcdir) / "theory" / f"{theory}.md").exists()
-        text = page(heading, own, name, solver, theory if known else None)
+        text = page(own, name, solver, theory if known else None)
         (folder / f"{own}.rst").write_text(text, encoding="utf-8")
 
 

@@ -74,6 +74,8 @@ class GradientDescent(Solver):
         The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
         the penalty's curvature.
 
+    Notes
+    -----
     At an infinite epsilon what is None follows `dpsk._defaults.noiseless`.
     On networks steps, clip and step length follow `dpsk._defaults.networks` instead.
 

@@ -58,6 +58,8 @@ class StochasticGradientDescent(Solver):
         Whether to divide by the root of the mean squared noisy gradient in each coordinate
         (Adam). None: no.
 
+    Notes
+    -----
     At an infinite epsilon clip and step are those of `dpsk._defaults.noiseless`.
     On networks what is None follows `dpsk._defaults.networks` instead.
 
