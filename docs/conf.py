@@ -38,7 +38,7 @@ templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 # Markdown that a code host shows as well.
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 # "5 $ and 6 $" is no formula.
 myst_dmath_allow_space = False
@@ -82,23 +82,29 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+# Blocks in no language are pseudo-code.
+highlight_language = "none"
 html_theme = "pydata_sphinx_theme"
 html_title = f"dpsk {release}"
 html_static_path = ["_static", str(_MATHJAX)]
 html_css_files = ["site.css"]
+html_js_files = ["formulas.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
     "show_toc_level": 2,
-    "logo": {"text": "dpsk"},
+    "logo": {"text": "dpsk", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
 }
+html_favicon = "_static/logo.svg"
+# What the reader's system says.
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}
