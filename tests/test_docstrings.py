@@ -6,6 +6,7 @@ Checked by numpydoc, which names its checks by codes, as scikit-learn does.
 import inspect
 import re
 from dataclasses import fields, is_dataclass
+from functools import cache
 
 import pytest
 
@@ -37,9 +38,13 @@ every_public_class = pytest.mark.parametrize("name", sorted(_CLASSES))
 every_solver_class = pytest.mark.parametrize("key", sorted(_SOLVERS))
 
 
+@cache
+def _validated(name):
+    return validate(name)["errors"]
+
+
 def _errors(name, left_out):
-    return [f"{name} {code}: {text}" for code, text in validate(name)["errors"]
-            if code not in left_out]
+    return [f"{name} {code}: {text}" for code, text in _validated(name) if code not in left_out]
 
 
 def _told_as_attributes(cls):
