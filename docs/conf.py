@@ -18,9 +18,12 @@ version = ".".join(__version__.split(".")[:2])
 release = __version__
 
 extensions = [
+    "displayed",
+    "docstring_types",
     "myst_parser",
     "numpydoc",
     "root_pages",
+    "solver_pages",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
@@ -40,7 +43,8 @@ myst_heading_anchors = 4
 # "5 $ and 6 $" is no formula.
 myst_dmath_allow_space = False
 
-# The docstrings.
+# The docstrings; what they set in single backticks is a name, a link where it has a page.
+default_role = "py:obj"
 autosummary_generate = True
 autosummary_generate_overwrite = True
 autodoc_default_options = {"members": True, "inherited-members": True}

@@ -40,9 +40,8 @@ class PrivacyBudget:
 
     Parameters
     ----------
-    epsilon : float > 0
-    delta : float in [0, 1)
-        The guarantee of everything that is fitted inside, taken together.
+    epsilon, delta : float
+        > 0, and in [0, 1). The guarantee of everything that is fitted inside, taken together.
     kind : {"gaussian", "renyi", "pure"} or None, default=None
         What is counted; fixed from the first fit on. "gaussian" is right for full-batch solvers,
         transformers and additive models; "renyi" for `sgd`, `svrg` and networks; "pure" for delta
@@ -65,6 +64,7 @@ class PrivacyBudget:
     Attributes
     ----------
     charges : list of Charge
+        What fits were charged for, in order.
     spent : dict
         What has been spent, in what is counted.
     limits : dict
@@ -74,6 +74,11 @@ class PrivacyBudget:
     ------
     ValueError
         If a parameter is out of range, or `path` holds another budget or was changed.
+
+    See Also
+    --------
+    dpsk.privacy_report : What fits gave away together, afterwards.
+    dpsk.exceptions.BudgetExceededError : Raised where a fit is not admitted.
 
     Notes
     -----
@@ -149,10 +154,12 @@ class PrivacyBudget:
         Parameters
         ----------
         path : str
+            The file.
 
         Returns
         -------
         budget : PrivacyBudget
+            Which goes on where it stood.
         """
         with Journal(path).locked() as pages:
             if not pages.records:

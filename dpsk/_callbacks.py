@@ -48,10 +48,12 @@ class TakesCallbacks(
             Parameters
             ----------
             *callbacks : callback instances
+                Those that are told; none of them to have none.
 
             Returns
             -------
             self : object
+                The estimator.
 
             Raises
             ------

@@ -32,21 +32,64 @@ class Delegates:
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Table) -> AnyArray:
-        """Return what the last step, or the best estimator, predicts of rows."""
+        """Return what the last step, or the best estimator, predicts of rows.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step, or the best estimator, takes it.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,) or (n, n_outputs)
+            Labels or numbers, as that estimator returns them.
+        """
         return self._delegated("predict", X)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Table) -> AnyArray:
-        """Return probabilities of classes by the last step, or the best estimator."""
+        """Return probabilities of classes by the last step, or the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step, or the best estimator, takes it.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+            In the order of its `classes_`.
+        """
         return self._delegated("predict_proba", X)
 
     @available_if(_inner_has("predict_log_proba"))
     def predict_log_proba(self, X: Table) -> AnyArray:
         """Return logarithms of probabilities of classes by the last step, or the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step, or the best estimator, takes it.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n, n_classes)
+            In the order of its `classes_`.
         """
         return self._delegated("predict_log_proba", X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Table) -> AnyArray:
-        """Return scores by the last step, or the best estimator."""
+        """Return scores by the last step, or the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step, or the best estimator, takes it.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) or (n, n_classes)
+            One number a row for two classes.
+        """
         return self._delegated("decision_function", X)

@@ -123,16 +123,18 @@ data_norm_inf : float or None
     Entries of the scaled rows beyond +- it are clipped in training. "accmd" and
     "frank_wolfe" gain from a small bound. None: `data_norm`.
 fit_intercept : bool
+    Whether to add a constant to the scores.
 class_weight : dict or None
     Public weights of the classes' losses. "balanced" is refused: class counts are data.
 classes : array-like or None
     The label set, public. None: the labels that occur in `y`, which are then *taken as
     public*, as the certificate says.
 solver_options : dict or None
-    Further options of the solver, its dataclass fields, such as ``iterate`` for "gd".
+    Further options of the solver by name, such as ``{"iterate": "last"}`` for "gd"; see "Solvers"
+    in the documentation for those of each.
 solver_options|network : dict or None
-    Further options of the solver, its dataclass fields: for "sgd" ``momentum``, ``decay``,
-    ``adaptive`` (Adam on noised gradients) and ``iterate``.
+    Further options of the solver by name: for "sgd" ``momentum``, ``decay``, ``adaptive`` (Adam on
+    noised gradients) and ``iterate``; see "Solvers" in the documentation for those of each.
 random_state|sampler : int, NoiseSeed or None
     None or an int: the noise is fresh in every fit, and rows that are drawn are ruled by the seed
     of `sample`. A `dpsk.testing.NoiseSeed` repeats the noise, for tests: not private for anyone
@@ -151,9 +153,13 @@ terms_ : list of Term
 coef_|additive : ndarray of shape (1, n_terms), (n_classes, n_terms), or (n_terms,)
     The values of all terms, one after another.
 coef_ : ndarray of shape (n_features,)
+    Of the rows as they came.
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
+    Of the rows as they came.
 intercept_ : float
+    The constant; 0 without one.
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
+    The constants; 0 without one.
 data_norm_ : float
     The bound on rows that held in training, as declared or as released.
 target_bounds_ : (float, float)
@@ -182,11 +188,14 @@ out_activation_ : str
     What turns raw predictions into probabilities, "logistic" for two classes and "softmax"
     for more; "identity" for regression.
 classes_ : ndarray of shape (n_classes,)
+    The labels, sorted.
 n_iter_ : int
     The planned number of steps, with random rounds or a random iterate the drawn one; at
     ``epsilon=inf`` with "auto" the number that was made.
 n_features_in_ : int
+    Number of features seen in `fit`.
 feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of the features seen in `fit`, where all are strings.
 privacy_ : Certificate
     The guarantee, and everything it rests on.
 |raises
@@ -259,7 +268,7 @@ privacy_ : Certificate
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s
-
+|regressor_notes
     Notes
     -----
     %(privacy)s
@@ -272,6 +281,8 @@ privacy_ : Certificate
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_squares)s %(precondition)s %(max_iter)s
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
     %(regressor)s
+|least_squares_notes
+    %(regressor_notes)s
 
     References
     ----------
@@ -344,7 +355,8 @@ def documented(thing):
     offers follow from what they require and what it minimizes: its `_offered_solvers`.
     """
     offered = getattr(thing, "_offered_solvers", list)
-    for each in (thing, *filter(inspect.isfunction, vars(thing).values())):
+    methods = (getattr(each, "__func__", each) for each in vars(thing).values())
+    for each in (thing, *filter(inspect.isfunction, methods)):
         # There are none under ``python -OO``.
         if each.__doc__ and _LINE.search(each.__doc__):
             each.__doc__ = _filled(each.__doc__, inspect.signature(each).parameters, offered)
@@ -372,5 +384,5 @@ def _entry(key, parameters, offered):
     given = parameters.get(names.split(",")[0])
     if given is not None and given.default is not given.empty:
         head += f", default={given.default!r}".replace("'", '"')
-    lines = textwrap.wrap(head, 91, subsequent_indent=" " * 8, break_on_hyphens=False)
-    return "\n".join(lines) + ("\n" + textwrap.indent(body, "    ") if body else "")
+    # On one line, however long: what tells a type from its description is the indentation.
+    return head + ("\n" + textwrap.indent(body, "    ") if body else "")

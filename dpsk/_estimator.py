@@ -141,7 +141,8 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
             if key not in known:
                 raise ValueError(
                     f"solver_options has {key!r}, which solver={name!r} does not take; it takes "
-                    f"{', '.join(map(repr, known)) or 'none'}.")
+                    f"{', '.join(map(repr, known)) or 'none'}; see 'Solvers' in the "
+                    "documentation.")
         return cls(**given, **options)
 
     def _read_rows(self, X, y, sample_weight, groups=None):

@@ -68,6 +68,7 @@ class ScoreClassifier(ClassifierMixin):
         Returns
         -------
         scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+            Of the second class, or of every class.
         """
         return self._predict_raw(X)
 
@@ -78,10 +79,12 @@ class ScoreClassifier(ClassifierMixin):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         labels : ndarray of shape (n,)
+            Of `classes_`.
         """
         # First, as it says so where nothing was fitted.
         codes = best_class(self.decision_function(X))
@@ -102,10 +105,12 @@ class Probabilities:
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n, n_classes)
+            Each row sums to 1.
         """
         return probabilities(self.decision_function(X))
 
@@ -117,10 +122,12 @@ class Probabilities:
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n, n_classes)
+            At most 0.
         """
         return log_probabilities(self.decision_function(X))
 

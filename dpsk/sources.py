@@ -30,6 +30,8 @@ _BLOCK_BYTES = 1 << 24
 class NpyFiles:
     """Rows in files of `numpy.save`, which are mapped into memory one after another.
 
+    Estimators take them where they take an array, and read them in blocks.
+
     Parameters
     ----------
     X : sequence of path
@@ -46,11 +48,16 @@ class NpyFiles:
     Attributes
     ----------
     n, n_features : int
+        Numbers of rows and of features.
 
     Raises
     ------
     ValueError
         If the arrays do not go together.
+
+    See Also
+    --------
+    ParquetFiles : Rows in files of Parquet.
 
     Examples
     --------
@@ -91,7 +98,13 @@ class NpyFiles:
         self.n, self.n_features = sum(shape[0] for shape in shapes), shapes[0][1]
 
     def blocks(self) -> Iterator[Any]:
-        """Yield blocks of about 16 MB, as views of memory maps."""
+        """Yield blocks of about 16 MB, as views of memory maps.
+
+        Yields
+        ------
+        block : ndarray, or tuple of ndarray
+            Rows; with targets, and weights if there are any, where these are in files.
+        """
         for paths in zip(*self._paths, strict=True):
             parts = [np.load(path, mmap_mode="r") for path in paths]
             X = parts[0]
@@ -103,6 +116,8 @@ class NpyFiles:
 
 class ParquetFiles:
     """Rows in files of Parquet, by Arrow: ``pip install dpsk[arrow]``.
+
+    Estimators take them where they take an array, and read them in blocks.
 
     Parameters
     ----------
@@ -122,6 +137,32 @@ class ParquetFiles:
     Attributes
     ----------
     n, n_features : int
+        Numbers of rows and of features.
+
+    Raises
+    ------
+    ImportError
+        Without the package pyarrow.
+    ValueError
+        If a column is missing, or a parameter is out of range.
+
+    See Also
+    --------
+    NpyFiles : Rows in files of NumPy.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLogisticRegression
+    >>> from dpsk.sources import ParquetFiles
+    >>> frame = load_breast_cancer(as_frame=True).frame
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame.to_parquet(pathlib.Path(folder, "rows.parquet"))
+    ...     rows = ParquetFiles(folder, target="target")
+    ...     model = DPLogisticRegression(classes=[0, 1]).fit(rows)
+    >>> model.coef_.shape
+    (1, 30)
     """
 
     def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -145,7 +186,13 @@ class ParquetFiles:
         self.n, self.n_features = self._data.count_rows(), len(columns)
 
     def blocks(self) -> Iterator[tuple[Any, ...]]:
-        """Yield data frames of features with targets, and weights if there are any."""
+        """Yield data frames of features with targets, and weights if there are any.
+
+        Yields
+        ------
+        block : tuple of (DataFrame, ndarray, ...)
+            Features, targets, and weights if there are any.
+        """
         names = [*self._columns, *self._beside]
         for batch in self._data.to_batches(columns=names, batch_size=self.batch_size):
             if batch.num_rows:

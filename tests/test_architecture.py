@@ -289,7 +289,7 @@ def test_a_fragment_takes_the_default_of_the_signature_and_keeps_what_follows():
 
     lines = inspect.getdoc(Example).splitlines()[2:]
     assert lines[0] == "alpha : float, default=0.25" and lines[2] == "    In words of its own."
-    assert lines[3] == "epsilon : float" and lines[-1] == 'fit_intercept : bool, default="x"'
+    assert lines[3] == "epsilon : float" and lines[-2] == 'fit_intercept : bool, default="x"'
 
 
 @every_public_estimator

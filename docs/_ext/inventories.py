@@ -18,6 +18,16 @@ _SKLEARN_MODULES = (
     "multiclass multioutput naive_bayes neighbors neural_network pipeline preprocessing "
     "random_projection semi_supervised svm tree utils utils.estimator_checks"
 ).split()
+#: What docstrings that estimators inherit refer to beside names.
+_SKLEARN_LABELS = [
+    "accuracy_score std:label -1 modules/model_evaluation.html#accuracy-score Accuracy score",
+    "df_output_transform std:label -1 auto_examples/miscellaneous/plot_set_output.html set_output",
+    "meta-estimator std:term -1 glossary.html#term-$ -",
+    "metadata_routing std:label -1 metadata_routing.html#metadata-routing Metadata Routing",
+    "r2_score std:label -1 modules/model_evaluation.html#r2-score R2 score",
+    "sphx_glr_auto_examples_miscellaneous_plot_set_output.py std:label -1 "
+    "auto_examples/miscellaneous/plot_set_output.html set_output",
+]
 _SCIPY_MODULES = "integrate interpolate linalg optimize sparse special stats".split()
 
 
@@ -65,6 +75,8 @@ def write_inventories(folder):
     mapping = {}
     for name, (library, modules, generated, module_page, url) in libraries.items():
         path = folder / f"{name}.inv"
-        _write(path, name, library.__version__, _lines(name, modules, generated, module_page))
+        _write(path, name, library.__version__, [
+            *_lines(name, modules, generated, module_page),
+            *(_SKLEARN_LABELS if name == "sklearn" else [])])
         mapping[name] = (url, (None, str(path)))
     return mapping

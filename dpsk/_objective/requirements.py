@@ -34,72 +34,90 @@ class Requirement:
         Of a solver as the caller set it up.
     message : str
         What is said where it is not; may name {solver} and {loss}.
+    need : str
+        What is needed, in a word or two, for the pages of solvers.
     """
 
     is_met: object
     message: str
+    need: str
 
 
 FINITE_CLIP = Requirement(
     lambda solver, problem: solver.clip_norm is None or np.isfinite(solver.clip_norm)
     or np.isfinite(problem.lipschitz) or not problem.is_private,
     "clip_norm=inf: {loss}, times whatever sample weights are given, does not bound the "
-    "gradient of a row; set a finite clip_norm.")
+    "gradient of a row; set a finite clip_norm.",
+    "a finite `clip_norm`, unless the loss bounds the gradient of a row")
 BOUNDED_SLOPE = Requirement(
     lambda solver, problem: np.isfinite(problem.lipschitz),
     "solver={solver!r} needs a loss of bounded slope, and {loss}, times whatever sample "
-    "weights are given, is not one; use solver='gd'.")
+    "weights are given, is not one; use solver='gd'.",
+    "a loss of bounded slope")
 BOUNDED_CURVATURE = Requirement(
     lambda solver, problem: np.isfinite(problem.smoothness),
     "solver={solver!r} needs a loss of bounded curvature, and {loss}, times whatever sample "
-    "weights are given, is not one; use solver='gd'.")
+    "weights are given, is not one; use solver='gd'.",
+    "a loss of bounded curvature")
 RIDGE = Requirement(
     lambda solver, problem: problem.penalty.is_smooth
     and problem.penalty.strong_convexity > 0,
     "solver={solver!r} needs penalty='l2' with alpha > 0, which is what makes earlier steps "
-    "fade; use solver='gd'.")
+    "fade; use solver='gd'.",
+    'penalty "l2" with ``alpha > 0``')
 CONVEX_LOSS = Requirement(
     lambda solver, problem: problem.loss.convex,
     "solver={solver!r} rests on steps that bring neighboring runs no further apart, which "
-    "needs a convex loss, and {loss} is none; use solver='gd'.")
+    "needs a convex loss, and {loss} is none; use solver='gd'.",
+    "a convex loss")
 IN_A_SET = Requirement(
     lambda solver, problem: isinstance(problem.penalty, ConstraintSet),
     "solver={solver!r} moves inside a set, so it needs penalty='l1_ball', 'l2_ball', 'box' or "
-    "'simplex' with a radius; use solver='gd' for another penalty.")
+    "'simplex' with a radius; use solver='gd' for another penalty.",
+    'a penalty that is a set: "l1_ball", "l2_ball", "box" or "simplex"')
 IN_AN_L1_BALL = Requirement(
     lambda solver, problem: isinstance(problem.penalty, L1Ball),
     "solver={solver!r} goes from vertex to vertex of an l1 ball, so it needs "
-    "penalty='l1_ball' with a radius; use solver='gd' for another penalty.")
+    "penalty='l1_ball' with a radius; use solver='gd' for another penalty.",
+    'penalty "l1_ball"')
 SCALAR_PREDICTION = Requirement(
     lambda solver, problem: not problem.loss.vector_output,
     "solver={solver!r} needs a scalar prediction, and {loss} has several, in which one row "
     "moves several directions of the Hessian. Only binary classification is supported. For "
-    "more classes use solver='gd', or solver='output_perturbation' at delta=0.")
+    "more classes use solver='gd', or solver='output_perturbation' at delta=0.",
+    "one score a row: no more than two classes")
 NOT_PIECEWISE = Requirement(
     lambda solver, problem: not problem.loss.piecewise,
     "solver={solver!r} goes as far as second derivatives say, and {loss} has parts without any; "
-    "use solver='gd'.")
+    "use solver='gd'.",
+    "a loss with second derivatives everywhere")
 FEW_COLUMNS = Requirement(
     lambda solver, problem: problem.model.shape[0] <= _MOST_PAIRED,
     f"solver={{solver!r}} releases a matrix of all pairs of columns, at most {_MOST_PAIRED} with "
-    "the constant; use solver='gd'.")
+    "the constant; use solver='gd'.",
+    "at most 2000 columns")
 SQUARED_LOSS = Requirement(
     lambda solver, problem: isinstance(problem.loss, Squared),
-    "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'.")
+    "solver={solver!r} solves least squares, and {loss} is another loss; use solver='gd'.",
+    "the squared loss")
 L2_PENALTY = Requirement(
     lambda solver, problem: problem.penalty.smoothness == problem.penalty.strong_convexity
     and problem.penalty.is_smooth,
-    "solver={solver!r} takes penalty='l2' only; use solver='gd' for another penalty.")
+    "solver={solver!r} takes penalty='l2' only; use solver='gd' for another penalty.",
+    'penalty "l2"')
 NO_BUDGET = Requirement(
     lambda solver, problem: not problem.is_private,
-    "solver={solver!r} adds no noise, so it runs at epsilon=inf alone; use solver='auto'.")
-RIDGE_OR_NONE = Requirement(lambda solver, problem: problem.penalty.is_smooth, L2_PENALTY.message)
+    "solver={solver!r} adds no noise, so it runs at epsilon=inf alone; use solver='auto'.",
+    "``epsilon=inf``")
+RIDGE_OR_NONE = Requirement(lambda solver, problem: problem.penalty.is_smooth,
+                            L2_PENALTY.message, 'penalty "l2" or none')
 POSITIVE_DELTA = Requirement(
     lambda solver, problem: problem.delta > 0,
     "delta=0.0: solver={solver!r} adds Gaussian noise, which needs delta > 0; leave "
     "delta=None for 1/n**2. For pure epsilon, where the estimator offers it: "
     "solver='objective_perturbation', solver='output_perturbation' with several classes, or "
-    "solver='stgd' for a loss that is not convex.")
+    "solver='stgd' for a loss that is not convex.",
+    "``delta > 0``")
 
 
 def check_requirements(name: str, solver: Any, problem: Any) -> None:

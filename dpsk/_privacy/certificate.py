@@ -58,17 +58,28 @@ class Certificate:
         Standard deviation (scale, for pure epsilon) of the noise over the clip norm on a
         sum, or over the sensitivity for a single output; 0 where there is none.
     estimator, solver : str
+        Their names.
     enforced : tuple of Enforced
+        What was clipped or bounded, at what value, and where that came from.
     public : tuple of str
         What is taken as public.
     released : tuple of str
         Fitted attributes that depend on the rows.
     noise_source : str
+        Where the noise came from: the operating system, or a seed.
     reproducible : bool
         Whether the noise repeats: exactly under a `dpsk.testing.NoiseSeed`.
     arithmetic : {"float", "grid", "snapped"}
+        How noise was added: on numbers of a grid, on snapped ones, or on floating-point ones.
     relation : str
+        What neighbors are: data sets that differ in one row, or in one group of rows.
     versions : tuple of (str, str)
+        Of what the result depends on.
+
+    See Also
+    --------
+    dpsk.privacy_report : What several fits give away together.
+    dpsk.accounting.total : The certificate of several fits.
 
     Examples
     --------
@@ -103,10 +114,12 @@ class Certificate:
         Parameters
         ----------
         delta : float in [0, 1)
+            Probability that the guarantee leaves open.
 
         Returns
         -------
         epsilon : float
+            Infinite at delta 0, unless every loss is bounded.
         """
         return accountant.epsilon(self.event, delta)
 
@@ -116,10 +129,12 @@ class Certificate:
         Parameters
         ----------
         epsilon : float
+            Finite and >= 0.
 
         Returns
         -------
         delta : float
+            In [0, 1].
         """
         return accountant.delta(self.event, epsilon)
 
@@ -170,6 +185,11 @@ class Certificate:
 
         The guarantee comes first, in words. An infinite epsilon is the string "inf", as JSON
         has no such number.
+
+        Returns
+        -------
+        data : dict
+            Of plain JSON types.
         """
         values = {"guarantee": self.guarantee,
                   **{f.name: getattr(self, f.name) for f in fields(self)}}
@@ -185,7 +205,18 @@ class Certificate:
         return values
 
     def to_json(self, **kwargs: Any) -> str:
-        """Return the certificate as JSON text; keywords go to `json.dumps`."""
+        """Return the certificate as JSON text.
+
+        Parameters
+        ----------
+        **kwargs : dict
+            For `json.dumps`, such as ``indent=2``.
+
+        Returns
+        -------
+        text : str
+            JSON.
+        """
         return json.dumps(self.to_dict(), **kwargs)
 
     @classmethod
@@ -195,10 +226,12 @@ class Certificate:
         Parameters
         ----------
         data : dict
+            As `to_dict` returned it.
 
         Returns
         -------
         certificate : Certificate
+            With equal fields.
 
         Raises
         ------
@@ -260,7 +293,23 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Rebuild a certificate from the text that `to_json` returned; see `from_dict`."""
+        """Rebuild a certificate from the text that `to_json` returned, and verify it.
+
+        Parameters
+        ----------
+        text : str
+            As `to_json` returned it.
+
+        Returns
+        -------
+        certificate : Certificate
+            With equal fields.
+
+        Raises
+        ------
+        ValueError
+            If the text has other keys, or values that do not follow from its events.
+        """
         return cls.from_dict(json.loads(text))
 
     def __str__(self) -> str:

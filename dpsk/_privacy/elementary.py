@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.pld.distributions import LossLaw
 
-__all__ = ["Disclosure", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate", "Pure",
-           "SampledGaussian", "finite", "gaussian", "require"]
+__all__ = ["Counts", "Dominated", "Elementary", "Event", "Gaussian", "Parts", "Pure",
+           "SampledGaussian", "finite", "require"]
 
 
 class Event:
     """A release, or several; subclasses are frozen dataclasses of public numbers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain JSON types, undone by `event_from_dict`."""
+        """Return a dictionary of plain JSON types, undone by `event_from_dict`.
+
+        Returns
+        -------
+        data : dict
+            With the kind and every field.
+        """
         names = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
         values = {f.name: _plain(getattr(self, f.name)) for f in names}
         return {"kind": type(self).__name__, **values}
@@ -57,20 +63,56 @@ class Elementary(Event):
         inclusion_probability = 1.0
 
     def simplified(self) -> Elementary | None:
-        """Return the plainest event of the same loss; None if nothing is released."""
+        """Return the plainest event of the same loss; None if nothing is released.
+
+        Returns
+        -------
+        event : Event or None
+            Priced alike.
+        """
         return self
 
     @classmethod
     def merged(cls, counts: Counts) -> Parts:
-        """Return simplified (event, count) pairs of this kind that stand for `counts`."""
+        """Return simplified (event, count) pairs of this kind that stand for `counts`.
+
+        Parameters
+        ----------
+        counts : iterable of (Event, int)
+            Simplified events of this kind, and how many there are of each.
+
+        Returns
+        -------
+        pairs : tuple of (Event, int)
+            Priced alike.
+        """
         return tuple(counts)
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        """Return an upper bound on the delta of `count` of these, and its name, or None."""
+        """Return an upper bound on the delta of `count` of these, and its name, or None.
+
+        Parameters
+        ----------
+        count : int
+            How many of these are released, >= 1.
+        epsilon : float
+            Finite and >= 0.
+
+        Returns
+        -------
+        bound : (float, str) or None
+            The bound on delta and what it is called; None where there is no closed form.
+        """
         return None
 
     def loss_law(self) -> LossLaw:
-        """Return the law of the privacy loss of a simplified event; see `pld.distributions`."""
+        """Return the law of the privacy loss of a simplified event; see `pld.distributions`.
+
+        Returns
+        -------
+        law : object
+            With the tail and the discretization that the accountant asks for.
+        """
         raise NotImplementedError(f"{type(self).__name__}.loss_law")
 
     @property
@@ -87,7 +129,31 @@ Counts: TypeAlias = "Iterable[tuple[Any, int]]"
 
 @dataclass(frozen=True)
 class Gaussian(Elementary):
-    """A release that is mu-GDP: no easier to tell apart than N(0, 1) from N(mu, 1)."""
+    """A release that is mu-GDP: no easier to tell apart than N(0, 1) from N(mu, 1).
+
+    Gaussian noise of standard deviation s on a sum in which a replaced row moves at most D, in l2
+    norm, has mu = D / s: 2 C / s where rows are clipped to norm C.
+
+    Parameters
+    ----------
+    mu : float
+        >= 0; 0 where nothing is released.
+
+    See Also
+    --------
+    SampledGaussian : Noise on the sum of a random sample of rows.
+    Pure : A loss that is bounded.
+
+    References
+    ----------
+    Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Gaussian, delta
+    >>> round(delta(Gaussian(mu=1.0), 1.0), 4)
+    0.1269
+    """
 
     mu: float
 
@@ -101,17 +167,17 @@ class Gaussian(Elementary):
 
     @classmethod
     def merged(cls, counts: Counts) -> Parts:
-        """One for all: squares of mu add."""
+        # One for all: squares of mu add.
         mu = math.hypot(*(event.mu * math.sqrt(count) for event, count in counts))
         return ((cls(min(mu, sys.float_info.max)), 1),) if mu > 0 else ()
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        """The exact delta, rounded up."""
+        # The exact delta, rounded up.
         bound = gaussian_delta(self.mu * math.sqrt(count), epsilon) * ROUNDING
         return min(1.0, bound), "closed form"
 
     def loss_law(self) -> LossLaw:
-        """N(0, 1) against N(mu, 1), in the units of `NormalMixture`."""
+        # N(0, 1) against N(mu, 1), in the units of `NormalMixture`.
         return NormalMixture(1.0, 2 / self.mu)
 
     @property
@@ -127,6 +193,24 @@ class SampledGaussian(Elementary):
     Every row enters independently with probability `sampling_rate`; the clipped sum
     gets noise of standard deviation `noise_multiplier` times the clip norm.
     Dominated by ``(1-q) N(0, z^2) + q N(1, z^2)`` against its mirror image.
+
+    Parameters
+    ----------
+    sampling_rate : float in [0, 1]
+        Probability that a row is in the sample.
+    noise_multiplier : float
+        > 0; standard deviation of the noise over the clip norm.
+
+    See Also
+    --------
+    Gaussian : Noise on the sum of all rows.
+    Repeated : So many releases of one kind.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Repeated, SampledGaussian, epsilon
+    >>> epsilon(Repeated(SampledGaussian(0.01, 1.0), 100), 1e-5) < 3.0
+    True
     """
 
     sampling_rate: float
@@ -149,13 +233,12 @@ class SampledGaussian(Elementary):
         return math.inf if self.sampling_rate > 0 else 0.0
 
     def simplified(self) -> Elementary | None:
-        """Return a Gaussian if every row is sampled, None if none is."""
         if self.sampling_rate == 1:
             return Gaussian(2 / self.noise_multiplier)
         return self if self.sampling_rate > 0 else None
 
     def loss_law(self) -> LossLaw:
-        """The pair of the class."""
+        # The pair of the class.
         return NormalMixture(self.sampling_rate, self.noise_multiplier)
 
     @property
@@ -171,6 +254,22 @@ class Pure(Elementary):
 
     Covers a Laplace vector (l1 sensitivity over scale) and the density
     proportional to ``exp(-epsilon ||z|| / sensitivity)``.
+
+    Parameters
+    ----------
+    epsilon : float
+        >= 0; the largest privacy loss.
+
+    See Also
+    --------
+    Dominated : A loss that is bounded by a random one.
+    BestOf : The best of a random number of runs.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Pure, Repeated, epsilon
+    >>> epsilon(Repeated(Pure(0.5), 4), 0.0)
+    2.0
     """
 
     epsilon: float
@@ -185,15 +284,13 @@ class Pure(Elementary):
         return self.epsilon
 
     def simplified(self) -> Elementary | None:
-        """Return None if the loss is 0."""
         return self if self.epsilon > 0 else None
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        """Optimal composition."""
         return pure_delta(self.epsilon, count, epsilon), "optimal composition"
 
     def loss_law(self) -> LossLaw:
-        """Randomized response, the worst of its loss."""
+        # Randomized response, the worst of its loss.
         return TwoPoint(self.epsilon)
 
     @property
@@ -209,6 +306,23 @@ class Dominated(Elementary):
     `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
     data set that the loss is taken of. Bounds the minimizer of an objective with a random
     linear term, which is not a Gaussian mechanism.
+
+    Parameters
+    ----------
+    offset : float
+        >= 0; loss without the random part.
+    slope : float
+        >= 0; factor of the random part.
+
+    See Also
+    --------
+    Pure : Where nothing is added to the offset.
+
+    Examples
+    --------
+    >>> from dpsk.accounting import Dominated, delta
+    >>> 0 < delta(Dominated(0.1, 0.2), 1.0) < 1e-4
+    True
     """
 
     offset: float
@@ -225,86 +339,22 @@ class Dominated(Elementary):
         return math.inf if self.slope > 0 else self.offset
 
     def simplified(self) -> Elementary | None:
-        """Return a Pure release if nothing is added to the offset."""
         return self if self.slope > 0 else Pure(self.offset).simplified()
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        """The exact mean for one release; none for several."""
+        # The exact mean for one release; none for several.
         if count > 1:
             return None
         return dominated_delta(self.offset, self.slope, epsilon), "closed form"
 
     def loss_law(self) -> LossLaw:
-        """The bound on the loss, taken for the loss."""
+        # The bound on the loss, taken for the loss.
         return RayleighBound(self.offset, self.slope)
 
     @property
     def loss_variance(self) -> float:
         """float : without the offset, twice the variance."""
         return self.slope**2
-
-
-@dataclass(frozen=True)
-class Disclosure(Elementary):
-    """A release that with probability at most `delta` may tell all of a row, and else nothing.
-
-    Beside other releases it adds to their delta: of what they and it release together
-    ``delta + (1 - delta) d`` is the delta, with d that of the others.
-    """
-
-    delta: float
-
-    def __post_init__(self) -> None:
-        require(finite(self.delta) and 0 <= self.delta <= 1, "delta", self.delta,
-                 "a number in [0, 1]")
-
-    @property
-    def pure_epsilon(self) -> float:
-        """float : infinite, unless it never happens."""
-        return math.inf if self.delta > 0 else 0.0
-
-    def simplified(self) -> Elementary | None:
-        """Return None if it never happens."""
-        return self if self.delta > 0 else None
-
-    @classmethod
-    def merged(cls, counts: Counts) -> Parts:
-        """One for all: that one of them happens."""
-        counts = list(counts)
-        if len(counts) == 1 and counts[0][1] == 1:
-            return tuple(counts)
-        never = sum(count * (math.log1p(-event.delta) if event.delta < 1 else -math.inf)
-                    for event, count in counts)
-        return ((cls(min(1.0, -math.expm1(never) * ROUNDING)), 1),) if counts else ()
-
-    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        """Whatever the epsilon."""
-        ((event, _),) = self.merged([(self, count)])
-        return event.delta, "closed form"  # type: ignore[attr-defined]  # it is one of these
-
-    @property
-    def loss_variance(self) -> float:
-        """float : none, where it does not happen."""
-        return 0.0
-
-
-@dataclass(frozen=True)
-class NotPrivate(Elementary):
-    """A release without noise, which may tell all of a row.
-
-    No budget holds it: its delta is 1 at every finite epsilon.
-    """
-
-    protects = False
-
-    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        """Whatever the epsilon."""
-        return 1.0, "no noise"
-
-
-def gaussian(mu: float) -> Elementary:
-    """Return the event of Gaussian noise that costs `mu`; infinite where there is none."""
-    return Gaussian(mu) if mu < math.inf else NotPrivate()
 
 
 def _plain(value: object) -> object:

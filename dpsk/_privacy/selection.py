@@ -34,7 +34,7 @@ from scipy.special import ndtr
 
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_deltas
-from dpsk._privacy.elementary import Disclosure, NotPrivate
+from dpsk._privacy.disclosures import Disclosure, NotPrivate
 from dpsk._privacy.events import BestOf, Composed, Repeated
 from dpsk._privacy.pld.curves import CurveLaw, convex_points, reach
 

@@ -41,10 +41,12 @@ def to_dp_accounting(events: Event | Certificate | Iterable[Event | Certificate]
     Parameters
     ----------
     events : Event, Certificate, or iterable of these
+        Made on the same rows.
 
     Returns
     -------
     event : dp_accounting.DpEvent
+        Of the same price, or a higher one.
 
     Raises
     ------
@@ -68,10 +70,12 @@ def from_dp_accounting(event: Any) -> Event:
     Parameters
     ----------
     event : dp_accounting.DpEvent
+        Of a mechanism, or of several composed.
 
     Returns
     -------
     event : Event
+        Of the same price, or a higher one.
 
     Raises
     ------

@@ -36,10 +36,12 @@ def compose(*events: Any) -> Event:
     Parameters
     ----------
     *events : Event, Certificate, or iterable of these
+        Made on the same rows.
 
     Returns
     -------
     event : Composed
+        All of them.
 
     Notes
     -----
@@ -145,6 +147,7 @@ def delta(events: Event | Certificate | Iterable[Event | Certificate],
     Returns
     -------
     delta : float or ndarray of float64, like `epsilon`
+        In [0, 1].
 
     Raises
     ------
@@ -168,7 +171,9 @@ def noise_multiplier(plan: Declaration, epsilon: float, delta: float) -> float:
     plan : callable, float -> Event
         What is released at a noise multiplier; it costs less the larger that is.
     epsilon : float > 0
+        The budget.
     delta : float in [0, 1)
+        Probability that the guarantee leaves open.
 
     Returns
     -------

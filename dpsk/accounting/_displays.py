@@ -35,14 +35,18 @@ class PrivacyCurveDisplay(LineDisplay):
     Parameters
     ----------
     epsilon, delta : ndarray of shape (n_points,)
+        Points of the curve.
     name : str or None, default=None
         Of the line, in the legend.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Where it is drawn.
     figure_ : matplotlib Figure
+        That of the axes.
     line_ : matplotlib Line2D
+        The curve.
 
     See Also
     --------
@@ -73,6 +77,7 @@ class PrivacyCurveDisplay(LineDisplay):
         Returns
         -------
         display : PrivacyCurveDisplay
+            With the axes, the figure and the line.
         """
         self._drawn(ax, self.name if name is None else name, "semilogy", self.epsilon,
                     self.delta, kwargs, xlabel="epsilon", ylabel="delta")
@@ -90,12 +95,14 @@ class PrivacyCurveDisplay(LineDisplay):
             Made on the same rows.
         epsilon : array-like of shape (n_points,) or None, default=None
             None: from 0 to where delta is below 1e-12, or to 20.
-        ax, name, **kwargs
-            As for `plot`.
+        %(ax)s %(name)s
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
 
         Returns
         -------
         display : PrivacyCurveDisplay
+            With the axes, the figure and the line.
         """
         check_matplotlib_support(f"{cls.__name__}.from_events")
         if epsilon is None:
@@ -113,14 +120,18 @@ class TradeOffCurveDisplay(LineDisplay):
     Parameters
     ----------
     type_one_error, type_two_error : ndarray of shape (n_points,)
+        Points of the curve, in [0, 1].
     name : str or None, default=None
         Of the line, in the legend.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Where it is drawn.
     figure_ : matplotlib Figure
+        That of the axes.
     line_ : matplotlib Line2D
+        The curve.
 
     See Also
     --------
@@ -155,6 +166,7 @@ class TradeOffCurveDisplay(LineDisplay):
         Returns
         -------
         display : TradeOffCurveDisplay
+            With the axes, the figure and the line.
         """
         self._drawn(ax, self.name if name is None else name, "plot", self.type_one_error,
                     self.type_two_error, kwargs, xlabel="type I error",
@@ -172,12 +184,14 @@ class TradeOffCurveDisplay(LineDisplay):
         ----------
         events : Event, Certificate, or iterable of these
             Made on the same rows.
-        ax, name, **kwargs
-            As for `plot`.
+        %(ax)s %(name)s
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
 
         Returns
         -------
         display : TradeOffCurveDisplay
+            With the axes, the figure and the line.
         """
         check_matplotlib_support(f"{cls.__name__}.from_events")
         alpha = np.linspace(0.0, 1.0, 201)

@@ -59,13 +59,13 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     %(raises_classes)s
 
-    Notes
-    -----
-    %(privacy_additive)s
-
     See Also
     --------
     DPLogisticRegression : For rows of numbers that are bounded and scaled alike.
+
+    Notes
+    -----
+    %(privacy_additive)s
 
     References
     ----------
@@ -104,6 +104,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         model = self._fit_table(X, y, sample_weight)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_

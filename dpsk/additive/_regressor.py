@@ -55,13 +55,13 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     %(raises)s
 
-    Notes
-    -----
-    %(privacy_additive)s
-
     See Also
     --------
     DPLinearRegression : For rows of numbers that are bounded and scaled alike.
+
+    Notes
+    -----
+    %(privacy_additive)s
 
     References
     ----------
@@ -102,6 +102,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         model = self._fit_table(X, y, sample_weight)
         self.coef_, self.intercept_ = model.coef_, model.intercept_
@@ -119,10 +120,12 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         Parameters
         ----------
         X : DataFrame, or array-like of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         targets : ndarray of shape (n,)
+            Within `target_bounds`.
         """
         return self._predict_raw(X)
 

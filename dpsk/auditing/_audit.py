@@ -88,6 +88,7 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     Returns
     -------
     result : AuditResult
+        With text, HTML and a picture.
 
     Raises
     ------

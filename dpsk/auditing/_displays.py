@@ -29,12 +29,21 @@ class AuditDisplay(LineDisplay):
     Parameters
     ----------
     result : AuditResult
+        What an audit returned.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Where it is drawn.
     figure_ : matplotlib Figure
+        That of the axes.
     line_, curve_, marks_ : matplotlib artists
+        The claim, the observed trade-off and the limits of the tests.
+
+    See Also
+    --------
+    audit : Makes the result.
+    dpsk.accounting.TradeOffCurveDisplay : The claim alone.
 
     Examples
     --------
@@ -53,11 +62,13 @@ class AuditDisplay(LineDisplay):
         Parameters
         ----------
         result : AuditResult
+            What an audit returned.
         %(ax)s
 
         Returns
         -------
         display : AuditDisplay
+            With the axes, the figure and what is drawn.
         """
         return cls(result=result).plot(ax)
 
@@ -71,6 +82,7 @@ class AuditDisplay(LineDisplay):
         Returns
         -------
         display : AuditDisplay
+            With the axes, the figure and what is drawn.
         """
         result = self.result
         alpha = np.linspace(0.0, 1.0, 201)

@@ -27,19 +27,29 @@ _COLUMNS = ("tables", "statistic", "most by", "runs", "type I <=", "type II <=",
 class AuditResult:
     """What an audit has shown of a claim; made by `audit`.
 
+    A lower bound on epsilon above the claim refutes it; a bound below it proves nothing.
+
     Attributes
     ----------
     estimator : str
+        Its name.
     claim : Claim
         With `epsilon`, `delta` and, where there is one, the `event`.
     evidence : tuple of Evidence
         One a test; all limits in it hold together with probability ``1 - level``.
     level : float
+        Probability, at most, that a claim that holds is refuted.
     fits : int
         How many were made.
     seconds : float
+        How long it took.
     scores : tuple of ndarray or None
         Of the fits on either table by the test of the last round that bounds epsilon best.
+
+    See Also
+    --------
+    audit : Makes one.
+    AuditDisplay : Its picture.
 
     Examples
     --------
@@ -74,7 +84,13 @@ class AuditResult:
         return any(each.refutes for each in self.evidence)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the scores as a dict that JSON holds."""
+        """Return all but the scores as a dict that JSON holds.
+
+        Returns
+        -------
+        data : dict
+            Of plain JSON types.
+        """
         return {"estimator": self.estimator, "refuted": self.refuted,
                 "claim": {"epsilon": self.claim.epsilon, "delta": self.claim.delta,
                           "origin": self.claim.origin},
@@ -83,7 +99,13 @@ class AuditResult:
                 "evidence": [dict(asdict(each), refutes=each.refutes) for each in self.evidence]}
 
     def to_json(self) -> str:
-        """Return `to_dict` as text."""
+        """Return `to_dict` as text.
+
+        Returns
+        -------
+        text : str
+            JSON.
+        """
         return json.dumps(self.to_dict(), indent=2)
 
     def plot(self, ax: Any = None) -> AuditDisplay:
@@ -92,10 +114,12 @@ class AuditResult:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
+            None: new ones.
 
         Returns
         -------
         display : AuditDisplay
+            With the axes, the figure and what is drawn.
         """
         return AuditDisplay.from_result(self, ax=ax)
 
@@ -137,6 +161,7 @@ class AuditResult:
         Returns
         -------
         type_one_error, type_two_error : ndarray of shape (n_points,)
+            Shares of fits that it takes for those on the other table.
         """
         if self.scores is None:
             return np.array([0.0, 1.0]), np.array([1.0, 0.0])

@@ -57,6 +57,7 @@ class Sampler(DPEstimator):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         rows, classes, codes = self._labeled(X, y)
@@ -81,6 +82,7 @@ class Sampler(DPEstimator):
         Parameters
         ----------
         n_samples : int, default=1
+            How many, >= 1.
         y : label or array-like of shape (n_samples,), default=None
             The class of all rows, or of every row. None: classes are drawn in proportion to
             `class_prior_`.

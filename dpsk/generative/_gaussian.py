@@ -99,6 +99,11 @@ class DPGaussianSampler(Sampler):
         For a parameter out of range, labels outside `classes`, a single class when classes are
         inferred, or rows that are not finite; always before any noise is drawn.
 
+    See Also
+    --------
+    DPTreeSampler : For columns of any kind, words included.
+    DPWGAN : By a network, for images.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label

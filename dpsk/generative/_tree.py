@@ -75,6 +75,11 @@ class DPTreeSampler(ColumnSampler):
 
     %(raises_columns)s
 
+    See Also
+    --------
+    DPGaussianSampler : Normal rows of each class.
+    DPWGAN : By a network, for images.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label

@@ -58,6 +58,7 @@ class DPWGAN(ColumnSampler):
     hidden_layer_sizes : int or sequence of int, default=(256,)
         Of the critic.
     generator_hidden_layer_sizes : int or sequence of int, default=(256,)
+        Of the generator.
     n_noise : int, default=64
         Number of normals that a row is made of.
     columns : dict or None, default=None
@@ -87,7 +88,7 @@ class DPWGAN(ColumnSampler):
     %(classes)s
     solver_options : dict or None, default=None
         ``critic_steps``, ``generator_learning_rate``, ``momentum`` and ``averaging``; for
-        "privatediff" also ``period``.
+        "privatediff" also ``period``; see "Solvers" in the documentation.
     random_state : int, NoiseSeed or None, default=None
         An int repeats the start and the noise that rows are made of in training, which are
         public; the noise of privacy is fresh in every fit, unless a `dpsk.testing.NoiseSeed`
@@ -109,6 +110,11 @@ class DPWGAN(ColumnSampler):
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_columns)s
+
+    See Also
+    --------
+    DPGaussianSampler : Normal rows of each class.
+    DPTreeSampler : For columns of any kind, words included.
 
     Notes
     -----

@@ -40,6 +40,7 @@ class DPShapeDisplay:
     Parameters
     ----------
     terms : list of Term
+        What columns add, as in `terms_` of a model.
     unit : str
         Of values.
     classes : list or None
@@ -50,6 +51,7 @@ class DPShapeDisplay:
     axes_ : ndarray of matplotlib Axes
         One a term, in their order; shape (n_rows, n_cols) where they were made here.
     figure_ : matplotlib Figure
+        That of the axes.
 
     See Also
     --------
@@ -117,11 +119,21 @@ class DPShapeDisplay:
 
     def plot(self, *, ax: Any = None, n_cols: int = 3,
              confidence: float | None = 0.95) -> DPShapeDisplay:
-        """Draw the curves; parameters are those of `from_estimator`.
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, sequence of these, or None, default=None
+            One for every term. None: a new figure.
+        n_cols : int, default=3
+            Of pictures in a row of a new figure.
+        confidence : float or None, default=0.95
+            Of bands, at every value by itself; None for no bands.
 
         Returns
         -------
         self : DPShapeDisplay
+            With the figure and its axes.
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         check_integer("n_cols", n_cols, low=1, high=1000, remedy="an int >= 1")

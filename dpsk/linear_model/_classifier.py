@@ -78,6 +78,7 @@ class LinearClassifier(LinearScorer):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         rows, classes, settings = self._labeled(X, y, sample_weight, groups)

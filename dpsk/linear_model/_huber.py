@@ -40,6 +40,13 @@ class DPHuberRegressor(LinearRegressor):
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     %(regressor)s
 
+    See Also
+    --------
+    DPRidge : For targets without outliers.
+    sklearn.linear_model.HuberRegressor : Without privacy; its threshold follows the residuals.
+
+    %(regressor_notes)s
+
     References
     ----------
     Wang, Ye, Xu (2017), Algorithm 4; Zhang, Zheng, Mou, Wang (2017), Algorithm 1.

@@ -43,6 +43,13 @@ class DPLasso(LeastSquares):
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
     %(regressor)s
 
+    See Also
+    --------
+    DPRidge : Where most columns matter.
+    sklearn.linear_model.Lasso : Without privacy, the penalized form.
+
+    %(regressor_notes)s
+
     The intercept enters as a coordinate of 1, so it stands in the way of a `data_norm_inf` below
     1: the solvers inside the ball then know no better bound than 1. Where targets are centered
     between their bounds, ``fit_intercept=False`` is better.

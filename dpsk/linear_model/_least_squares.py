@@ -54,6 +54,14 @@ class DPLinearRegression(LeastSquares):
     ----------
     %(least_squares)s
 
+    See Also
+    --------
+    DPRidge : With a penalty by default.
+    DPHuberRegressor : Less drawn by outliers.
+    sklearn.linear_model.LinearRegression : What it tends to as epsilon grows.
+
+    %(least_squares_notes)s
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -87,6 +95,14 @@ class DPRidge(LeastSquares):
     Parameters
     ----------
     %(least_squares)s
+
+    See Also
+    --------
+    DPLinearRegression : Without a penalty by default.
+    DPLasso : Under a bound on the l1 norm.
+    sklearn.linear_model.Ridge : What it tends to as epsilon grows.
+
+    %(least_squares_notes)s
 
     Examples
     --------

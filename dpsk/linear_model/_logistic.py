@@ -56,6 +56,12 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
 
     %(raises_classes)s
 
+    See Also
+    --------
+    DPLinearSVC : The margin alone, without probabilities.
+    DPAdditiveClassifier : For raw tables, a curve for every column.
+    sklearn.linear_model.LogisticRegression : What it tends to as epsilon grows.
+
     Notes
     -----
     %(privacy)s

@@ -50,6 +50,11 @@ class DPPoissonRegressor(LinearRegressor):
 
     %(raises)s
 
+    See Also
+    --------
+    DPRidge : For targets that may be negative.
+    sklearn.linear_model.PoissonRegressor : Without privacy.
+
     Notes
     -----
     %(privacy)s
@@ -123,9 +128,11 @@ class DPPoissonRegressor(LinearRegressor):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         means : ndarray of shape (n,)
+            On the scale of the targets.
         """
         return np.exp(super().predict(X))

@@ -92,6 +92,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         rows = self._read_rows(X, y, sample_weight, groups)
@@ -168,9 +169,11 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         targets : ndarray of shape (n,)
+            On the scale of the targets.
         """
         return self._predict_raw(X)

@@ -50,6 +50,11 @@ class DPLinearSVC(LinearClassifier):
 
     %(raises_classes)s
 
+    See Also
+    --------
+    DPLogisticRegression : With probabilities.
+    sklearn.svm.LinearSVC : Without privacy, with the hinge loss.
+
     Notes
     -----
     %(privacy)s

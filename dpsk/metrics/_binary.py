@@ -55,11 +55,18 @@ class BinaryEvaluation(ScoreTable):
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
+        Number of rows that evaluate.
     labels : tuple
         The negative label and the positive one.
     privacy_ : Certificate
+        Of the release.
     of_population : bool
         Whether standard errors hold that of a sample of rows; see `for_population`.
+
+    See Also
+    --------
+    MulticlassEvaluation : A table of true labels by predicted ones.
+    dp_cross_validate : Scores by models that were fitted to other rows.
 
     Notes
     -----
@@ -72,11 +79,6 @@ class BinaryEvaluation(ScoreTable):
     *Bins.* About ``0.65 (n mu)^0.4``, a multiple of 4. Rows of one bin are ties. What that
     hides shrinks as the square of a bin, so metrics are extrapolated from these bins and from
     the two ways to pair them, and a standard error holds the steps between.
-
-    See Also
-    --------
-    MulticlassEvaluation : A table of true labels by predicted ones.
-    dp_cross_validate : Scores by models that were fitted to other rows.
 
     References
     ----------
@@ -115,13 +117,24 @@ class BinaryEvaluation(ScoreTable):
             Fitted, to other rows. Scores are those of `predict_proba`, else of
             `decision_function`; its `classes_` are the labels.
         X : array-like of shape (n, n_features)
+            Rows, as the classifier takes them.
         y : array-like of shape (n,)
-        epsilon, delta, pos_label, bins, random_state
+            Their labels.
+        epsilon : float, default=1.0
+            Of the release; inf: no noise, not private.
+        delta : float or None, default=None
+            None: ``1 / n**2``.
+        pos_label : label or None, default=None
+            None: the greater of the two.
+        bins : "auto", int or sequence of float, default="auto"
             As for `from_predictions`.
+        random_state : None, int or NoiseSeed, default=None
+            Only a NoiseSeed has an effect: noise that repeats.
 
         Returns
         -------
         evaluation : BinaryEvaluation
+            What was released.
         """
         check_is_fitted(estimator)
         return cls.from_predictions(
@@ -142,6 +155,7 @@ class BinaryEvaluation(ScoreTable):
         Parameters
         ----------
         y_true : array-like of shape (n,)
+            Labels of the rows.
         y_score : array-like of shape (n,) or (n, 2)
             Higher for the positive label; of two columns that of the positive label is taken.
             What is beyond `score_range` is in the outer bins, and what is not a number in the
@@ -166,6 +180,7 @@ class BinaryEvaluation(ScoreTable):
         Returns
         -------
         evaluation : BinaryEvaluation
+            What was released.
 
         Raises
         ------

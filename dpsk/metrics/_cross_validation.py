@@ -43,6 +43,9 @@ __all__ = ["CrossValidation", "dp_cross_validate"]
 class CrossValidation:
     """What cross-validation released, and what all of it costs a row.
 
+    Rows of one split are held out from the model that is evaluated on them; in how many trainings
+    a row is decides the price.
+
     Attributes
     ----------
     evaluation : BinaryEvaluation, MulticlassEvaluation or RegressionEvaluation
@@ -55,11 +58,20 @@ class CrossValidation:
     privacy_ : Certificate
         Of all models and the evaluation.
 
+    See Also
+    --------
+    dp_cross_validate : Makes one.
+    BinaryEvaluation : What two classes are evaluated by.
+
     Examples
     --------
-    See `dp_cross_validate`.
-
-    >>> from dpsk.metrics import CrossValidation
+    >>> from sklearn.datasets import make_classification
+    >>> from dpsk import DPLogisticRegression
+    >>> from dpsk.metrics import dp_cross_validate
+    >>> X, y = make_classification(3000, random_state=0)
+    >>> result = dp_cross_validate(DPLogisticRegression(data_norm=5.0), X, y, cv=3)
+    >>> len(result.estimators), result.n_trainings
+    (3, 2)
     """
 
     evaluation: object
@@ -83,7 +95,9 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     estimator : estimator
         Private, not fitted; each split fits a clone under its full `epsilon`.
     X : array-like of shape (n, n_features)
+        Rows, as the estimator takes them.
     y : array-like of shape (n,)
+        Labels or targets.
     cv : int, KFold, ShuffleSplit or iterable of (train, test), default=5
         Which rows are held out, by their indices only, each once at most. An int: so many folds of
         shuffled indices. Stratified folds are refused: one changed label moves many rows.
@@ -98,6 +112,7 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     Returns
     -------
     result : CrossValidation
+        The evaluation, the models and the certificate of all.
 
     Raises
     ------

@@ -56,6 +56,7 @@ class _BandDisplay(LineDisplay):
         Returns
         -------
         display : object
+            With the axes, the figure, the line and the band.
         """
         xlabel, ylabel = self._labels
         self._drawn(ax, self.name if name is None else name, "plot", self.x, self.y,
@@ -79,14 +80,17 @@ class _BandDisplay(LineDisplay):
         Parameters
         ----------
         evaluation : BinaryEvaluation
+            What was released.
         level : float in (0, 1), default=0.95
             Of the band, at one point.
-        ax, name, **kwargs
-            As for `plot`.
+        %(ax)s %(name)s
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
 
         Returns
         -------
         display : object
+            With the axes, the figure, the line and the band.
         """
         check_matplotlib_support(f"{cls.__name__}.from_evaluation")
         x, y, low, high = cls._of(evaluation, level)
@@ -106,12 +110,18 @@ class _BandDisplay(LineDisplay):
         Parameters
         ----------
         y_true, y_score : array-like of shape (n,)
+            Labels, and scores that are higher for the positive one.
         epsilon : float, default=1.0
+            Of the release; inf: no noise, not private.
         delta : float or None, default=None
-        level, ax, name, **kwargs
-            As for `from_evaluation`.
+            None: ``1 / n**2``.
+        level : float in (0, 1), default=0.95
+            Of the band, at one point.
+        %(ax)s %(name)s
         evaluation_kw : dict or None, default=None
             More for `BinaryEvaluation.from_predictions`.
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
 
         Returns
         -------
@@ -133,14 +143,22 @@ class _BandDisplay(LineDisplay):
         Parameters
         ----------
         estimator : classifier
+            Fitted, to other rows.
         X : array-like of shape (n, n_features)
+            Rows, as the classifier takes them.
         y : array-like of shape (n,)
+            Their labels.
         epsilon : float, default=1.0
+            Of the release; inf: no noise, not private.
         delta : float or None, default=None
-        level, ax, name, **kwargs
-            As for `from_evaluation`.
+            None: ``1 / n**2``.
+        level : float in (0, 1), default=0.95
+            Of the band, at one point.
+        %(ax)s %(name)s
         evaluation_kw : dict or None, default=None
             More for `BinaryEvaluation.from_estimator`.
+        **kwargs : dict
+            Of the line, for `Line2D.set`.
 
         Returns
         -------
@@ -168,10 +186,20 @@ class DPRocCurveDisplay(_BandDisplay):
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Where it is drawn.
     figure_ : matplotlib Figure
+        That of the axes.
     line_ : matplotlib Line2D
+        The curve.
     band_ : matplotlib artist
+        What noise leaves open.
     evaluation_ : BinaryEvaluation
+        What was released.
+
+    See Also
+    --------
+    BinaryEvaluation : What is released, once for all pictures.
+    DPPrecisionRecallDisplay : Precision by recall.
 
     Examples
     --------
@@ -206,10 +234,20 @@ class DPPrecisionRecallDisplay(_BandDisplay):
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Where it is drawn.
     figure_ : matplotlib Figure
+        That of the axes.
     line_ : matplotlib Line2D
+        The curve.
     band_ : matplotlib artist
+        What noise leaves open.
     evaluation_ : BinaryEvaluation
+        What was released.
+
+    See Also
+    --------
+    BinaryEvaluation : What is released, once for all pictures.
+    DPRocCurveDisplay : True positive rates by false ones.
 
     Examples
     --------
@@ -247,10 +285,20 @@ class DPCalibrationDisplay(_BandDisplay):
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Where it is drawn.
     figure_ : matplotlib Figure
+        That of the axes.
     line_ : matplotlib Line2D
+        The curve.
     band_ : matplotlib artist
+        What noise leaves open.
     evaluation_ : BinaryEvaluation
+        What was released.
+
+    See Also
+    --------
+    BinaryEvaluation : What is released, once for all pictures.
+    DPRocCurveDisplay : True positive rates by false ones.
 
     Examples
     --------

@@ -23,9 +23,12 @@ __all__ = ["Estimate"]
 class Estimate:
     """A metric, or an array of them, with its standard error; unpacks into the two.
 
+    ``float`` of it is the value; both are computed from what was released, and cost nothing.
+
     Attributes
     ----------
     value : float or ndarray
+        The metric, as the noisy release has it.
     standard_error : float or ndarray
         What noise and bins leave open. The rows that evaluate are themselves a sample, whose error
         is in it only after `for_population`.
@@ -33,6 +36,11 @@ class Estimate:
         What the metric can be.
     privacy_ : Certificate or None
         Where the metric is all that was released.
+
+    See Also
+    --------
+    BinaryEvaluation : Metrics of two classes.
+    RegressionEvaluation : Metrics of numbers.
 
     Examples
     --------
@@ -66,6 +74,7 @@ class Estimate:
         Returns
         -------
         low, high : float or ndarray
+            Within `bounds`.
 
         Raises
         ------

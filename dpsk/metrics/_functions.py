@@ -27,14 +27,18 @@ def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n,)
+        Labels, and scores that are higher for the positive one.
     epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
     delta : float or None, default=None
+        None: ``1 / n**2``.
     **options : dict
         As for `BinaryEvaluation.from_predictions`, which has other metrics at the same price.
 
     Returns
     -------
     area : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -56,12 +60,19 @@ def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon
 
     Parameters
     ----------
-    y_true, y_score, epsilon, delta, **options
-        As for `dp_roc_auc_score`.
+    y_true, y_score : array-like of shape (n,)
+        Labels, and scores that are higher for the positive one.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `BinaryEvaluation.from_predictions`.
 
     Returns
     -------
     precision : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -82,12 +93,18 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
     Parameters
     ----------
     y_true, y_proba : array-like of shape (n,)
-    epsilon, delta, **options
-        As for `dp_roc_auc_score`.
+        Labels, and probabilities of the positive one.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `BinaryEvaluation.from_predictions`.
 
     Returns
     -------
     loss : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -108,14 +125,18 @@ def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
+        Labels, and predictions of them.
     epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
     delta : float or None, default=None
+        None: ``1 / n**2``.
     **options : dict
         As for `MulticlassEvaluation.from_predictions`.
 
     Returns
     -------
     accuracy : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -137,14 +158,18 @@ def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: floa
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
+        Targets, and predictions of them.
     epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
     delta : float or None, default=None
+        None: ``1 / n**2``.
     **options : dict
         As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
 
     Returns
     -------
     error : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -165,12 +190,19 @@ def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: flo
 
     Parameters
     ----------
-    y_true, y_pred, epsilon, delta, **options
-        As for `dp_mean_squared_error`.
+    y_true, y_pred : array-like of shape (n,)
+        Targets, and predictions of them.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
 
     Returns
     -------
     error : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------
@@ -191,14 +223,20 @@ def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[fl
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
+        Targets, and predictions of them.
     target_bounds : (float, float)
-        Public.
-    epsilon, delta, **options
-        As for `dp_mean_squared_error`.
+        Public; targets beyond are clipped to them.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `RegressionEvaluation.from_predictions`.
 
     Returns
     -------
     r2 : Estimate
+        With its standard error, and the certificate in `privacy_`.
 
     Examples
     --------

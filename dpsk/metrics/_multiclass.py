@@ -42,20 +42,23 @@ class MulticlassEvaluation(TableEvaluation):
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
+        Number of rows that evaluate.
     labels : tuple
+        Of the classes, in the order of `counts`.
     privacy_ : Certificate
+        Of the release.
     of_population : bool
         Whether standard errors hold that of a sample of rows; see `for_population`.
+
+    See Also
+    --------
+    BinaryEvaluation : Scores of two classes.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the counts are
     (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1 to another.
     The number of rows, the labels and all parameters are public.
-
-    See Also
-    --------
-    BinaryEvaluation : Scores of two classes.
 
     Examples
     --------
@@ -82,13 +85,20 @@ class MulticlassEvaluation(TableEvaluation):
         estimator : classifier
             Fitted, to other rows; its `classes_` are the labels.
         X : array-like of shape (n, n_features)
+            Rows, as the classifier takes them.
         y : array-like of shape (n,)
-        epsilon, delta, random_state
-            As for `from_predictions`.
+            Their labels.
+        epsilon : float, default=1.0
+            Of the release; inf: no noise, not private.
+        delta : float or None, default=None
+            None: ``1 / n**2``.
+        random_state : None, int or NoiseSeed, default=None
+            Only a NoiseSeed has an effect: noise that repeats.
 
         Returns
         -------
         evaluation : MulticlassEvaluation
+            What was released.
         """
         check_is_fitted(estimator)
         return cls.from_predictions(y, predicted(estimator, X, classifies=True), epsilon=epsilon,
@@ -105,6 +115,7 @@ class MulticlassEvaluation(TableEvaluation):
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n,)
+            Labels of the rows, and those that were predicted.
         epsilon : float, default=1.0
             Of the release; inf: no noise, not private.
         delta : float or None, default=None
@@ -117,6 +128,7 @@ class MulticlassEvaluation(TableEvaluation):
         Returns
         -------
         evaluation : MulticlassEvaluation
+            What was released.
 
         Raises
         ------
@@ -137,28 +149,64 @@ class MulticlassEvaluation(TableEvaluation):
         return cls(table, scale, len(codes), classes, certificate, False)
 
     def confusion_matrix(self) -> Estimate:
-        """Return the noisy counts, not negative, an `Estimate` of shape (n_classes, n_classes)."""
+        """Return the noisy counts, not negative, an `Estimate` of shape (n_classes, n_classes).
+
+        Returns
+        -------
+        matrix : Estimate
+            Arrays of shape (n_classes, n_classes): rows are labels, columns predictions.
+        """
         return self._estimate(lambda counts: counts, (0.0, float(self.n_samples)))
 
     def accuracy(self) -> Estimate:
-        """Return the share of rows that are predicted right, an `Estimate`."""
+        """Return the share of rows that are predicted right, an `Estimate`.
+
+        Returns
+        -------
+        accuracy : Estimate
+            A number in [0, 1].
+        """
         return self._estimate(lambda counts: np.clip(
             _right(counts).sum(axis=-1) / self.n_samples, 0.0, 1.0))
 
     def recall(self) -> Estimate:
-        """Return the share of every label's rows that are predicted so, an `Estimate`."""
+        """Return the share of every label's rows that are predicted so, an `Estimate`.
+
+        Returns
+        -------
+        recall : Estimate
+            Arrays of shape (n_classes,), in [0, 1].
+        """
         return self._estimate(_recall)
 
     def precision(self) -> Estimate:
-        """Return the share of every prediction's rows that are right, an `Estimate`."""
+        """Return the share of every prediction's rows that are right, an `Estimate`.
+
+        Returns
+        -------
+        precision : Estimate
+            Arrays of shape (n_classes,), in [0, 1].
+        """
         return self._estimate(lambda counts: _curves.ratio(_right(counts), counts.sum(axis=-2)))
 
     def balanced_accuracy(self) -> Estimate:
-        """Return the mean recall of all labels, an `Estimate`."""
+        """Return the mean recall of all labels, an `Estimate`.
+
+        Returns
+        -------
+        accuracy : Estimate
+            A number in [0, 1].
+        """
         return self._estimate(lambda counts: _recall(counts).mean(axis=-1))
 
     def f1(self) -> Estimate:
-        """Return the harmonic mean of precision and recall of every label, an `Estimate`."""
+        """Return the harmonic mean of precision and recall of every label, an `Estimate`.
+
+        Returns
+        -------
+        f1 : Estimate
+            Arrays of shape (n_classes,), in [0, 1].
+        """
         return self._estimate(lambda counts: _curves.ratio(
             2.0 * _right(counts), counts.sum(axis=-1) + counts.sum(axis=-2)))
 

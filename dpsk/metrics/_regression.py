@@ -61,9 +61,17 @@ class RegressionEvaluation:
     noise_scale : float
         Standard deviation of the noise on an entry.
     residual_bound : float
+        What larger residuals were clipped to.
     target_bounds : (float, float) or None
+        The public bounds of targets, if there are any.
     n_samples : int
+        Number of rows that evaluate.
     privacy_ : Certificate
+        Of the release.
+
+    See Also
+    --------
+    BinaryEvaluation : Scores of two classes.
 
     Notes
     -----
@@ -75,10 +83,6 @@ class RegressionEvaluation:
     *Errors* are those of clipped residuals: they are below the usual ones where residuals
     exceed the bound. Noise grows with the bound, its square for squares; `clipped_share` says how
     many rows one cuts.
-
-    See Also
-    --------
-    BinaryEvaluation : Scores of two classes.
 
     Examples
     --------
@@ -113,13 +117,24 @@ class RegressionEvaluation:
         estimator : regressor
             Fitted, to other rows.
         X : array-like of shape (n, n_features)
+            Rows, as the regressor takes them.
         y : array-like of shape (n,)
-        epsilon, delta, residual_bound, target_bounds, random_state
+            Their targets.
+        epsilon : float, default=1.0
+            Of the release; inf: no noise, not private.
+        delta : float or None, default=None
+            None: ``1 / n**2``.
+        residual_bound : float or None, default=None
+            Public; larger residuals are clipped to it. None: the distance of `target_bounds`.
+        target_bounds : (float, float) or None, default=None
             As for `from_predictions`.
+        random_state : None, int or NoiseSeed, default=None
+            Only a NoiseSeed has an effect: noise that repeats.
 
         Returns
         -------
         evaluation : RegressionEvaluation
+            What was released.
         """
         check_is_fitted(estimator)
         return cls.from_predictions(y, predicted(estimator, X, classifies=False), epsilon=epsilon,
@@ -153,6 +168,7 @@ class RegressionEvaluation:
         Returns
         -------
         evaluation : RegressionEvaluation
+            What was released.
 
         Raises
         ------
@@ -192,33 +208,68 @@ class RegressionEvaluation:
                 f"epsilon={self.privacy_.epsilon:g})")
 
     def mean_residual(self) -> Estimate:
-        """Return the mean of target less prediction, an `Estimate`."""
+        """Return the mean of target less prediction, an `Estimate`.
+
+        Returns
+        -------
+        mean : Estimate
+            In units of the target.
+        """
         bound = self.residual_bound
         return self._estimate(lambda moments: 2.0 * bound * moments[..., 0], (-bound, bound))
 
     def clipped_share(self) -> Estimate:
-        """Return the share of rows whose residual is beyond its bound, an `Estimate`."""
+        """Return the share of rows whose residual is beyond its bound, an `Estimate`.
+
+        Returns
+        -------
+        share : Estimate
+            A number in [0, 1].
+        """
         return self._estimate(lambda moments: np.clip(moments[..., 3] + 0.5, 0.0, 1.0),
                               (0.0, 1.0))
 
     def mean_absolute_error(self) -> Estimate:
-        """Return the mean of absolute residuals, an `Estimate`."""
+        """Return the mean of absolute residuals, an `Estimate`.
+
+        Returns
+        -------
+        error : Estimate
+            In units of the target.
+        """
         bound = self.residual_bound
         return self._estimate(lambda moments: bound * (moments[..., 1] + 1.0) / 2.0, (0.0, bound))
 
     def mean_squared_error(self) -> Estimate:
-        """Return the mean of squared residuals, an `Estimate`."""
+        """Return the mean of squared residuals, an `Estimate`.
+
+        Returns
+        -------
+        error : Estimate
+            In squared units of the target.
+        """
         most = self.residual_bound**2
         return self._estimate(lambda moments: most * _square(moments), (0.0, most))
 
     def root_mean_squared_error(self) -> Estimate:
-        """Return the root of the mean of squared residuals, an `Estimate`."""
+        """Return the root of the mean of squared residuals, an `Estimate`.
+
+        Returns
+        -------
+        error : Estimate
+            In units of the target.
+        """
         bound = self.residual_bound
         return self._estimate(
             lambda moments: bound * np.sqrt(np.maximum(_square(moments), 0.0)), (0.0, bound))
 
     def r2(self) -> Estimate:
         """Return the share of the targets' variance that is explained, an `Estimate`.
+
+        Returns
+        -------
+        r2 : Estimate
+            At most 1.
 
         Raises
         ------

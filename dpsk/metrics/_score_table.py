@@ -32,7 +32,13 @@ class ScoreTable(TableEvaluation):
     bins: ScoreBins
 
     def prevalence(self) -> Estimate:
-        """Return the share of rows that are positive, an `Estimate`."""
+        """Return the share of rows that are positive, an `Estimate`.
+
+        Returns
+        -------
+        share : Estimate
+            A number in [0, 1].
+        """
         return self._estimate(lambda counts: np.clip(
             counts[..., 1, :].sum(axis=-1) / self.n_samples, 0.0, 1.0))
 
@@ -60,6 +66,11 @@ class ScoreTable(TableEvaluation):
         ----------
         threshold : float or None, default=None
             As for `confusion_matrix`.
+
+        Returns
+        -------
+        accuracy : Estimate
+            A number in [0, 1].
         """
         return self._at(threshold, lambda cells: np.clip(
             (cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples, 0.0, 1.0))
@@ -71,6 +82,11 @@ class ScoreTable(TableEvaluation):
         ----------
         threshold : float or None, default=None
             As for `confusion_matrix`.
+
+        Returns
+        -------
+        accuracy : Estimate
+            A number in [0, 1].
         """
         return self._at(threshold, lambda cells: 0.5 * (
             _curves.ratio(cells[..., 0, 0], cells[..., 0, :].sum(axis=-1))
@@ -83,6 +99,11 @@ class ScoreTable(TableEvaluation):
         ----------
         threshold : float or None, default=None
             As for `confusion_matrix`.
+
+        Returns
+        -------
+        recall : Estimate
+            A number in [0, 1].
         """
         return self._at(threshold, lambda cells: _curves.ratio(
             cells[..., 1, 1], cells[..., 1, :].sum(axis=-1)))
@@ -94,6 +115,11 @@ class ScoreTable(TableEvaluation):
         ----------
         threshold : float or None, default=None
             As for `confusion_matrix`.
+
+        Returns
+        -------
+        precision : Estimate
+            A number in [0, 1].
         """
         return self._at(threshold, lambda cells: _curves.ratio(
             cells[..., 1, 1], cells[..., :, 1].sum(axis=-1)))
@@ -105,20 +131,42 @@ class ScoreTable(TableEvaluation):
         ----------
         threshold : float or None, default=None
             As for `confusion_matrix`.
+
+        Returns
+        -------
+        f1 : Estimate
+            A number in [0, 1].
         """
         return self._at(threshold, lambda cells: _curves.ratio(
             2.0 * cells[..., 1, 1], cells[..., :, 1].sum(axis=-1) + cells[..., 1, :].sum(axis=-1)))
 
     def roc_auc(self) -> Estimate:
-        """Return the area under the ROC curve, an `Estimate`."""
+        """Return the area under the ROC curve, an `Estimate`.
+
+        Returns
+        -------
+        area : Estimate
+            A number in [0, 1].
+        """
         return self._extrapolated(_curves.roc_area)
 
     def average_precision(self) -> Estimate:
-        """Return the average precision, an `Estimate`."""
+        """Return the average precision, an `Estimate`.
+
+        Returns
+        -------
+        precision : Estimate
+            A number in [0, 1].
+        """
         return self._extrapolated(_curves.average_precision)
 
     def brier_score(self) -> Estimate:
         """Return the mean square between label and probability, an `Estimate`.
+
+        Returns
+        -------
+        loss : Estimate
+            A number in [0, 1].
 
         Raises
         ------
@@ -135,6 +183,11 @@ class ScoreTable(TableEvaluation):
         ----------
         fraction : float in (0, 1], default=0.1
             Of all rows, those of the highest scores.
+
+        Returns
+        -------
+        lift : Estimate
+            >= 0; 1 for scores without information.
         """
         fraction = check_real("fraction", fraction, low=0, high=1, open_low=True,
                               remedy="a number in (0, 1]")
@@ -218,10 +271,12 @@ class ScoreTable(TableEvaluation):
         level : float in (0, 1), default=0.95
             How often the band covers the curve at one point.
         n_points : int, default=101
+            Of the grid between 0 and 1.
 
         Returns
         -------
         fpr, tpr, low, high : ndarray of shape (n_points,)
+            False positive rates, and true ones with the ends of the band.
         """
         grid = np.linspace(0.0, 1.0, n_points)
         return (grid, *self._band(level, lambda counts: np.interp(grid, *self._rates(counts))))
@@ -236,10 +291,12 @@ class ScoreTable(TableEvaluation):
         level : float in (0, 1), default=0.95
             How often the band covers the curve at one point.
         n_points : int, default=101
+            Of the grid between 0 and 1.
 
         Returns
         -------
         recall, precision, low, high : ndarray of shape (n_points,)
+            Recall, and precision with the ends of the band.
         """
         grid = np.linspace(0.0, 1.0, n_points)
 

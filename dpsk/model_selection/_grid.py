@@ -79,6 +79,11 @@ class DPGridSearchCV(BaseSearch):
         For a parameter out of range, an estimator whose price is not known, settings of a
         budget, or a score whose sensitivity is not known; always before any noise is drawn.
 
+    See Also
+    --------
+    DPRandomizedSearchCV : Settings drawn from distributions.
+    dpsk.accounting.BestOf : What a search costs.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted

@@ -81,6 +81,11 @@ class DPRandomizedSearchCV(BaseSearch):
         For a parameter out of range, an estimator whose price is not known, settings of a
         budget, or a score whose sensitivity is not known; always before a row is trained on.
 
+    See Also
+    --------
+    DPGridSearchCV : Settings from a grid.
+    dpsk.accounting.BestOf : What a search costs.
+
     Notes
     -----
     *Privacy.* As of `DPGridSearchCV`. Released: the setting, the model and the noisy score of the

@@ -61,6 +61,7 @@ class BaseSearch(HoldoutModel):
         Parameters
         ----------
         n_samples : int
+            Number of rows, which is public.
 
         Returns
         -------
@@ -99,10 +100,12 @@ class BaseSearch(HoldoutModel):
         X : array-like, CSR matrix or table of shape (n, n_features)
             As the estimator takes it.
         y : array-like of shape (n,)
+            Labels or targets.
 
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         X, y, n_samples = self._opened(X, y)
         self._check_params()
@@ -176,7 +179,20 @@ class BaseSearch(HoldoutModel):
         return params, self._at_budget(self._candidate(params), releases, classes, plan)
 
     def score(self, X: Table, y: Table | None = None) -> float:
-        """Return the exact score of rows, which is a release if they are sensitive."""
+        """Return the exact score of rows, which is a release if they are sensitive.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or table of shape (n, n_features)
+            As the estimator takes it.
+        y : array-like of shape (n,)
+            Labels or targets.
+
+        Returns
+        -------
+        score : float
+            Of `scorer_`, larger is better.
+        """
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
         return float(self.scorer_.of_mean(self.scorer_.losses(

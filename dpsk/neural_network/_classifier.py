@@ -54,6 +54,12 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
 
     %(raises_classes)s
 
+    See Also
+    --------
+    DPMLPRegressor : For numbers.
+    DPLogisticRegression : Linear scores, which need fewer rows.
+    sklearn.neural_network.MLPClassifier : Without privacy.
+
     Notes
     -----
     %(privacy_network)s
@@ -113,6 +119,7 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         rows, classes, settings = self._labeled(X, y, sample_weight, groups)

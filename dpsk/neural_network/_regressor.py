@@ -66,6 +66,12 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     %(raises)s
 
+    See Also
+    --------
+    DPMLPClassifier : For classes.
+    DPRidge : Linear predictions, which need fewer rows.
+    sklearn.neural_network.MLPRegressor : Without privacy.
+
     Notes
     -----
     %(privacy_network)s
@@ -117,6 +123,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         rows, bounds = self._read_rows(X, y, sample_weight, groups), self._bounds()
@@ -136,10 +143,12 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         targets : ndarray of shape (n,)
+            On the scale of the targets.
         """
         return self._predict_raw(X) * self.scale_ + self.offset_
 

@@ -56,11 +56,33 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with `deep` those of the steps as well, as ``step__name``."""
+        """Return the parameters, those of the steps as ``step__name``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether those of the steps are among them.
+
+        Returns
+        -------
+        params : dict
+            By name.
+        """
         return self._get_params("steps", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of steps as ``step__name``, and steps by their names."""
+        """Set parameters, those of steps as ``step__name``, and steps by their names.
+
+        Parameters
+        ----------
+        **params : dict
+            New values by name.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
         self._set_params("steps", **params)
         return self
 
@@ -70,10 +92,12 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
         Parameters
         ----------
         transform : {"default", "pandas", "polars"} or None, default=None
+            None: as it is.
 
         Returns
         -------
         self : object
+            The estimator.
         """
         for steps in (self.steps, getattr(self, "steps_", [])):
             for _, step in steps:
@@ -135,23 +159,75 @@ class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
     @available_if(_last_has("score"))
     def score(self, X: Table, y: Table | None = None,
               sample_weight: ArrayLike | None = None) -> float:
-        """Return the last step's exact score, which is a release if rows are sensitive."""
+        """Return the last step's exact score, which is a release if rows are sensitive.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step takes it.
+        y : array-like of shape (n,) or None, default=None
+            Labels or targets.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Factors of the rows in the mean.
+
+        Returns
+        -------
+        score : float
+            As the last step returns it.
+        """
         more = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self._delegated("score", X, y, **more)
 
     @available_if(_last_has("transform"))
     def transform(self, X: Table) -> AnyArray:
-        """Return rows after all steps."""
+        """Return rows after all steps.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step takes it.
+
+        Returns
+        -------
+        mapped : ndarray of shape (n, n_features_out)
+            Or what `set_output` asks for.
+        """
         X = self._before_last(X)
         return _mapped(self.steps_[-1][1], X)
 
     @available_if(_last_has("transform"))
     def fit_transform(self, X: Table, y: Table | None = None, **params: Any) -> AnyArray:
-        """Fit all steps, and return rows after them."""
+        """Fit all steps, and return rows after them.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step takes it.
+        y : array-like of shape (n,) or None, default=None
+            Labels or targets.
+        **params : dict
+            As for `fit`.
+
+        Returns
+        -------
+        mapped : ndarray of shape (n, n_features_out)
+            Or what `set_output` asks for.
+        """
         return self.fit(X, y, **params).transform(X)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
-        """Return the names of the features after all steps that have some."""
+        """Return the names of the features after all steps that have some.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns, where these had none in `fit`.
+
+        Returns
+        -------
+        names : ndarray of str
+            One a feature.
+        """
         check_is_fitted(self)
         names: Any = input_features
         for _, step in self.steps_:

@@ -82,6 +82,11 @@ class DPPipeline(Composition):
         one whose share is not known, or targets that the last step would refuse; always before
         any noise is drawn.
 
+    See Also
+    --------
+    make_dp_pipeline : Names steps after their classes.
+    sklearn.pipeline.Pipeline : Each private step with a budget of its own.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -143,13 +148,15 @@ class DPPipeline(Composition):
         ----------
         X : table or array-like of shape (n, n_features)
             As the first step takes it.
-        y : array-like of shape (n,) or None
+        y : array-like of shape (n,) or None, default=None
+            Labels or targets.
         **params : dict
             Of the `fit` of a private step, as ``step__name``, such as ``ridge__sample_weight``.
 
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         private = self._check_steps()
         params = self._routed(params, private)
@@ -352,16 +359,19 @@ def make_dp_pipeline(*steps: Any, epsilon: float = 1.0, delta: float | None = No
     Parameters
     ----------
     *steps : estimators
+        In their order.
     %(epsilon)s %(delta_gaussian)s
     shares : dict or None, default=None
         Shares of mu^2, by names of private steps; see `DPPipeline`.
     random_state : int, NoiseSeed or None, default=None
         Given to every private step; None: each keeps its own.
     verbose : int or bool, default=0
+        1 prints the plans of private steps, which are public.
 
     Returns
     -------
     pipeline : DPPipeline
+        Not fitted.
 
     Examples
     --------

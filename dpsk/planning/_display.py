@@ -26,12 +26,20 @@ class PrivacyPlanDisplay(LineDisplay):
     Parameters
     ----------
     plan : PrivacyPlan
+        As `plan_privacy` returns it.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        Where it is drawn.
     figure_ : matplotlib Figure
+        That of the axes.
     line_ : matplotlib Line2D
+        The curve.
+
+    See Also
+    --------
+    plan_privacy : Makes a plan.
 
     Examples
     --------
@@ -57,6 +65,7 @@ class PrivacyPlanDisplay(LineDisplay):
         Returns
         -------
         display : PrivacyPlanDisplay
+            With the axes, the figure and the line.
         """
         plan = self.plan
         self._drawn(ax, name or f"{plan.n_samples} rows", "loglog", plan.epsilon,
@@ -73,12 +82,17 @@ class PrivacyPlanDisplay(LineDisplay):
         Parameters
         ----------
         plan : PrivacyPlan
-        ax, name, **kwargs
-            As for `plot`.
+            As `plan_privacy` returns it.
+        %(ax)s
+        name : str or None, default=None
+            Of the line; None: the number of rows.
+        **kwargs : dict
+            Of the line.
 
         Returns
         -------
         display : PrivacyPlanDisplay
+            With the axes, the figure and the line.
         """
         check_matplotlib_support(f"{cls.__name__}.from_plan")
         return cls(plan=plan).plot(ax, name=name, **kwargs)

@@ -25,10 +25,14 @@ _LOSSES = {"logistic": "logistic", "hinge": "huberized_hinge", "squared": "squar
 class PrivacyPlan:
     """A plan, made by `plan_privacy`; one entry an epsilon.
 
+    All of it follows from public numbers; no row was looked at.
+
     Attributes
     ----------
     n_samples, n_features : int
+        Numbers of rows and of features.
     delta : float
+        Of the guarantee.
     epsilon : ndarray of shape (n_epsilons,)
         Increasing.
     mu : ndarray of shape (n_epsilons,)
@@ -41,6 +45,18 @@ class PrivacyPlan:
         What was taken as good enough.
     suggested_epsilon : float or None
         The smallest of the epsilons whose excess risk is; None if none is.
+
+    See Also
+    --------
+    plan_privacy : Makes one.
+    PrivacyPlanDisplay : Its picture.
+
+    Examples
+    --------
+    >>> from dpsk import plan_privacy
+    >>> plan = plan_privacy(20_000, 10)
+    >>> plan.suggested_epsilon in plan.epsilon
+    True
     """
 
     n_samples: int
@@ -80,6 +96,7 @@ def plan_privacy(n_samples: int, n_features: int, *, epsilon: float | None = Non
     n_samples : int
         Number of rows, which is public.
     n_features : int
+        Number of features, which is public.
     epsilon : array-like of floats > 0, or None, default=None
         None: .1, .2, .5, 1, 2, 4 and 8.
     delta : float in (0, 1) or None, default=None

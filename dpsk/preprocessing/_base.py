@@ -101,6 +101,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         table = self._read(X)
@@ -150,6 +151,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         Returns
         -------
         names : ndarray of str
+            One a feature.
         """
         check_is_fitted(self, "privacy_")
         columns = _check_feature_names_in(self, input_features)

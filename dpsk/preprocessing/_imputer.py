@@ -64,6 +64,11 @@ class DPSimpleImputer(NumericTransformer):
 
     %(raises_numbers)s
 
+    See Also
+    --------
+    DPRobustScaler : Leaves what is missing as it is.
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -76,11 +81,6 @@ class DPSimpleImputer(NumericTransformer):
     `columns`, else anywhere. A scaler behind this one knows the norm of its rows; one before it
     does not, as the constant may be any. In a `DPPipeline` medians take from a hundredth to a
     quarter of mu^2, in between so much that each has an n mu of 60.
-
-    See Also
-    --------
-    DPRobustScaler : Leaves what is missing as it is.
-    dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     References
     ----------
@@ -117,10 +117,12 @@ class DPSimpleImputer(NumericTransformer):
         Parameters
         ----------
         X : table or array-like of shape (n, 2 * n_features)
+            Rows as `transform` returns them, with the indicators of all columns.
 
         Returns
         -------
         rows : ndarray of shape (n, n_features)
+            NaN where a number was missing.
         """
         check_is_fitted(self, "privacy_")
         width = len(self._columns)

@@ -48,6 +48,11 @@ class DPMinMaxScaler(NumericTransformer):
 
     %(raises_numbers)s
 
+    See Also
+    --------
+    DPRobustScaler : By median and spread, which take the fewest rows.
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -61,11 +66,6 @@ class DPMinMaxScaler(NumericTransformer):
     Where that takes more rows a `dpsk.exceptions.PrivacyWarning` says so: declare bounds then.
     What is missing counts nowhere and stays missing. In a `DPPipeline` ends take from a fiftieth
     to a fifth of mu^2, in between so much that each has an n mu of 400.
-
-    See Also
-    --------
-    DPRobustScaler : By median and spread, which take the fewest rows.
-    dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     References
     ----------

@@ -94,10 +94,12 @@ class NumericTransformer(DPTransformer):
         Parameters
         ----------
         X : table or array-like of shape (n, n_features)
+            Rows as `transform` returns them.
 
         Returns
         -------
         rows : ndarray of shape (n, n_features)
+            On the scale of the rows in `fit`.
         """
         check_is_fitted(self, "privacy_")
         values = self._as_mapped(X, len(self._columns))

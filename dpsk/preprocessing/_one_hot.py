@@ -51,6 +51,11 @@ class DPOneHotEncoder(TableCoder):
         For a parameter out of range, a column of dates, or a cell that is neither a word nor a
         number; always before any noise is drawn.
 
+    See Also
+    --------
+    dpsk.DPTableVectorizer : The same beside columns of numbers.
+    sklearn.preprocessing.OneHotEncoder : Without a guarantee.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -59,11 +64,6 @@ class DPOneHotEncoder(TableCoder):
     hashed, nothing. The number of rows, names and dtypes of columns, with the categories that
     dtypes of pandas hold, and all parameters are public. Rows that are transformed are as
     sensitive as before.
-
-    See Also
-    --------
-    dpsk.DPTableVectorizer : The same beside columns of numbers.
-    sklearn.preprocessing.OneHotEncoder : Without a guarantee.
 
     References
     ----------

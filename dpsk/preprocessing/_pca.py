@@ -118,6 +118,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
 
     %(raises)s
 
+    See Also
+    --------
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+    sklearn.decomposition.PCA : Without noise.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -128,11 +133,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
 
     Rows at a narrow bound keep their direction, not their length: a learnt bound leaves more rows
     beyond it the fewer they are, and variances are those of rows within it.
-
-    See Also
-    --------
-    dpsk.make_dp_pipeline : One budget for this and the model behind it.
-    sklearn.decomposition.PCA : Without noise.
 
     References
     ----------
@@ -185,6 +185,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         X = check_unlabeled_rows(self, X, dtype=FLOATS)
@@ -235,10 +236,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_components_)
+            Coordinates, as `transform` returns them.
 
         Returns
         -------
         rows : ndarray of shape (n, n_features_in_)
+            On the scale of the rows in `fit`.
         """
         check_is_fitted(self, "privacy_")
         X = check_part(type(self).__name__, X, dtype=FLOATS)

@@ -56,6 +56,11 @@ class DPQuantileTransformer(NumericTransformer):
 
     %(raises_numbers)s
 
+    See Also
+    --------
+    DPTableVectorizer : The same knots, with a feature each.
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -68,11 +73,6 @@ class DPQuantileTransformer(NumericTransformer):
     ranks beside it are those of the rest. Ends follow from the outer medians, or are declared.
     What is missing counts nowhere and stays missing. Shares of mu^2 are those of
     `DPTableVectorizer`.
-
-    See Also
-    --------
-    DPTableVectorizer : The same knots, with a feature each.
-    dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     References
     ----------

@@ -60,6 +60,11 @@ class DPRobustScaler(CenteringScaler):
 
     %(raises_numbers)s
 
+    See Also
+    --------
+    DPStandardScaler : By mean and standard deviation.
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -74,11 +79,6 @@ class DPRobustScaler(CenteringScaler):
     each has an n mu of 60: ranks are then off by about a fiftieth of the rows. Where rows are too
     few for that, a `dpsk.exceptions.PrivacyWarning` says so; centers and scales lie within bounds
     that are declared.
-
-    See Also
-    --------
-    DPStandardScaler : By mean and standard deviation.
-    dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     References
     ----------

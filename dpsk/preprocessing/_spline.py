@@ -54,17 +54,17 @@ class DPSplineTransformer(TableCoder):
 
     %(raises_numbers)s
 
+    See Also
+    --------
+    dpsk.DPTableVectorizer : The same beside columns of words.
+    sklearn.preprocessing.SplineTransformer : Without a guarantee.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise; where
     all are declared, nothing. The number of rows, names and dtypes of columns and all parameters
     are public. Rows that are transformed are as sensitive as before.
-
-    See Also
-    --------
-    dpsk.DPTableVectorizer : The same beside columns of words.
-    sklearn.preprocessing.SplineTransformer : Without a guarantee.
 
     References
     ----------

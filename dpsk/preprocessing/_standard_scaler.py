@@ -57,6 +57,11 @@ class DPStandardScaler(CenteringScaler):
 
     %(raises_numbers)s
 
+    See Also
+    --------
+    DPRobustScaler : By median and quartiles.
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -72,11 +77,6 @@ class DPStandardScaler(CenteringScaler):
     is for means. In a `DPPipeline` ranges take from a hundredth to .15 of mu^2, and sums from a
     hundredth to a tenth. Where rows are too few for ranges, a `dpsk.exceptions.PrivacyWarning`
     says so; means and scales lie within bounds that are declared.
-
-    See Also
-    --------
-    DPRobustScaler : By median and quartiles.
-    dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     References
     ----------

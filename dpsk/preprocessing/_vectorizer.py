@@ -53,6 +53,11 @@ class DPTableVectorizer(TableCoder):
 
     %(raises_columns)s
 
+    See Also
+    --------
+    dpsk.make_dp_pipeline : One budget for this and the model behind it.
+    dpsk.DPAdditiveClassifier : The two in one, with pairs of columns.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -60,11 +65,6 @@ class DPTableVectorizer(TableCoder):
     categories of columns whose noisy counts stand out, at a tenth of delta, which covers that of
     a single row. The number of rows, names and dtypes of columns and all parameters are public.
     Rows that are transformed are as sensitive as before.
-
-    See Also
-    --------
-    dpsk.make_dp_pipeline : One budget for this and the model behind it.
-    dpsk.DPAdditiveClassifier : The two in one, with pairs of columns.
 
     References
     ----------

@@ -99,6 +99,11 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
 
     %(raises_classes)s
 
+    See Also
+    --------
+    DPLogisticRegression : With probabilities.
+    dpsk.metrics.dp_roc_auc_score : The area under the curve, released privately.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -179,6 +184,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         rows, classes, settings = self._labeled(X, y, sample_weight)
@@ -212,10 +218,12 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, n_features)
+            Rows as in `fit`.
 
         Returns
         -------
         scores : ndarray of shape (n,)
+            Higher for the second class.
         """
         check_is_fitted(self, "privacy_")
         raw = self._predict_network(X) if hasattr(self, "coefs_") else self._predict_raw(X)

@@ -143,6 +143,10 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         For a parameter out of range, missing `reward_bounds` or `next_states`, arrays of unequal
         lengths, or entries that are not finite; always before any noise is drawn.
 
+    See Also
+    --------
+    DPRidge : For targets that are known.
+
     Notes
     -----
     *Privacy.* For sets of n transitions that differ in one, changed arbitrarily, its state, its
@@ -234,6 +238,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         states, next_states, rewards, alive, groups = check_transitions(
@@ -282,10 +287,12 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         Parameters
         ----------
         states : array-like of shape (n, n_features)
+            Finite numbers.
 
         Returns
         -------
         values : ndarray of shape (n,)
+            In units of the rewards.
         """
         return self._bounded_values(states)
 

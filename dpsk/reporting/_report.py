@@ -32,6 +32,8 @@ _FIXED = ("The total holds if neither which fits were made nor how they were set
 class PrivacyReport:
     """A report, made by `privacy_report`.
 
+    It reads as text and as HTML, and is written as JSON.
+
     Attributes
     ----------
     name : str
@@ -44,6 +46,21 @@ class PrivacyReport:
         What the guarantee rests on and cannot be checked here.
     disjoint : bool
         Whether the members were fitted to disjoint parts of the rows.
+
+    See Also
+    --------
+    privacy_report : Makes one.
+    dpsk.Certificate : The guarantee of one fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLogisticRegression, privacy_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> fits = [DPLogisticRegression(epsilon=0.5, delta=1e-6).fit(X, y) for _ in range(2)]
+    >>> report = privacy_report(fits)
+    >>> report.is_private, report.epsilon < 1.0
+    (True, True)
     """
 
     name: str
@@ -86,10 +103,12 @@ class PrivacyReport:
         Parameters
         ----------
         delta : float in [0, 1]
+            Probability that the guarantee leaves open.
 
         Returns
         -------
         epsilon : float
+            0 where nothing is private.
         """
         return max((accountant.epsilon(event, delta) for event in self.events), default=0.0)
 
@@ -99,10 +118,12 @@ class PrivacyReport:
         Parameters
         ----------
         epsilon : float
+            Finite and >= 0.
 
         Returns
         -------
         delta : float
+            In [0, 1].
         """
         return max((accountant.delta(event, epsilon) for event in self.events), default=0.0)
 
@@ -129,7 +150,13 @@ class PrivacyReport:
                 f"({self.fits_epsilon:.6g}, {self.delta:.3g})-differentially private")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain JSON types."""
+        """Return a dictionary of plain JSON types.
+
+        Returns
+        -------
+        data : dict
+            Of plain JSON types.
+        """
         return {
             "name": self.name, "guarantee": self.guarantee, "is_private": self.is_private,
             "epsilon": written_epsilon(self.epsilon),
@@ -141,7 +168,18 @@ class PrivacyReport:
             "notes": [{"path": part.path, "sentence": part.sentence} for part in self.notes]}
 
     def to_json(self, **kwargs: Any) -> str:
-        """Return the report as JSON text; keywords go to `json.dumps`."""
+        """Return the report as JSON text.
+
+        Parameters
+        ----------
+        **kwargs : dict
+            For `json.dumps`, such as ``indent=2``.
+
+        Returns
+        -------
+        text : str
+            JSON.
+        """
         return json.dumps(self.to_dict(), **kwargs)
 
     def model_card(self) -> str:
@@ -150,6 +188,7 @@ class PrivacyReport:
         Returns
         -------
         text : str
+            Plain sentences.
         """
         kinds = sorted({part.certificate.estimator for part in self.private})
         fits = sum(part.count for part in self.private)
@@ -227,6 +266,11 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     ValueError
         If `disjoint` is set for what is neither a list nor a dict of members.
 
+    See Also
+    --------
+    dpsk.PrivacyBudget : Limits fits beforehand, also where they follow from one another.
+    dpsk.accounting.total : One certificate for several.
+
     Notes
     -----
     *Privacy.* A report reads certificates and public settings only. Its total is that of one
@@ -234,11 +278,6 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     another one had released. Candidates of a search are not kept by scikit-learn: each counts
     with what its epsilon and delta allow, in as many folds as a row trains. What the report does
     not know it calls not private.
-
-    See Also
-    --------
-    dpsk.PrivacyBudget : Limits fits beforehand, also where they follow from one another.
-    dpsk.accounting.total : One certificate for several.
 
     Examples
     --------

@@ -81,6 +81,10 @@ class DPGroupDROClassifier(LinearScorer):
 
     %(raises_classes)s
 
+    See Also
+    --------
+    DPLogisticRegression : Minimizes the mean risk.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label and
@@ -150,6 +154,7 @@ class DPGroupDROClassifier(LinearScorer):
         Returns
         -------
         self : object
+            The estimator, fitted.
         """
         self._check_params()
         rows, classes, settings = self._labeled(X, y, sample_weight)

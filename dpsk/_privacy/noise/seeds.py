@@ -34,6 +34,10 @@ class NoiseSeed:
     ValueError
         If `seed` is not an int, or is negative.
 
+    See Also
+    --------
+    dpsk.Certificate : Says of a fit whether its noise repeats.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -21,14 +21,45 @@ class AdversarialPrivateDiff(AdversarialDescentAscent):
     r"""PrivateDiff of a WGAN: the generator's gradient is an estimate updated by differences.
 
     Every `period` rounds the estimate is the gradient on a batch of generated rows; between them
-    the change of the gradient since the last round, both on one new batch, is added to it. All of
-    that is public, so the price is that of `AdversarialDescentAscent`: noise and clips on the
-    differences, as printed, would protect nothing.
+    the change of the gradient since the last round, both on one new batch, is added to it.
+
+    Privacy: that of "sgda", ``max_iter critic_steps`` releases ``SampledGaussian(q, z)``, as all
+    of the generator's rows are public: noise and clips on the differences, as printed, would
+    protect nothing.
 
     Parameters
     ----------
+    max_iter : int or None
+        Rounds. None: see `adversarial_rounds`.
+    learning_rate : float or None
+        Step of the critic. None: 2e-3.
+    clip_norm : float or None
+        Of the gradient of one row's score. None: 1.
+    batch_size : int or None
+        None: a 15th of the rows, within [256, 8192].
+    generator_learning_rate : float or None
+        None: 5e-4, and with `near` 1e-5.
+    critic_steps : int
+        Of a round.
+    momentum : float in [0, 1)
+        Of both.
+    averaging : float in [0, 1)
+        What the mean of the generators keeps in a round.
     period : int
         Rounds between two estimates from anew.
+
+    Other Parameters
+    ----------------
+    generator : Generator
+        The network, as the estimator plans it.
+    near : bool
+        Whether it starts from laws of rows, which are released before the critic's gradients.
+    key : int
+        Of the public draws; drawn before the fit.
+    shares : tuple of float
+        Of the classes among generated rows.
+    laws : ClassLaws or None
+        Released; what the generator starts from, rather than from normal weights alone.
 
     References
     ----------

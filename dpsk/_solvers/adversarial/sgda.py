@@ -67,11 +67,16 @@ class AdversarialDescentAscent(Solver):
     generator_learning_rate : float or None
         None: 5e-4, and with `near` 1e-5.
     critic_steps : int
+        Of a round.
     momentum : float in [0, 1)
         Of both.
     averaging : float in [0, 1)
         What the mean of the generators keeps in a round.
+
+    Other Parameters
+    ----------------
     generator : Generator
+        The network, as the estimator plans it.
     near : bool
         Whether it starts from laws of rows, which are released before the critic's gradients.
     key : int

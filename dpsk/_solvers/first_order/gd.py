@@ -87,10 +87,11 @@ class GradientDescent(GroupClipped):
     pl_constant : float or None
         The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
         the penalty's curvature.
-
     group_clip_norm : float or None
         Of linear models of rows in groups: the most that a group adds, see `default_group_clip`.
 
+    Notes
+    -----
     At an infinite epsilon what is None follows `dpsk._defaults.noiseless`.
     On networks steps, clip and step length follow `dpsk._defaults.networks` instead.
 

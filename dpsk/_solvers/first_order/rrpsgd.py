@@ -62,6 +62,8 @@ class RandomRoundDescent(Solver):
     rounds : int or None
         R. None: drawn.
 
+    Notes
+    -----
     On networks what is None follows `dpsk._defaults.networks` instead.
 
     References

@@ -50,7 +50,10 @@ class SemiGradientDescent(Solver):
     batch_size : int or None
         Expected batch size. None: 2048, at most n.
     iterate : {"tail", "half", "last", "average", "random"}
+        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
+        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
     momentum : float in [0, 1)
+        What a direction keeps of the steps before.
 
     References
     ----------

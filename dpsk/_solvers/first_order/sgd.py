@@ -71,10 +71,11 @@ class StochasticGradientDescent(GroupClipped):
     adaptive : bool or None
         Whether to divide by the root of the mean squared noisy gradient in each coordinate
         (Adam). None: no.
-
     group_clip_norm : float or None
         Of linear models of rows in groups: the most that a group adds, see `default_group_clip`.
 
+    Notes
+    -----
     At an infinite epsilon clip and step are those of `dpsk._defaults.noiseless`.
     On networks what is None follows `dpsk._defaults.networks` instead.
 

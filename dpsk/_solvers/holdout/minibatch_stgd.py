@@ -34,8 +34,17 @@ class MiniBatchStableGradientDescent(StableGradientDescent):
     ----------
     max_iter : int or None
         Number of steps over all batches. None: ``5 K``.
-    learning_rate, clip_norm, noise, holdout, iterate
-        As for `stgd`.
+    learning_rate : float or None
+        None: see `default_step`.
+    clip_norm : float or None
+        C, of l2 norms, of l1 norms with Laplace noise. None: as for `stgd`.
+    noise : {"gaussian", "laplace"} or None
+        None: "gaussian" for delta > 0, "laplace" at ``delta=0``.
+    holdout : {"private", "public"}
+        "private": half of the rows of a batch. "public": ``public_X`` and ``public_y`` of `fit`.
+    iterate : {"tail", "half", "last", "average", "random"}
+        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
+        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
     batch_size : int or None
         Rows in a batch, its hold-out half included; at least 2. None: a quarter of the rows.
 

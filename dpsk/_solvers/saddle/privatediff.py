@@ -50,10 +50,15 @@ class PrivateDiff(Solver):
         Rounds R. None: the steps of `configured_saddle` over ``4 inner_steps + 1``, and fewer
         where rows are few: see `configured_differences`, as for the next four.
     learning_rate : float or None
+        The primal step.
     clip_norm : float or None
+        Of a row's primal gradient.
     batch_size : int or None
+        Expected number of rows of a Poisson batch.
     dual_clip_norm : float or None
-    dual_learning_rate : float
+        Of a row's dual gradient.
+    dual_learning_rate : float or None
+        The dual step.
     period : int
         Rounds between two releases of the whole gradient.
     inner_steps : int
@@ -64,6 +69,8 @@ class PrivateDiff(Solver):
     difference_ratio : float
         Noise multiplier of differences over that of whole gradients.
     iterate : {"tail", "half", "last", "average", "random"}
+        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
+        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
 
     References
     ----------

@@ -47,16 +47,22 @@ class GradientDescentAscent(Solver):
     max_iter : int or None
         T. None: see `configured_saddle`, as for the next four.
     learning_rate : float or None
+        The first primal step.
     clip_norm : float or None
         Of a row's primal gradient.
     batch_size : int or None
+        Expected number of rows of a Poisson batch.
     dual_clip_norm : float or None
         Of a row's dual gradient.
     dual_learning_rate : float or None
+        The dual step r.
     dual_share : float in (0, 1) or None
         Share of ``1/z^2`` spent on the dual gradient. None: the loss's.
     momentum : float in [0, 1)
+        The m: what the primal direction keeps of the steps before.
     iterate : {"tail", "half", "last", "average", "random"}
+        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
+        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
 
     References
     ----------

@@ -39,8 +39,12 @@ class DoublingVarianceReducedDescent(AnchoredDescent):
         [100, 10000].
     learning_rate : float or None
         None: the inverse smoothness.
-    clip_norm, batch_size, anchor_share
-        As for `svrg`.
+    clip_norm : float or None
+        C. None: the bound that loss and row norms imply, so that nothing is clipped.
+    batch_size : int or None
+        Expected batch size. None: 512, at most n; n itself means full batches.
+    anchor_share : float
+        Share of the Gaussian budget, about, that the anchors' gradients take.
     epochs : int or None
         S, of which the s-th has ``2^s T / (2^(S+1) - 2)`` steps. None: 3.
 
