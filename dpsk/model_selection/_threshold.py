@@ -89,6 +89,10 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         sensitivity is not known, more than two classes, or rows that a fit would refuse; always
         before any noise is drawn.
 
+    See Also
+    --------
+    DPGridSearchCV : With ``post_params={"threshold": [...]}`` beside other parameters.
+
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -97,10 +101,6 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
     the count of a class, the choice among all thresholds by Gumbel noise (an exponential
     mechanism) and the score cost mu together, .1, .8 and .1 of its square, whatever the number of
     thresholds. The number of rows, all parameters, thresholds and the split by index are public.
-
-    See Also
-    --------
-    DPGridSearchCV : With ``post_params={"threshold": [...]}`` beside other parameters.
 
     References
     ----------
@@ -179,6 +179,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         Returns
         -------
         self : object
+            The classifier, fitted.
         """
         X, y, n_samples = self._opened(X, y)
         self._check_params()
@@ -207,13 +208,37 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
 
     @quietly
     def predict(self, X: Table) -> AnyArray:
-        """Return the second class where the threshold is reached, else the first."""
+        """Return the second class where the threshold is reached, else the first.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or table of shape (n, n_features)
+            As the estimator takes it.
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+            Labels.
+        """
         check_is_fitted(self)
         reached = responses(self.estimator_, X, self._method()) >= self.best_threshold_
         return self.classes_[reached.astype(int)]
 
     def score(self, X: Table, y: Any = None) -> float:
-        """Return the exact accuracy on rows, which is a release if they are sensitive."""
+        """Return the exact accuracy on rows, which is a release if they are sensitive.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or table of shape (n, n_features)
+            As the estimator takes it.
+        y : array-like of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        score : float
+            Share of rows whose label is predicted.
+        """
         return super().score(X, y)
 
     def _check_params(self):

@@ -7,8 +7,9 @@ from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
 from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
+from dpsk._parameters import check_real
 
-__all__ = ["check_fit", "check_prices"]
+__all__ = ["check_fit", "check_prices", "check_shares"]
 
 
 def check_fit(steps, private, params, y, n_samples):
@@ -46,3 +47,14 @@ def check_prices(priced, y, n_samples):
         if hasattr(step, "_check_fit") and hasattr(step, "_target_checks"):
             labels = check_targets(type(step).__name__, y, n_samples, step._target_checks)
             clone(step).set_params(epsilon=epsilon, delta=delta)._check_fit(n_samples, labels)
+
+
+def check_shares(name, value):
+    """Raise a ValueError unless `value` is a dict of shares that sum to at most 1."""
+    remedy = "a dict from names of steps to numbers in (0, 1], such as {'table': 0.2}"
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}={value!r}: must be None, or {remedy}.")
+    for step, share in value.items():
+        check_real(f"{name}[{step!r}]", share, low=0, open_low=True, high=1, remedy=remedy)
+    if sum(value.values()) > 1.0 + 1e-12:
+        raise ValueError(f"{name}={value!r}: must sum to at most 1.")

@@ -12,10 +12,10 @@ from dpsk._callbacks import private_fit
 from dpsk._data.validation import count_rows
 from dpsk._docs import documented
 from dpsk._fit import Method
-from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_real, optional
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
 from dpsk._problem import Budget
 from dpsk._steps import Steps
-from dpsk.pipeline._checks import check_fit, check_prices
+from dpsk.pipeline._checks import check_fit, check_prices, check_shares
 from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
@@ -128,7 +128,7 @@ class DPPipeline(Composition):
     _constraints: ClassVar[dict] = {
         **{name: PARAMETER_CONSTRAINTS[name] for name in ("epsilon", "random_state", "verbose")},
         "delta": GAUSSIAN_DELTA,
-        "shares": optional(lambda name, value: _check_shares(name, value))}
+        "shares": optional(lambda name, value: check_shares(name, value))}
 
     def __init__(self, steps: list[tuple[str, Any]], *, epsilon: float = 1.0,
                  delta: float | None = None, shares: dict[str, float] | None = None,
@@ -381,17 +381,6 @@ def make_dp_pipeline(*steps: Any, epsilon: float = 1.0, delta: float | None = No
     """
     return DPPipeline(make_pipeline(*steps).steps, epsilon=epsilon, delta=delta, shares=shares,
                       random_state=random_state, verbose=verbose)
-
-
-def _check_shares(name, value):
-    """Raise a ValueError unless `value` is a dict of shares that sum to at most 1."""
-    remedy = "a dict from names of steps to numbers in (0, 1], such as {'table': 0.2}"
-    if not isinstance(value, dict):
-        raise ValueError(f"{name}={value!r}: must be None, or {remedy}.")
-    for step, share in value.items():
-        check_real(f"{name}[{step!r}]", share, low=0, open_low=True, high=1, remedy=remedy)
-    if sum(value.values()) > 1.0 + 1e-12:
-        raise ValueError(f"{name}={value!r}: must sum to at most 1.")
 
 
 def _configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
