@@ -5,9 +5,12 @@
 #            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
 #   audit    half an hour or so: all pairs of estimator and solver, and audits at full noise
 #   oldest   quick, with the oldest dependencies of pyproject.toml; needs Python 3.10
+#   dist     what a release uploads: built, checked, and installed in new environments of the
+#            oldest and the newest Python, where the README runs
 VENV ?= .venv
 PYTHON ?= python3
 OLDEST_PYTHON ?= python3.10
+NEWEST_PYTHON ?= python3.13
 BIN := $(VENV)/bin
 PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
@@ -18,7 +21,7 @@ QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
 	--deselect tests/pipeline/test_pipeline.py::test_scikit_learns_checks \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
-.PHONY: demo quick test audit oldest bench lint clean
+.PHONY: demo quick test audit oldest bench lint dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -59,9 +62,17 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/paper/privatediff.py --part networks --balance 0
 	$(BIN)/python benchmarks/paper/privatediff.py --part curves --sets mnist
 
-lint: $(VENV)/.test
-	$(BIN)/python -m pip install -q ruff
+lint: $(VENV)/.lint
 	$(BIN)/ruff check .
+	$(BIN)/codespell
+
+dist: $(VENV)/.dist
+	rm -rf build dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/check_distributions.py dist --python $(OLDEST_PYTHON) \
+		--constraint tests/oldest.txt
+	$(BIN)/python tools/check_distributions.py dist --python $(NEWEST_PYTHON)
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
@@ -81,9 +92,17 @@ $(VENV)-oldest/.test: pyproject.toml tests/oldest.txt
 		'pytest>=7.4' 'pytest-xdist>=3.3' 'mpmath>=1.3' 'pandas==1.5.*'
 	touch $@
 
+$(VENV)/.lint: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[lint]'
+	touch $@
+
+$(VENV)/.dist: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[dist]'
+	touch $@
+
 $(VENV)/.bench: $(VENV)/.venv pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest build dist *.egg-info

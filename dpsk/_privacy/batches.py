@@ -66,5 +66,3 @@ def batch_plan(n_samples, batch_size):
     if batch_size is None or batch_size >= n_samples:
         return FullBatch()
     return PoissonBatches(batch_size / n_samples)
-
-
