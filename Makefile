@@ -12,13 +12,12 @@ PYTHON ?= python3
 OLDEST_PYTHON ?= python3.10
 NEWEST_PYTHON ?= python3.13
 BIN := $(VENV)/bin
-PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
-QUICK := tests/test_architecture.py tests/contracts tests/privacy tests/noise \
-	tests/pipeline tests/preprocessing \
-	$(foreach slow,against_dp_accounting pld,--ignore tests/privacy/test_$(slow).py) \
-	$(foreach slow,certified_minimizer clip_regimes fresh_noise last_iterate low_bits neighbors \
-		pairs quantiles replay sampler_neighbors time,--ignore tests/contracts/test_$(slow).py) \
-	--deselect tests/pipeline/test_pipeline.py::test_scikit_learns_checks \
+# Bytecode is kept, as many tests start processes that import the package.
+PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+# What a change most likely breaks; tests that take long for what they find are marked thorough.
+QUICK := -m 'not audit and not bench and not thorough' tests/test_architecture.py \
+	tests/test_packaging.py tests/contracts tests/privacy tests/noise tests/pipeline \
+	tests/preprocessing \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
 
 .PHONY: demo quick test audit oldest bench lint dist clean

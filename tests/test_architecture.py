@@ -8,6 +8,7 @@ import pydoc
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,7 @@ _RANDOM_ATTRIBUTES = {"random", "urandom", "getrandom", "default_rng", "RandomSt
                       "check_random_state", "rvs", "SystemRandom"}
 
 
+@cache
 def _tree(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -305,6 +307,7 @@ def test_documented_defaults_are_those_of_the_signature(cls):
             assert f"default={default!r}".replace("'", '"') in rest, name
 
 
+@pytest.mark.thorough
 def test_docstrings_may_be_stripped():
     code = "import dpsk; assert dpsk.DPRidge.__doc__ is None; print(dpsk.DPRidge(2.0).epsilon)"
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, cwd=_ROOT)
