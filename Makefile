@@ -33,6 +33,7 @@ test: $(VENV)/.test
 
 audit: $(VENV)/.test
 	$(PYTEST) -m audit
+	DPSK_EXAMPLES=1000 $(PYTEST) tests/privacy/test_properties.py tests/contracts/test_any_rows.py
 
 oldest: BIN := $(VENV)-oldest/bin
 oldest: $(VENV)-oldest/.test
