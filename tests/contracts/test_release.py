@@ -315,7 +315,6 @@ def _answers(sums, count, batches=None):
     return np.array([oracle.gradient(theta).ravel() for _ in range(count)])
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["scalar", "classes", _NETWORK])
 def test_noise_of_an_answer_has_a_diagonal_covariance(kind, short_blocks):
     """At most 300 correlations of 2000 pairs: a sound one fails with chance below 3e-8."""
