@@ -195,4 +195,3 @@ PARAMETER_CONSTRAINTS = {
     "threshold": number("a number in [1e-10, 1e10]", low=1e-10, high=1e10),
     "verbose": check_verbose,
 }
-

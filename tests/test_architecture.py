@@ -8,6 +8,7 @@ import pydoc
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ _LAYERS = {"_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fit": 3, "_budget": 3
            "_charging": 3.7, "_callbacks": 3.5, "_solvers": 4, "_stages": 4, "_oracle": 5,
            "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8, "_data": 9,
            "_privacy": 11, "_docs": 12, "_parameters": 10, "_version": 12, "_progress": 12,
-           "_delegation": 12, "_drawing": 12, "_typing": 13, "exceptions": 12}
+           "_delegation": 12, "_deprecation": 12, "_drawing": 12, "_typing": 13, "exceptions": 12}
 _ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
                            "auditing": {"accounting"}, "audit": {"auditing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
@@ -50,6 +51,7 @@ _RANDOM_ATTRIBUTES = {"random", "urandom", "getrandom", "default_rng", "RandomSt
                       "check_random_state", "rvs", "SystemRandom"}
 
 
+@cache
 def _tree(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -304,6 +306,7 @@ def test_documented_defaults_are_those_of_the_signature(cls):
             assert f"default={default!r}".replace("'", '"') in rest, name
 
 
+@pytest.mark.thorough
 def test_docstrings_may_be_stripped():
     code = "import dpsk; assert dpsk.DPRidge.__doc__ is None; print(dpsk.DPRidge(2.0).epsilon)"
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, cwd=_ROOT)

@@ -79,5 +79,3 @@ def batch_plan(n_samples: int, batch_size: float | None) -> BatchPlan:
     if batch_size is None or batch_size >= n_samples:
         return FullBatch()
     return PoissonBatches(batch_size / n_samples)
-
-

@@ -331,4 +331,3 @@ def _sampled_divergence(event: SampledGaussian, order: float) -> float:
     values = base + order * above + (1.0 - order) * below
     integral = float(logsumexp(values)) + math.log(x[1] - x[0])
     return max(0.0, integral / (order - 1.0)) * (1.0 + 1e-9) + 1e-12
-

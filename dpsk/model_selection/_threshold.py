@@ -152,6 +152,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         Parameters
         ----------
         n_samples : int
+            Number of rows.
 
         Returns
         -------

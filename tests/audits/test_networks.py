@@ -113,4 +113,3 @@ def noise_has_its_scale(make_model, steps, X, y):
     # Two thirds of the noise, or three halves, would not pass.
     for factor in (4 / 9, 9 / 4):
         assert min(chi2(count).sf(factor * count), chi2(count).cdf(factor * count)) < LEVEL
-

@@ -15,6 +15,8 @@ from dpsk._solvers import SOLVERS
 from tests.contracts.tapes import taped
 from tests.registry import make_problem, make_targets
 
+pytestmark = pytest.mark.thorough
+
 N = 50
 
 

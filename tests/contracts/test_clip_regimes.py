@@ -23,6 +23,8 @@ from dpsk._privacy.plans import AnchoredSums, NoisyKind, NoisyKinds
 from tests.contracts.tapes import taped
 from tests.registry import every_loss, make_loss, make_model
 
+pytestmark = pytest.mark.thorough
+
 CLIP = 0.3
 #: Distances of the points, as what they let a gradient change by over the clip norm.
 REGIMES = {"beside": 1e-5, "near": 0.3, "between": 1.5, "beyond": 40.0}

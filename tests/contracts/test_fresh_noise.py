@@ -1,10 +1,13 @@
 """No draw is used twice: within a fit, by its stages and oracles, or by two fits of a process."""
 
 import numpy as np
+import pytest
 from sklearn.base import clone
 
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import every_case, make, table, taped
+
+pytestmark = pytest.mark.thorough
 
 
 def drawn(model, data):

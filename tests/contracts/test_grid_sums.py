@@ -214,6 +214,7 @@ def test_noise_below_1024_units_has_no_grid(noise):
     assert grid_bits(1000, 1.0, noise) is None
 
 
+@pytest.mark.thorough
 @radii
 @intercepts
 @pytest.mark.parametrize("clip_norm, n, z", [

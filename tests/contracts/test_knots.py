@@ -137,6 +137,7 @@ def test_losses_of_a_level_stay_within_the_price_of_the_range(small):
     assert 2.0 / z < widest <= 4.0 / z * (1 + 1e-9)
 
 
+@pytest.mark.thorough
 def test_a_level_has_the_law_of_the_exponential_mechanism_and_no_other_noise(small):
     """Of 4000 draws more than 60 are expected at every point, so that the level is as stated.
 
@@ -159,6 +160,7 @@ def test_a_level_has_the_law_of_the_exponential_mechanism_and_no_other_noise(sma
     assert not fits(2 / 3) and not fits(3 / 2)
 
 
+@pytest.mark.thorough
 def test_slices_of_one_level_are_chosen_independently(small):
     """Outer medians given the root in the middle: a table of chances is that of independence.
 

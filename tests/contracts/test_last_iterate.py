@@ -29,6 +29,8 @@ from tests.registry import (
     usable_clip,
 )
 
+pytestmark = pytest.mark.thorough
+
 _KEY = bytes(range(16))
 _Z, _ALPHA = 1.7, 0.2
 _SCALAR = ["logistic", "huber", "huberized_hinge", "capped_poisson"]

@@ -82,6 +82,7 @@ def test_the_joint_price_covers_every_replaced_row(noiseless, data_norm, fit_int
         assert furthest > 0.99 * 4.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("data_norm", [0.7, 1.0, 3.0])
 @intercepts
 def test_the_joint_price_covers_every_replaced_weight(noiseless, data_norm, fit_intercept):

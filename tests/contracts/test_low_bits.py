@@ -27,6 +27,8 @@ from dpsk._privacy.plans import AnchoredSums, JointSums, NoisyKind, NoisyKinds, 
 from tests.contracts.tapes import taped
 from tests.noise.levels import binomial_fits
 
+pytestmark = pytest.mark.thorough
+
 N, D, TRIALS, CLIP = 1024, 40_000, 40, 0.5
 
 

@@ -16,6 +16,8 @@ from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
 from tests.contracts.tapes import CASES, Table, Tape, fixed_streams, make, table, taped
 from tests.registry import is_linear
 
+pytestmark = pytest.mark.thorough
+
 #: The row that is replaced; rows of every kind take its place.
 ROW = 5
 HOSTILE = ("long", "zeros", "huge", "tiny", "constant", "inside")

@@ -19,6 +19,8 @@ from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
 
+pytestmark = pytest.mark.thorough
+
 CODE = TableCode((Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"]),
                   Hats(np.array([-1.0, 1.0]))))
 CANDIDATES = [(0, 1), (0, 2), (1, 2)]

@@ -16,6 +16,8 @@ from tests.columns import column, first
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
 
+pytestmark = pytest.mark.thorough
+
 #: Three cells of two points, and the end.
 FEW = Points(np.array([-2.0, -1.0, 1.0, 4.0]), np.array([1.0, 0.5, 2.0, 0.7]),
              np.array([0.8, 0.2]))

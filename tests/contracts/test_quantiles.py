@@ -21,6 +21,8 @@ from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
 from tests.privacy.test_declarations import shown
 
+pytestmark = pytest.mark.thorough
+
 GRID = np.array([-2.0, -1.0, 0.5, 3.0])
 #: So little noise that the best point wins, but with a chance below 1e-80.
 EXACT = 0.01

@@ -115,6 +115,7 @@ def test_a_single_row_never_exceeds_the_clip_norm(name, dtype, clip_norm, fit_in
                 assert np.linalg.norm(gradient) <= sums.clip_norm
 
 
+@pytest.mark.thorough
 @every_loss
 @dtypes
 @pytest.mark.parametrize("clip_norm", [1e-10, 1e-7, 1e-4])

@@ -33,7 +33,8 @@ CASES = {
     "random": (DPWGAN, {**SHORT, "max_iter": 2, "init": "random"}),
 }
 every_case = pytest.mark.parametrize("name", CASES)
-pytestmark = pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+pytestmark = [pytest.mark.thorough,
+              pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")]
 
 
 def tables(dtype):

@@ -22,7 +22,7 @@ from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_targets
 
 likelihoods = pytest.mark.parametrize("name", ["logistic", "multinomial"])
-arithmetics = pytest.mark.parametrize("kind", [RowSums, GridSums])
+every_arithmetic = pytest.mark.parametrize("kind", [RowSums, GridSums])
 N = 400
 
 
@@ -50,7 +50,7 @@ def direction(name, rng):
 
 
 @likelihoods
-@arithmetics
+@every_arithmetic
 def test_slopes_are_derivatives_of_the_mean_loss_along_the_ray(name, kind):
     X, y, rng = table(name)
     X /= np.linalg.norm(X, axis=1, keepdims=True) * 1.001
@@ -64,7 +64,7 @@ def test_slopes_are_derivatives_of_the_mean_loss_along_the_ray(name, kind):
 
 
 @likelihoods
-@arithmetics
+@every_arithmetic
 def test_replacing_any_row_moves_a_slope_by_at_most_twice_the_clip(name, kind):
     X, y, rng = table(name, n=40)
     theta = direction(name, rng)

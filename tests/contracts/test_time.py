@@ -6,9 +6,12 @@ What is counted stands for time: no limit is put on seconds.
 from unittest import mock
 
 import numpy as np
+import pytest
 
 from dpsk._data.source import Rows
 from tests.contracts.tapes import every_case, fixed_streams, kinds_of, make, table
+
+pytestmark = pytest.mark.thorough
 
 #: Its Newton steps end when the gradient is small enough, and so follow the rows.
 _FOLLOWS_ROWS = "objective_perturbation"

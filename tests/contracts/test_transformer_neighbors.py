@@ -26,7 +26,8 @@ CASES = {
     "knots": (DPSplineTransformer, {"n_knots": 5, "missing_indicator": True}),
     "bounds": (DPSplineTransformer, {"columns": {0: (-2.0, 2.0)}}),
 }
-pytestmark = pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+pytestmark = [pytest.mark.thorough,
+              pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")]
 
 
 def tables(dtype):

@@ -34,7 +34,7 @@ def _grid(model, loss, rows, clip_norm):
     return GridSums(model, loss, rows, clip_norm, _BITS)
 
 
-arithmetics = pytest.mark.parametrize("make_sums", [_float, _grid], ids=["float", "grid"])
+every_arithmetic = pytest.mark.parametrize("make_sums", [_float, _grid], ids=["float", "grid"])
 intercepts = in_a_row("fit_intercept", [False, True])
 
 
@@ -51,7 +51,7 @@ def _gradient(sums, theta):
 
 
 @every_loss
-@arithmetics
+@every_arithmetic
 @in_a_row("clip_norm", [0.05, 0.3, np.inf])
 def test_a_row_is_weighted_and_then_clipped(name, make_sums, clip_norm):
     rng = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_a_row_is_weighted_and_then_clipped(name, make_sums, clip_norm):
 
 
 @every_loss
-@arithmetics
+@every_arithmetic
 @intercepts
 @in_a_row("weight", [1e-320, 1e-150, 1.0, 3e38, 1e200, 1.7e308, np.inf])
 def test_no_weight_lifts_a_row_over_the_clip_norm(name, make_sums, fit_intercept, weight):
@@ -92,7 +92,7 @@ def test_no_weight_lifts_a_row_over_the_clip_norm(name, make_sums, fit_intercept
 
 
 @every_loss
-@arithmetics
+@every_arithmetic
 def test_a_row_of_weight_zero_contributes_nothing_and_still_counts(name, make_sums):
     rng = np.random.default_rng(2)
     X, y, weights = rng.normal(size=(10, 3)), make_targets(name, 10, rng), rng.random(10)
@@ -105,7 +105,7 @@ def test_a_row_of_weight_zero_contributes_nothing_and_still_counts(name, make_su
     assert (with_row.n_samples, without.n_samples) == (10, 9)
 
 
-@arithmetics
+@every_arithmetic
 def test_a_product_that_is_not_finite_contributes_nothing(make_sums):
     X, y = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]), np.array([1.0, 1.0])
     # The second row is fitted exactly: inf times 0.
@@ -114,7 +114,7 @@ def test_a_product_that_is_not_finite_contributes_nothing(make_sums):
 
 
 @every_loss
-@arithmetics
+@every_arithmetic
 def test_weights_above_the_public_bound_count_as_the_bound(name, make_sums):
     rng = np.random.default_rng(3)
     X, y, weights = rng.normal(size=(30, 3)), make_targets(name, 30, rng), 3 * rng.random(30)
@@ -126,7 +126,7 @@ def test_weights_above_the_public_bound_count_as_the_bound(name, make_sums):
 
 
 @every_loss
-@arithmetics
+@every_arithmetic
 def test_replacing_a_row_and_its_weight_moves_the_sum_by_at_most_twice_the_clip_norm(
         name, make_sums):
     rng = np.random.default_rng(4)

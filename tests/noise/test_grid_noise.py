@@ -60,6 +60,7 @@ def test_noise_lands_on_whole_units_and_evenly_on_their_residues(z):
         assert stats.chisquare(counts).pvalue > LEVEL
 
 
+@pytest.mark.thorough
 def test_noise_of_neighboring_tables_differs_by_their_exact_sums_only():
     for targets, exact in (([0.0, 0.0], 0.0), ([1.0, 0.0], -1.0), ([1.0, 1.0], -2.0)):
         sums = _noisy_sums(targets, 1.3, exact=True, count=10_000, n_features=1) / (1.3 * _CLIP)

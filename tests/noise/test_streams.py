@@ -126,6 +126,7 @@ os.wait()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="process namespaces are Linux's")
 def test_a_process_and_its_child_of_the_same_number_draw_other_words():
     run = subprocess.run([sys.executable, "-c", _SAME_NUMBER], capture_output=True, text=True,

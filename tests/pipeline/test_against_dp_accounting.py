@@ -22,6 +22,8 @@ from dpsk import (
 from dpsk._privacy.events import Disclosure, Gaussian, Pure, tally
 from tests.pipeline.fits import delta_beside, table
 
+pytestmark = pytest.mark.thorough
+
 pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution",
                           reason="dp-accounting is the second opinion")
 common = pytest.importorskip("dp_accounting.pld.common")

@@ -35,6 +35,7 @@ _CHECKS = parametrize_with_checks([
                   ("passthrough", DPLinearRegression()), (Normalizer(), DPTableVectorizer())]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)

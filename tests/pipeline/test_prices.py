@@ -130,6 +130,7 @@ def test_a_single_private_step_has_all_of_the_budget_whatever_its_kind():
         assert any(isinstance(event, SampledGaussian) for event in tally(own.event))
 
 
+@pytest.mark.thorough
 def test_no_budget_is_exceeded():
     """Random pipelines: what is released is what is declared, within epsilon and delta."""
     rng = np.random.default_rng(0)

@@ -40,6 +40,7 @@ def silent(monkeypatch):
         monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
@@ -239,7 +240,8 @@ def test_a_seed_repeats_a_fit_and_an_int_does_not(cls):
         return fitted(cls, **{"epsilon": 0.5, **params}).transform(table(50)).tobytes()
 
     assert trained() == trained() != trained(random_state=NoiseSeed(1))
-    assert trained(random_state=0) != trained(random_state=0)
+    # Medians are decimals of few digits, so that two fits may find the same.
+    assert len({trained(random_state=0) for _ in range(8)}) > 1
 
 
 @every_numeric_transformer

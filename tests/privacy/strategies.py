@@ -1,5 +1,7 @@
 """Random events, for property-based tests."""
 
+import os
+
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -16,8 +18,11 @@ from dpsk._privacy.events import (
 
 __all__ = ["ELEMENTS", "cheap_events", "elementary", "events", "quick"]
 
-#: The same few examples in every run, so that a failure is a change of the code.
-quick = settings(derandomize=True, deadline=None, max_examples=40, database=None,
+#: The same few examples in every run, so that a failure is a change of the code; `make audit`
+#: asks for many, and for others each time.
+_EXAMPLES = int(os.environ.get("DPSK_EXAMPLES", "0"))
+quick = settings(derandomize=not _EXAMPLES, deadline=None, max_examples=_EXAMPLES or 40,
+                 database=None, print_blob=True,
                  suppress_health_check=[HealthCheck.too_slow])
 
 

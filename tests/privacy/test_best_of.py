@@ -22,6 +22,8 @@ from dpsk._privacy.events import (
 )
 from dpsk._privacy.selection import GaussianRun, ProfileRun, failure_rate, selection_delta
 
+pytestmark = pytest.mark.thorough
+
 LAWS = [(1.0, 1.0), (1.5, 1.0), (3.0, 1.0), (10.0, 1.0), (40.0, 1.0), (4.0, 0.3), (10.0, 2.5)]
 
 

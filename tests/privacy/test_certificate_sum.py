@@ -17,6 +17,7 @@ NOISELESS = replace(certificate(SAMPLED), epsilon=math.inf, event=NotPrivate(),
                     noise_multiplier=0.0)
 
 
+@pytest.mark.thorough
 @every_example
 def test_a_sum_is_what_all_events_cost(event):
     one, other = certificate(event, 8.0), certificate(Gaussian(0.3), 4.0)

@@ -16,6 +16,8 @@ from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated, 
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import RayleighBound
 
+pytestmark = pytest.mark.thorough
+
 CASES = [(0.15, 0.2, 1.0), (0.15, 0.2, 0.1), (0.0, 0.5, 0.0), (0.02, 0.05, 0.5), (2.0, 3.0, 4.0),
          (0.5, 0.01, 0.51), (0.05, 0.1, 1.2), (1e-3, 1e-3, 2e-3)]
 every_case = pytest.mark.parametrize("offset, slope, epsilon", CASES)

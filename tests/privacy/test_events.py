@@ -72,6 +72,7 @@ def test_a_closed_form_is_that_of_the_loss_law(event):
         assert exact * (1 - below) <= bound <= exact * 1.01 + 1e-14
 
 
+@pytest.mark.thorough
 @every_example
 @pytest.mark.parametrize("count", [2, 7])
 def test_repeating_composing_and_nesting_are_the_same(event, count):
@@ -81,6 +82,7 @@ def test_repeating_composing_and_nesting_are_the_same(event, count):
             accountant.delta(Repeated(event, count), epsilon)
 
 
+@pytest.mark.thorough
 @every_example
 def test_more_releases_cost_more(event):
     for epsilon in EPSILONS:
@@ -214,6 +216,7 @@ def test_many_gaussians_add_in_quadrature_and_never_overflow():
     assert accountant.delta(Composed((huge, Pure(0.1))), 1.0) == 1.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("other", [Gaussian(0.4), Pure(0.4), SampledGaussian(0.01, 1.0)], ids=repr)
 def test_a_disclosure_adds_to_the_delta_of_others_and_nothing_to_their_epsilon(other):
     for chance, count in ((1e-7, 1), (1e-3, 3)):

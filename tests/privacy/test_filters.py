@@ -28,6 +28,8 @@ from dpsk._privacy.filters import (
     open_filter,
 )
 
+pytestmark = pytest.mark.thorough
+
 BUDGETS = [(0.3, 1e-6), (1.0, 1e-5), (6.0, 1e-9)]
 FILTERS = {
     "gaussian": lambda e, d: open_filter("gaussian", e, d, 0.0),

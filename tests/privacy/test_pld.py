@@ -12,6 +12,8 @@ from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaus
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import NormalMixture, TwoPoint
 
+pytestmark = pytest.mark.thorough
+
 
 def densities(q, z):
     normal = lambda x, m: mpmath.npdf(x, m, z)  # noqa: E731

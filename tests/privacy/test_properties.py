@@ -78,6 +78,19 @@ def test_delta_grows_with_what_is_released_beside(event, other, epsilon):
     assert accountant.delta(other, epsilon) <= both
 
 
+@settings(quick, max_examples=quick.max_examples // 5)
+@given(st.floats(0.01, 2.0), st.floats(1.0, 3.0), st.floats(1e-3, 0.3), st.floats(1.0, 20.0),
+       st.floats(0.0, 6.0))
+def test_delta_grows_with_what_makes_an_event_stronger(mu, times, rate, noise, epsilon):
+    pairs = [(Gaussian(mu), Gaussian(times * mu)), (Pure(mu), Pure(times * mu)),
+             (SampledGaussian(rate, noise), SampledGaussian(times * rate, noise)),
+             (SampledGaussian(rate, times * noise), SampledGaussian(rate, noise))]
+    for weak, strong in pairs:
+        # Below this, tails are bounded rather than resolved.
+        least = accountant.delta(strong, epsilon) * GRID + 1e-280
+        assert accountant.delta(weak, epsilon) <= least
+
+
 @quick
 @given(cheap_events, cheap_events, epsilons, epsilons)
 def test_budgets_of_two_releases_add(event, other, epsilon, more):

@@ -1,0 +1,85 @@
+"""Parameters that change their name, so that code written before keeps running for a while.
+
+Functions and classes that go are marked by `sklearn.utils.deprecated`; the policy is in
+docs/contribute/releasing.md.
+"""
+
+import functools
+import inspect
+import warnings
+
+__all__ = ["renamed_parameters"]
+
+
+def _current(owner, names, since, removal, given):
+    """Return keyword arguments under the names of today, with a warning for each that is not."""
+    given = dict(given)
+    for old, new in names.items():
+        if old not in given:
+            continue
+        if new in given:
+            raise TypeError(f"{owner}: {old!r} is the former name of {new!r}; pass {new!r} alone.")
+        # One level for this function, one for the wrapper: the line of the caller is shown.
+        warnings.warn(f"{owner}: the parameter {old!r} is called {new!r} since version {since}; "
+                      f"the former name goes in {removal}.", FutureWarning, stacklevel=3)
+        given[new] = given.pop(old)
+    return given
+
+
+def _wrapped(function, owner, names, since, removal):
+    @functools.wraps(function)
+    def renamed(*args, **kwargs):
+        return function(*args, **_current(owner, names, since, removal, kwargs))
+
+    return renamed
+
+
+def renamed_parameters(since, removal, **names):
+    """Let a function or an estimator be called by former names of parameters, with a warning.
+
+    Signatures show the new names only, so `get_params`, `clone` and documents follow them;
+    an estimator takes the former ones in its constructor and in `set_params`, and so in
+    pipelines and searches.
+
+    Parameters
+    ----------
+    since : str
+        The version that brought the new names.
+    removal : str
+        The version in which the former names go.
+    **names : str
+        New names by former ones.
+
+    Returns
+    -------
+    decorator : callable
+        It returns a function wrapped, or the class it was given.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dpsk._deprecation import renamed_parameters
+    >>> @renamed_parameters("0.2", "0.4", bound="data_norm")
+    ... def halved(data_norm=1.0):
+    ...     return data_norm / 2
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     halved(bound=3.0)
+    1.5
+    >>> print(str(caught[0].message).partition(";")[0])
+    halved: the parameter 'bound' is called 'data_norm' since version 0.2
+    """
+
+    def decorator(thing):
+        target = thing.__init__ if inspect.isclass(thing) else thing
+        absent = sorted(set(names.values()) - set(inspect.signature(target).parameters))
+        if absent:
+            raise TypeError(f"{thing.__qualname__} has no parameters {absent} to be renamed to.")
+        if not inspect.isclass(thing):
+            return _wrapped(thing, thing.__name__, names, since, removal)
+        for method in ("__init__", "set_params"):
+            setattr(thing, method, _wrapped(getattr(thing, method), thing.__name__, names,
+                                            since, removal))
+        return thing
+
+    return decorator
