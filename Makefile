@@ -102,4 +102,4 @@ $(VENV)/.bench: $(VENV)/.venv pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest build *.egg-info docs/_build docs/auto_examples
