@@ -48,6 +48,15 @@ def test_every_page_is_quiet_and_no_wider_than_the_window(site, pages, browser, 
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_too_wide_is_seen(site, browser, width):
+    look(browser, width, "light")
+    browser.get(f"{site}/index.html")
+    browser.execute_script("document.querySelector('.bd-article').insertAdjacentHTML("
+                           "'beforeend', '<div style=\"width: 2000px\">wide</div>')")
+    assert browser.execute_async_script(_STATE)["beyond"] > 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_search_finds_an_estimator(site, browser, width):
     look(browser, width, "light")
     browser.get(f"{site}/index.html")
