@@ -47,6 +47,7 @@ autodoc_default_options = {"members": True, "inherited-members": True}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"
 
 # Names of other libraries, from inventories of what is installed: a build needs no web.
 intersphinx_mapping = write_inventories(_HERE / "_build" / "inventories")
