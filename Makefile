@@ -126,4 +126,4 @@ $(VENV)/.bench: $(VENV)/.venv pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest build dist *.egg-info docs/_build docs/auto_examples

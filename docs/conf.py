@@ -51,6 +51,7 @@ autodoc_default_options = {"members": True, "inherited-members": True}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"
 
 # Names of other libraries, from inventories of what is installed: a build needs no web.
 intersphinx_mapping = write_inventories(_HERE / "_build" / "inventories")
@@ -89,7 +90,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"dpsk {release}"
 html_static_path = ["_static", str(_MATHJAX)]
 html_css_files = ["site.css"]
-html_js_files = ["formulas.js"]
+html_js_files = ["site.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
