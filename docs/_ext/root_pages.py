@@ -16,6 +16,7 @@ _PAGES = {
     "../README.md": "index.md",
     "../CHANGELOG.md": "changelog.md",
     "../CONTRIBUTING.md": "contribute/index.md",
+    "../SECURITY.md": "contribute/security.md",
 }
 
 
