@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._callbacks import without_callbacks
 from dpsk._charging import CarriesBudgets
 from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, without_warnings
@@ -214,7 +215,8 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
 
 def trained(model, plan, X, y):
     """Return a model that is trained; a RuntimeError if that cost more than the plan says."""
-    certificate = model.fit(X, y).privacy_
+    # How many runs there are, and which of them lost, is secret.
+    certificate = without_callbacks(model).fit(X, y).privacy_
     if not (certificate.relation == Certificate.relation and plan.covers(certificate.event)):
         raise RuntimeError(f"A run of {type(model).__name__} costs more than its budget, or its "
                            "guarantee is not for single rows; nothing of it was shown.")

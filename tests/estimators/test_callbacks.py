@@ -5,7 +5,14 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from dpsk import DPLogisticRegression, DPTableVectorizer, make_dp_pipeline
+from dpsk import (
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRandomizedSearchCV,
+    DPTableVectorizer,
+    DPTunedThresholdClassifier,
+    make_dp_pipeline,
+)
 from dpsk.accounting import compose
 from tests.registry import every_estimator
 
@@ -121,3 +128,30 @@ def test_every_estimator_takes_callbacks(cls):
 def test_what_is_charged_is_the_same():
     told, plain = model().set_callbacks(Told()).fit(X, Y), model().fit(X, Y)
     assert compose(told.privacy_) == compose(plain.privacy_)
+
+
+def _inside(place, told):
+    """Return a search of which something inside has a callback."""
+    heard = model().set_callbacks(told)
+    if place == "parameter":
+        steps = make_dp_pipeline(FunctionTransformer(), model())
+        return DPGridSearchCV(steps, {"dplogisticregression": [heard]}, n_iter=3)
+    if place == "distribution":
+        steps = make_dp_pipeline(FunctionTransformer(), model())
+        return DPRandomizedSearchCV(steps, {"dplogisticregression": [heard]}, n_iter=3)
+    if place == "step":
+        heard = make_dp_pipeline(FunctionTransformer(), heard)
+    if place == "pipeline":
+        heard = make_dp_pipeline(FunctionTransformer(), model()).set_callbacks(told)
+    if place == "threshold":
+        return DPTunedThresholdClassifier(heard)
+    return DPGridSearchCV(heard, {}, n_iter=3)
+
+
+@pytest.mark.parametrize("place", ["estimator", "step", "pipeline", "parameter", "distribution",
+                                   "threshold"])
+def test_runs_of_a_search_are_told_to_nobody(place):
+    """How many there are is secret, and so are the models that lose."""
+    told = Told()
+    _inside(place, told).fit(np.tile(X, (5, 1)), np.tile(Y, 5))
+    assert not told.events
