@@ -161,7 +161,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     certificate = certify(
         method, name, problem, event=event, noise_multiplier=noise_multiplier,
         source=(stream.description, stream.reproducible),
-        enforced=(*enforced, *_gradient_bounds(method, solver), *solver.stated(),
+        enforced=(*enforced, *_gradient_bounds(method, given, solver), *solver.stated(),
                   *(line for stage in stages for line in stage.stated(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
@@ -270,8 +270,8 @@ def _priced(event, epsilon):
     return accountant.delta(event, epsilon)
 
 
-def _gradient_bounds(method, solver):
-    """Yield the bound on a row's gradient, where the solver has one."""
+def _gradient_bounds(method, given, solver):
+    """Yield the bounds on the gradient of a row, and of a group, where the solver has them."""
     if not (solver.clips and solver.clip_norm < math.inf):
         return
     # A clip norm above what loss and rows imply is not the bound that holds.
@@ -279,6 +279,11 @@ def _gradient_bounds(method, solver):
     yield Enforced("clip_norm", solver.clip_norm, origin,
                    f"{solver.clip_measure} of one row's gradient; longer ones are scaled "
                    "down, non-finite ones become zero")
+    bound = getattr(solver, "group_clip_norm", None)
+    if bound is not None:
+        origin = "declared" if bound == given.group_clip_norm else "derived"
+        yield Enforced("group_clip_norm", bound, origin, "l2 norm of the average of a group's "
+                       "clipped gradients; longer ones are scaled down")
 
 
 def _public_context(method, problem, solver):

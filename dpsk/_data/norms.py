@@ -29,7 +29,7 @@ def row_norms(X: Any) -> FloatArray:
     with np.errstate(over="ignore"):
         # Strided rows are added up in another order than contiguous ones.
         X = np.ascontiguousarray(X) if dense else X
-        norms = _square_sums(X) if dense else _csr_square_sums(X)
+        norms = square_sums(X) if dense else _csr_square_sums(X)
         np.sqrt(norms, out=norms)
     for row in np.flatnonzero(~np.isfinite(norms)):
         entries = X[row] if dense else X.data[X.indptr[row]:X.indptr[row + 1]]
@@ -69,7 +69,7 @@ def absolute_sums(X: Any, scale: FloatArray | None = None) -> FloatArray:
     return sums
 
 
-def _square_sums(X: Any) -> FloatArray:
+def square_sums(X: Any) -> FloatArray:
     """Return the sums of squares of contiguous rows, each as if it were alone."""
     sums = np.zeros(X.shape[0])
     for start in range(0, X.shape[1], _WIDTH):

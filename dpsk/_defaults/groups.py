@@ -3,7 +3,7 @@
 Measured on docs/results/person_level.md.
 """
 
-from dpsk._parameters import check_real
+from dpsk._parameters import check_clip_norm
 
 __all__ = ["default_group_clip", "group_step"]
 
@@ -20,15 +20,14 @@ def default_group_clip(problem, clip_norm, group_clip_norm):
     if group_clip_norm is None:
         clips = problem.grouped and linear and problem.is_private
         return _SHARE * clip_norm if clips else None
-    group_clip = check_real(name, group_clip_norm, low=0, open_low=True, finite=False,
-                            remedy="None, or a number > 0, inf for no clip beside that of rows")
+    check_clip_norm(name, group_clip_norm)
     if not linear:
-        raise ValueError(f"{name}={group_clip!r}: networks clip rows alone; leave it out, and set "
-                         "clip_norm.")
+        raise ValueError(f"{name}={group_clip_norm!r}: networks clip rows alone; leave it out, "
+                         "and set clip_norm.")
     if not problem.grouped:
-        raise ValueError(f"{name}={group_clip!r}: clips what groups of rows add; pass groups to "
-                         "fit, or leave it out.")
-    return min(group_clip, clip_norm)
+        raise ValueError(f"{name}={group_clip_norm!r}: clips what groups of rows add; pass "
+                         "groups to fit, or leave it out.")
+    return min(float(group_clip_norm), clip_norm)
 
 
 def group_step(clip_norm, group_clip):

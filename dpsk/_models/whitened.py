@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.linalg.blas import dtrmm
 
 from dpsk._data.blocks import row_blocks
+from dpsk._data.norms import square_sums
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import LinearModel
 
@@ -178,12 +179,12 @@ class WhitenedModel(LinearModel):
     def _square_norms(self, mapped: FloatArray, constants: Any) -> FloatArray:
         """Return squared lengths of rows from the images of features, which are overwritten."""
         if not self.rows.fit_intercept:
-            return np.einsum("ij,ij->i", mapped, mapped)
+            return square_sums(mapped)
         p = self.rows.n_features
         column = self._triangle[:p, -1]
         mapped += np.multiply.outer(constants, column) if np.ndim(constants) else (
             constants * column)
-        squares = np.einsum("ij,ij->i", mapped, mapped)
+        squares = square_sums(mapped)
         squares += (constants * self._triangle[p, p])**2
         return squares
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from dpsk._data.blocks import csr_of
 from dpsk._data.norms import row_norms
 from dpsk._models import ScaleModel, WhitenedModel
-from dpsk._models.clipping import HEADROOM, clip_factors
+from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
 from dpsk._oracle.row_sums import RowSums
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ class GroupSums(RowSums):
             averages = list(self._averages(dz.reshape(len(dz), -1), part, ends))
             squares = sum(np.square(row_norms(self._csr(features))) + np.square(constants)
                           for features, constants in averages)
-            yield averages, clip_factors(np.sqrt(squares), self.clip_norm * HEADROOM)
+            # The squares of shorter averages underflow: those are not longer than this.
+            norms = np.maximum(np.sqrt(squares), SHORTEST)
+            yield averages, clip_factors(norms, self.clip_norm * HEADROOM)
 
     def _averages(self, dz: FloatArray, part: Any, ends: IntArray) -> Iterator[Any]:
         """Yield for every column of theta what groups add before their clip: rows, and constants.

@@ -105,3 +105,11 @@ def test_many_groups_and_wide_rows_keep_their_bits_in_batches_of_any_size():
     for size in (1, 2, 7, 64, 149):
         batch = rng.permutation(150)[:size]
         assert contributions(sums, theta, batch) == [whole[unit] for unit in batch]
+
+
+@pytest.mark.parametrize("size", [1e-165, 1e-200])
+def test_averages_whose_squares_underflow_are_clipped(size):
+    model, X = LinearModel(2, None, False, 1.0), np.array([[1.0, 0.0], [0.0, 1.0]])
+    rows = Rows(X, np.ones(2), np.full(2, 1e-3 * size), groups=groups_of(np.arange(2), 2))
+    sums = GroupSums(model, Logistic(), rows, 1.0, 1e-6 * size)
+    assert 0.0 < np.abs(sums.gradient(np.zeros(2))).max() <= 1e-6 * size

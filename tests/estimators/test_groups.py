@@ -188,8 +188,9 @@ def test_the_noise_is_for_the_clip_of_groups_and_the_certificate_states_it(
     X, y, groups = rows()
     model = make(DPLogisticRegression, solver, clip_norm=0.4, temperature=False,
                  solver_options={"group_clip_norm": clip}).fit(X, y, groups=groups)
-    stated = {line.name: line.value for line in model.privacy_.enforced}
-    assert stated["clip_norm"] == 0.4 and stated["group_clip_norm"] == bound
+    stated = {line.name: line for line in model.privacy_.enforced}
+    assert stated["clip_norm"].value == 0.4 and stated["group_clip_norm"].value == bound
+    assert stated["group_clip_norm"].origin == ("declared" if clip == bound else "derived")
     assert bounds == [bound]
 
 
@@ -205,10 +206,10 @@ def test_a_clip_of_groups_without_any_to_clip_is_refused_before_any_draw(cls, gi
         model.fit(X, y, groups=groups if given else None)
 
 
-@pytest.mark.parametrize("clip", [0, -1.0, np.nan, "1"])
-def test_a_clip_of_groups_is_a_positive_number(clip):
+@pytest.mark.parametrize("clip", [0, -1.0, np.nan, "1", 1e-200, 1e101])
+def test_a_clip_of_groups_has_the_range_of_that_of_rows(clip):
     X, y, groups = rows()
-    with pytest.raises(ValueError, match=r"group_clip_norm=.*must be None, or a number > 0"):
+    with pytest.raises(ValueError, match=r"group_clip_norm=.*None, or a number in \[1e-10"):
         make(DPLogisticRegression, solver_options={"group_clip_norm": clip}).fit(
             X, y, groups=groups)
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from dpsk._privacy.certificate import Enforced
 from dpsk._solvers.base import Solver
 
 __all__ = ["GroupClipped"]
@@ -28,10 +27,3 @@ class GroupClipped(Solver):
     def clip_bounds(self):
         return (self.clip_norm if self.group_clip_norm is None
                 else (self.clip_norm, self.group_clip_norm))
-
-    def stated(self):
-        if self.group_clip_norm is None:
-            return []
-        return [Enforced("group_clip_norm", self.group_clip_norm, "derived",
-                         "l2 norm of the average of a group's clipped gradients; longer ones are "
-                         "scaled down")]
