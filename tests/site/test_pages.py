@@ -13,8 +13,8 @@ pytestmark = pytest.mark.site
 _STATE = """
 const done = arguments[0], theme = document.documentElement.dataset.theme;
 // The theme lets some of its boxes scroll sideways: what sticks out of these counts as well.
-const boxes = ["html", "body", "header", ".bd-main", ".bd-content", ".bd-article-container",
-               ".bd-article", ".bd-footer"].flatMap((name) => [...document.querySelectorAll(name)]);
+const boxes = [...document.querySelectorAll(
+  "html, body, header, .bd-main, .bd-content, .bd-article-container, .bd-article, .bd-footer")];
 const state = () => ({
   beyond: Math.max(...boxes.map((box) => box.scrollWidth - box.clientWidth)),
   formulas: document.querySelectorAll("mjx-merror, [data-mjx-error]").length,
