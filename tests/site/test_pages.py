@@ -9,14 +9,13 @@ from tests.site.browsing import WIDTHS, look
 
 pytestmark = pytest.mark.site
 
-#: What a page is like once its formulas are set.
+#: What a page is like once its formulas are set and its scripts are done.
 _STATE = """
 const done = arguments[0], theme = document.documentElement.dataset.theme;
 // The theme lets some of its boxes scroll sideways: what sticks out of these counts as well.
-const boxes = ["html", "body", "header", ".bd-main", ".bd-content", ".bd-article-container",
-               ".bd-article", ".bd-footer"]
-  .flatMap((name) => [...document.querySelectorAll(name)]);
-const look = () => done({
+const boxes = [...document.querySelectorAll(
+  "html, body, header, .bd-main, .bd-content, .bd-article-container, .bd-article, .bd-footer")];
+const state = () => ({
   beyond: Math.max(...boxes.map((box) => box.scrollWidth - box.clientWidth)),
   formulas: document.querySelectorAll("mjx-merror, [data-mjx-error]").length,
   unset: window.MathJax ? 0 : document.querySelectorAll(".math").length,
@@ -25,7 +24,13 @@ const look = () => done({
     (block) => !block.parentElement.querySelector("button.copybtn")).length,
   diagrams: document.querySelectorAll(".sk-global:not(." + theme + ")").length,
 });
-if (window.MathJax && MathJax.startup) MathJax.startup.promise.then(look); else look();
+// Buttons may come a moment after the page.
+const look = (rounds) => {
+  const seen = state();
+  if (seen.unbuttoned && rounds) setTimeout(look, 100, rounds - 1); else done(seen);
+};
+(window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve())
+  .then(() => look(50));
 """
 
 
