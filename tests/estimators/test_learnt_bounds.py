@@ -181,7 +181,7 @@ def test_the_rule_is_one_of_public_facts_and_refuses_with_a_remedy(name, stage, 
 
 def test_nothing_is_drawn_before_a_refusal(monkeypatch):
     X, y = rows(60)
-    monkeypatch.setattr("dpsk._fit.Releases", None)
+    monkeypatch.setattr("dpsk._fit.opened_releases", None)
     with pytest.raises(ValueError, match=r"^data_norm=None: n=60 rows at "):
         DPHuberRegressor(1.0, data_norm=None).fit(X, y)
 
