@@ -84,7 +84,7 @@ docs-test: $(VENV)/.docs-test
 
 # All packages that are optional are there, so that what is checked does not hang on them.
 types: $(VENV)/.test
-	$(BIN)/python -m pip install -q 'mypy>=1.15'
+	$(BIN)/python -m pip install -q 'mypy==2.4.*'
 	$(BIN)/python -m mypy
 
 $(VENV)/.venv:
