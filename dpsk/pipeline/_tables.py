@@ -6,11 +6,12 @@ not where earlier steps leave it so: rows of zeros with the same gaps stand for 
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from dpsk._data.errors import without_warnings
 from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._known import is_private
-from dpsk.pipeline._parts import every_part, has_parts, rows_of_parts
+from dpsk.pipeline._parts import every_part, has_parts, named_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped
 
 __all__ = ["check_gaps", "check_tables"]
@@ -52,6 +53,9 @@ def _stand_ins(name, step, X):
     gaps = [np.isnan(clone(each)._read(rows[part]).values)
             for part, each in every_part([(name, step)])
             if getattr(each, "_keeps_missing", False)]
+    if has_parts(step):
+        gaps += [_missing(each, rows.get(f"{name}__{part}", X))
+                 for part, each in named_parts(step) if not is_private(each)]
     if not any(each.any() for each in gaps):
         return None
     if has_parts(step):
@@ -65,6 +69,17 @@ def _stand_ins(name, step, X):
         return plain, gapped.mask(missing)
     gapped[missing] = np.nan
     return plain, gapped
+
+
+def _missing(part, X):
+    """Return where numbers are missing behind a part that learns nothing, if that is known."""
+    if isinstance(part, str) and part == "drop":
+        return np.zeros((_num_samples(X), 0), dtype=bool)
+    found = X if isinstance(part, str) else mapped(clone(part), X, _num_samples(X))
+    try:
+        return np.isnan(np.asarray(found, dtype=np.float64)).reshape(_num_samples(X), -1)
+    except (TypeError, ValueError):
+        return np.zeros((_num_samples(X), 0), dtype=bool)
 
 
 def _behind(name, step, plain, gapped, y):

@@ -68,6 +68,12 @@ REFUSED = {
     "other part": make_dp_pipeline(columns(a=DPMinMaxScaler(), b=DPPCA()), LAST,
                                    shares={"columntransformer__a": 0.1,
                                            "columntransformer__b": 0.1}),
+    "rest": make_dp_pipeline(ColumnTransformer([("a", DPMinMaxScaler(), [0])],
+                                               remainder="passthrough"), LAST,
+                             shares={"columntransformer__a": 0.1}),
+    "public part": make_dp_pipeline(
+        columns(a=DPMinMaxScaler(), b=FunctionTransformer(np.negative)), LAST,
+        shares={"columntransformer__a": 0.1}),
     "union": make_dp_pipeline(FeatureUnion([("a", DPMinMaxScaler())]), LAST,
                               shares={"featureunion__a": 0.1})}
 
@@ -81,7 +87,11 @@ TAKEN = {
     "additive": make_dp_pipeline(DPMinMaxScaler(), DPAdditiveClassifier()),
     "columns": make_dp_pipeline(
         ColumnTransformer([("a", DPMinMaxScaler(), [0]), ("b", DPSimpleImputer(), [1])]), LAST,
-        shares={"columntransformer__a": 0.1, "columntransformer__b": 0.1})}
+        shares={"columntransformer__a": 0.1, "columntransformer__b": 0.1}),
+    "public part": make_dp_pipeline(columns(a=DPMinMaxScaler(), b=FunctionTransformer(filled)),
+                                    LAST, shares={"columntransformer__a": 0.1}),
+    "dropped": make_dp_pipeline(columns(a=DPMinMaxScaler(), b="drop", c="passthrough"), LAST,
+                                shares={"columntransformer__a": 0.1})}
 
 
 def around(pipeline):
