@@ -30,7 +30,8 @@ from dpsk._privacy.plans import Framed
 from dpsk._progress import opened_progress
 from dpsk._version import __version__
 
-__all__ = ["Fitted", "Method", "certify", "fit_private", "opened_stream", "release_private"]
+__all__ = ["Fitted", "Method", "certify", "check_holdout", "fit_private", "opened_stream",
+           "release_private"]
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     """
     check_requirements(name, given, problem)
     solver = given.configured(problem)
-    _check_holdout(name, solver, rows.holdout)
+    check_holdout(name, solver, rows.holdout)
     # What is public and random comes first, and from a stream of its own that the rows do
     # not key: plan and noise may follow it, and it may be published.
     apart = open_stream(public_seed(random_state),
@@ -329,7 +330,7 @@ def _check_groups(name, solver, problem, rows, stages):
                              "alone; leave out the parameter that asks for it, or groups=None.")
 
 
-def _check_holdout(name, solver, holdout):
+def check_holdout(name, solver, holdout):
     """Raise a ValueError unless public rows are there exactly if the solver wants some."""
     if solver.wants_holdout and holdout is None:
         raise ValueError("public_X=None: holdout='public' compares with public rows; pass "

@@ -1,9 +1,10 @@
-"""Answers that are kept, and given again: a fit from them alone reads no row.
+"""Answers that are kept, and given again: what a fit makes of them follows from no row.
 
 What a fit released may be used again at no price. A second fit that is given the answers of a
 first one, in their order, makes another model of them, such as that of another penalty. It charges
-nothing, draws nothing and calls nothing that reads rows; an answer goes only to a release of the
-same price and noise, so that it is noised as the second fit takes it to be.
+nothing and draws nothing, and nothing that it answers follows from rows, though it checks them as
+any fit does; an answer goes only to a release of the same price and noise, so that it is noised
+as the second fit takes it to be.
 """
 
 from __future__ import annotations

@@ -72,6 +72,8 @@ class Thresholds(Candidates):
 
         (model,) = models
         made = FixedThresholdClassifier(model, threshold=self.values[place])
+        # As its own fit would leave it.
+        made.estimator_ = model
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(made, name, getattr(model, name))
@@ -118,28 +120,49 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : fitted classifier
-        With `predict_log_proba`.
+    estimator : classifier
+        With `predict_log_proba`. One that is fitted already needs no `fit`.
     temperature : float
         Above 1 probabilities are less sure, below 1 more; which class is likeliest stays.
+
+    Attributes
+    ----------
+    estimator_ : fitted classifier
+        A clone, after `fit`.
+    privacy_ : Certificate
+        Of the classifier.
     """
 
     def __init__(self, estimator: Any, temperature: float = 1.0) -> None:
         self.estimator = estimator
         self.temperature = temperature
 
-    def fit(self, X: Table, y: Any = None) -> Self:
-        """Do nothing: the estimator is fitted already.
+    def fit(self, X: Table, y: Any = None, **params: Any) -> Self:
+        """Fit a clone of the estimator, which is charged as any fit; the temperature stays.
+
+        Parameters
+        ----------
+        X, y
+            As the estimator takes them.
+        **params : dict
+            Of its `fit`.
 
         Returns
         -------
         self : object
+            Fitted.
         """
+        self.estimator_ = clone(self.estimator).fit(X, y, **params)
+        self.privacy_ = self.estimator_.privacy_
         return self
+
+    @property
+    def _inner(self):
+        return getattr(self, "estimator_", self.estimator)
 
     def __sklearn_is_fitted__(self) -> bool:
         try:
-            check_is_fitted(self.estimator)
+            check_is_fitted(self._inner)
         except ValueError:
             return False
         return True
@@ -147,21 +170,21 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> AnyArray:
         """ndarray of shape (n_classes,) : those of the estimator."""
-        return self.estimator.classes_
+        return self._inner.classes_
 
     @property
     def n_features_in_(self) -> int:
         """int : that of the estimator."""
-        return self.estimator.n_features_in_
+        return self._inner.n_features_in_
 
     @property
     def feature_names_in_(self) -> AnyArray:
         """ndarray of str : those of the estimator."""
-        return self.estimator.feature_names_in_
+        return self._inner.feature_names_in_
 
     def predict(self, X: Table) -> AnyArray:
         """Return what the estimator predicts."""
-        return self.estimator.predict(X)
+        return self._inner.predict(X)
 
     def predict_proba(self, X: Table) -> FloatArray:
         """Return probabilities of classes."""
@@ -172,7 +195,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
         """Return logarithms of probabilities of classes."""
         from scipy.special import log_softmax
 
-        logs = np.asarray(self.estimator.predict_log_proba(X), dtype=np.float64)
+        logs = np.asarray(self._inner.predict_log_proba(X), dtype=np.float64)
         return log_softmax(logs / self.temperature, axis=1)
 
 

@@ -15,6 +15,14 @@ In the third TP and TP + FP move by at most 1, and the score by at most
 :math:`D \ge \tilde n_1 + 1`, the cases are :math:`2 (D - TP) / (D (D - 1))` for a TP that is
 lost, :math:`2 TP / (D (D - 1))` for an FP, :math:`2 / D` for one that becomes the other, and
 :math:`TP \ge 1` in the first and :math:`TP \le D - 1` in the second.
+
+No score of the third kind falls where another one rises, as it rises with TP and falls with FP
+at any :math:`\tilde n_1 > 0`. A row of the second class is in TP of all thresholds up to its
+score, one of the first class in FP of these. If the class stays, a score that rises only adds to
+TP, or only to FP, and one that falls only takes away. If the second class becomes the first, TP
+falls or stays and FP rises or stays, whatever the two scores: F1 falls or stays at every
+threshold; the other way round it rises or stays. Differences of one sign are no further apart
+than the largest of them: one :math:`2 / (\tilde n_1 + 1)` is all that a choice costs.
 """
 
 from dataclasses import dataclass
@@ -78,7 +86,8 @@ class ThresholdScore:
     @property
     def width(self):
         """float : how far the differences that a replaced row makes are apart at most."""
-        return 2.0 * self.moved if self.name == "f1" else sum(self.weights)
+        # No F1 falls where another one rises.
+        return self.moved if self.name == "f1" else sum(self.weights)
 
     def values(self, scores, positive, thresholds):
         """Return the score of every threshold, shape (k,)."""

@@ -77,7 +77,8 @@ class DPGridSearchCV(BaseSearch):
     ------
     ValueError
         For a parameter out of range, an estimator whose price is not known, settings of a
-        budget, or a score whose sensitivity is not known; always before any noise is drawn.
+        budget, a score whose sensitivity is not known, a `NoiseSeed` beside a parameter that
+        cannot be pickled, or rows that a fit would refuse; always before any noise is drawn.
 
     See Also
     --------

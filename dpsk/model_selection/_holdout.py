@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from abc import ABC
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,11 +23,12 @@ from dpsk._data.targets import numeric_targets
 from dpsk._data.validation import count_rows, is_source
 from dpsk._delegation import Delegates
 from dpsk._estimator import warn_of_weak_budget
-from dpsk._fit import Method, certify, opened_stream
+from dpsk._fit import Method, certify, check_holdout, opened_stream
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._problem import Budget
+from dpsk.model_selection._settings import settings_text
 from dpsk.model_selection._split import holdout_size, split_rows
 
 if TYPE_CHECKING:
@@ -63,9 +63,8 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
         for name, check in self._constraints.items():
             check(name, getattr(self, name))
         estimator, name = self.estimator, type(self.estimator).__name__
-        known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-        if not ({"epsilon", "delta"} <= set(known) and hasattr(estimator, "_is_gaussian")
-                and hasattr(estimator, "predict")):
+        if not (_has_price(estimator) and hasattr(estimator, "predict")
+                and _has_price(last_step(estimator))):
             raise ValueError(f"estimator={name}: its price is not known here; use a classifier "
                              "or a regressor of dpsk, or a DPPipeline.")
         if hasattr(estimator, "group_labels"):
@@ -77,6 +76,11 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
         if seeds:
             raise ValueError(f"estimator={name}: with random_state={seeds[0]!r} runs would not be "
                              f"independent; give the seed to the {self._kind} instead.")
+        self._key()
+
+    def _key(self) -> str:
+        """Return the text of all parameters where it keys noise, else none."""
+        return settings_text(self) if isinstance(self.random_state, NoiseSeed) else ""
 
     def _sizes(self, n_samples: int) -> tuple[int, int]:
         """Return how many rows are trained on, and how many are held out."""
@@ -123,7 +127,11 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
 
     def _check_rows_of(self, models, plan, X, y):
         """Raise what a run would of rows, all of them, before it is charged for."""
-        without_warnings(clone(models[0])._check_table, X, y)
+        # Settings may have other steps, or another model, which take other rows.
+        kinds = {f"{model.steps[:-1] if hasattr(model, 'steps') else ''} "
+                 f"{type(last_step(model))}": model for model in models}
+        for model in kinds.values():
+            without_warnings(clone(model)._check_table, X, y)
         for model in models:
             model = clone(model).set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
             check = getattr(model, "_check_inside", None)
@@ -131,15 +139,16 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
                 without_warnings(check, y, len(y))
             elif hasattr(model, "_check_fit"):
                 without_warnings(model._check_fit, len(y), y)
+            solver = getattr(model, "solver", "auto")
+            if solver != "auto" and hasattr(model, "_build_solver"):
+                # No run is told of public rows.
+                check_holdout(solver, model._build_solver(solver), None)
 
     def _releases(self, plan, X, y):
         """Charge open budgets; return what names the fit, its releases and their stream."""
         warn_of_weak_budget(Budget(plan.n_train + plan.n_holdout, 1, plan.epsilon, plan.delta))
-        # Distributions say where in memory they are, which is no setting.
-        settings = repr(sorted(self.get_params().items(), key=str))
-        settings = re.sub(r" at 0x[0-9a-fA-F]+", "", settings)
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                        settings, None, self._budgets)
+                        self._key(), None, self._budgets)
         releases, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
             plan.event, random_state=self.random_state, verbose=self.verbose)
@@ -224,8 +233,16 @@ def trained(model, plan, X, y):
 
 
 def last_step(estimator):
-    """Return what predicts: the estimator, or the last step of a pipeline."""
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    """Return what predicts: the estimator, or the last step of a pipeline, however deep."""
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def _has_price(estimator):
+    """Return whether an estimator says what a fit costs."""
+    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    return {"epsilon", "delta"} <= set(known) and hasattr(estimator, "_is_gaussian")
 
 
 def _key_rows(random_state, X, y):

@@ -79,7 +79,8 @@ class DPRandomizedSearchCV(BaseSearch):
     ------
     ValueError
         For a parameter out of range, an estimator whose price is not known, settings of a
-        budget, or a score whose sensitivity is not known; always before a row is trained on.
+        budget, a score whose sensitivity is not known, a `NoiseSeed` beside a parameter that
+        cannot be pickled, or rows that a fit would refuse; always before a row is trained on.
 
     See Also
     --------

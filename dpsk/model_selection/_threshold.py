@@ -86,8 +86,8 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
     ------
     ValueError
         For a parameter out of range, an estimator whose price is not known, a score whose
-        sensitivity is not known, more than two classes, or rows that a fit would refuse; always
-        before any noise is drawn.
+        sensitivity is not known, more than two classes, a `NoiseSeed` beside a parameter that
+        cannot be pickled, or rows that a fit would refuse; always before any noise is drawn.
 
     See Also
     --------

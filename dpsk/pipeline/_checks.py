@@ -7,6 +7,7 @@ from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
 from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
+from dpsk._fit import check_holdout
 from dpsk._parameters import check_real
 
 __all__ = ["check_fit", "check_prices", "check_shares"]
@@ -14,13 +15,14 @@ __all__ = ["check_fit", "check_prices", "check_shares"]
 
 def check_fit(steps, private, params, y, n_samples):
     """Raise what private steps would of targets, weights and parameters."""
-    for step in map(steps.get, private):
+    for part, step in ((part, steps[part]) for part in private):
         if hasattr(step, "_check_inside"):
             step._check_inside(y, n_samples)
         elif hasattr(step, "_check_params"):
             step._check_params()
         if getattr(step, "solver", "auto") != "auto" and hasattr(step, "_build_solver"):
-            step._build_solver(step.solver)
+            check_holdout(step.solver, step._build_solver(step.solver),
+                          params.get(part, {}).get("public_X"))
         if not hasattr(step, "_target_checks"):
             continue
         name = type(step).__name__

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_array
 from dpsk._data.errors import discreetly
 from dpsk.pipeline._known import is_private
 
-__all__ = ["every_part", "fit_parts", "has_parts", "rows_of_parts"]
+__all__ = ["every_part", "fit_parts", "has_parts", "named_parts",
+           "rows_of_parts"]
 
 
 def has_parts(step):
@@ -32,7 +33,7 @@ def every_part(steps):
             found.append((name, step))
             continue
         step._validate_transformers()
-        found += [(f"{name}__{part}", each) for part, each in _parts(step)
+        found += [(f"{name}__{part}", each) for part, each in named_parts(step)
                   if not isinstance(each, str)]
     return found
 
@@ -80,7 +81,7 @@ def fit_parts(name, step, X, y, fit):
     """
     rows = rows_of_parts(name, step, X)
     fitted = {part: fit(f"{name}__{part}", clone(each), rows[f"{name}__{part}"])
-              for part, each in _parts(step) if is_private(each)}
+              for part, each in named_parts(step) if is_private(each)}
     frozen = {part: FrozenEstimator(each) for part, each in fitted.items()}
     if type(step) is FeatureUnion:
         step.transformer_list = [(part, frozen.get(part, each))
@@ -113,7 +114,7 @@ def _takes_columns(step):
     return compose is not None and type(step) is compose.ColumnTransformer
 
 
-def _parts(step):
+def named_parts(step):
     """Return (name, estimator or word) of all parts of a step."""
     if type(step) is FeatureUnion:
         return list(step.transformer_list)

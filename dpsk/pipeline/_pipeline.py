@@ -20,6 +20,7 @@ from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped, transformed
+from dpsk.pipeline._tables import check_gaps, check_tables
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,8 +80,9 @@ class DPPipeline(Composition):
     ------
     ValueError
         For a parameter out of range, a step that learns from rows without a guarantee, a private
-        one whose share is not known, or targets that the last step would refuse; always before
-        any noise is drawn.
+        one whose share is not known, targets that the last step would refuse, or gaps in rows
+        that a step would; always before any noise is drawn. Later for what a step of functions
+        behind a private one makes of rows: let it return finite numbers whatever it is given.
 
     See Also
     --------
@@ -171,6 +173,8 @@ class DPPipeline(Composition):
                      if any(is_private(each) for _, each in every_part([step])))
         for _, step in steps[:first]:
             X = mapped(step, X, n_samples)
+        # The first step by itself looks at its rows before it is charged for.
+        (check_tables if has_parts(steps[first][1]) else check_gaps)(steps[first:], X, y)
         shares = self._fixed_shares(steps[first:], private, X, budget)
         releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
                                            params)
@@ -241,16 +245,13 @@ class DPPipeline(Composition):
         check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
 
     def _check_table(self, X, y):
-        """Raise what the first private step, or its parts, would of rows as they come."""
+        """Raise what the first private step would of rows as they come, and others of gaps."""
         n_samples = count_rows("DPPipeline", X)
-        for name, step in self.steps:
-            parts = dict(every_part([(name, step)]))
-            if any(map(is_private, parts.values())):
-                rows = rows_of_parts(name, step, X)
-                for part, each in parts.items():
-                    if is_private(each) and hasattr(each, "_check_table"):
-                        clone(each)._check_table(rows[part], y)
+        for place, step in enumerate(self.steps):
+            if any(is_private(each) for _, each in every_part([step])):
+                check_tables(self.steps[place:], X, y)
                 return
+            step = step[1]
             X = mapped(step if step in NOTHING else clone(step), X, n_samples)
 
     def _check_steps(self):

@@ -102,6 +102,7 @@ class DPSimpleImputer(NumericTransformer):
     _learnt: ClassVar[str] = "medians"
     _learnt_names: ClassVar[tuple] = ("statistics_",)
     _ends: ClassVar[None] = None
+    _keeps_missing: ClassVar[bool] = False
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  strategy: str = "median", fill_value: float = 0.0,

@@ -63,6 +63,8 @@ class NumericTransformer(DPTransformer):
     """
 
     _constraints: ClassVar[dict] = NUMBER_CONSTRAINTS
+    #: Whether what is missing is so in next rows.
+    _keeps_missing: ClassVar[bool] = True
 
     def _statistics(self, budget, table):
         """Return the plan, by a budget of all that is fitted and the public columns."""

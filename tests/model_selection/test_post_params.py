@@ -166,9 +166,39 @@ def test_candidates_are_what_is_predicted():
         np.testing.assert_allclose(made.predict_proba(X), expected, rtol=1e-10)
         np.testing.assert_array_equal(made.predict(X), model.predict(X))
         np.testing.assert_allclose(losses, scorer.losses(made, X, y), rtol=1e-12)
-    assert made.classes_ is model.classes_ and made.fit(X, y) is made
+    assert made.classes_ is model.classes_
     assert made.__sklearn_is_fitted__()
     assert not TemperedClassifier(DPLogisticRegression()).__sklearn_is_fitted__()
+
+
+@pytest.mark.parametrize("name", ["threshold", "temperature"])
+def test_what_is_found_is_reported_and_fitted_again_at_its_own_price(name):
+    X, y = rows()
+    best = clone(SEARCHES[name]).fit(X, y).best_estimator_
+    assert privacy_report(best).epsilon == pytest.approx(2.0)
+    if name == "threshold":
+        assert best.estimator_ is best.estimator
+    before = best.predict_proba(X)
+    copy = clone(best).set_params(estimator__epsilon=0.5)
+    with PrivacyBudget(9.0, 1e-2) as budget:
+        again = copy.fit(X, y)
+    assert again is copy and len(budget.charges) == 1
+    assert privacy_report(again).epsilon == pytest.approx(0.5, rel=1e-6)
+    assert again.classes_.tolist() == [0, 1] and again.n_features_in_ == 3
+    assert set(again.predict(X)) <= {0, 1}
+    # Neither the parameter nor what was found is fitted.
+    assert not hasattr(again.estimator, "coef_")
+    np.testing.assert_array_equal(best.predict_proba(X), before)
+
+
+def test_a_temperature_is_fitted_with_the_certificate_and_the_parameters_of_its_estimator():
+    X, y = rows()
+    model = TemperedClassifier(DPLogisticRegression(solver="gd", epsilon=0.5), 2.0)
+    model.fit(X, y, sample_weight=np.full(300, 0.5))
+    assert model.privacy_ is model.estimator_.privacy_
+    chances = softmax(model.estimator_.predict_log_proba(X) / 2.0, axis=1)
+    np.testing.assert_allclose(model.predict_proba(X), chances)
+    assert model.__sklearn_is_fitted__() and not clone(model).__sklearn_is_fitted__()
 
 
 @pytest.mark.parametrize("params", [{}, {"target_bounds": "auto"}, {"data_norm": "auto"}],

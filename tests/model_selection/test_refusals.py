@@ -14,9 +14,13 @@ from dpsk import (
     DPGridSearchCV,
     DPGroupDROClassifier,
     DPLogisticRegression,
+    DPMinMaxScaler,
     DPRandomizedSearchCV,
     DPRidge,
+    DPStandardScaler,
     DPTableVectorizer,
+    DPTunedThresholdClassifier,
+    make_dp_pipeline,
 )
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed
@@ -41,6 +45,22 @@ def test_a_bad_value_is_refused_and_named(name, value, silent):
 def test_an_estimator_whose_price_is_not_known_is_refused(estimator, silent):
     with pytest.raises(ValueError, match=f"estimator={type(estimator).__name__}"):
         DPGridSearchCV(estimator, {}).fit(*rows())
+
+
+@pytest.mark.parametrize("last", [
+    grid(), DPTunedThresholdClassifier(DPLogisticRegression(solver="gd"))],
+    ids=lambda last: type(last).__name__)
+def test_so_is_a_pipeline_that_ends_in_one(last, silent):
+    pipeline = make_dp_pipeline(DPStandardScaler(), last)
+    for outer in (DPGridSearchCV(pipeline, {}), DPTunedThresholdClassifier(pipeline)):
+        with pytest.raises(ValueError, match="estimator=DPPipeline: its price is not known"):
+            outer.fit(*rows())
+
+
+def test_a_pipeline_in_a_pipeline_has_a_price():
+    inner = make_dp_pipeline(DPStandardScaler(), DPLogisticRegression(solver="gd"))
+    outer = make_dp_pipeline(DPMinMaxScaler(), inner, shares={"dpminmaxscaler": 0.1})
+    assert DPTunedThresholdClassifier(outer).fit(*rows()).classes_.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("settings, match", [

@@ -85,9 +85,14 @@ def test_a_row_moves_scores_and_their_differences_by_no_more_than_is_priced(scor
         most = max(most, np.abs(difference).max())
         widest = max(widest, np.ptp(difference))
     assert most <= score.moved * (1 + 1e-12) and widest <= score.width * (1 + 1e-12)
-    if score.name != "f1":
-        # Nothing smaller would do.
-        assert most == pytest.approx(score.moved) and widest == pytest.approx(score.width)
+    # Nothing smaller would do.
+    assert most == pytest.approx(score.moved) and widest == pytest.approx(score.width)
+
+
+@pytest.mark.parametrize("count", [1e-3, 0.5, 1.3, 2.5, 40.0])
+def test_a_row_moves_all_f1_in_one_direction(count):
+    for one, other in every_pair(ThresholdScore("f1", 3, count)):
+        assert (one >= other).all() or (one <= other).all()
 
 
 @pytest.mark.parametrize("score", every_score(3), ids=lambda score: (

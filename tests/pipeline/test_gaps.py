@@ -1,0 +1,159 @@
+"""What is missing is refused before anything is charged, unless a step sees to it in time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import FunctionTransformer, Normalizer
+
+from dpsk import (
+    DPPCA,
+    DPAdditiveClassifier,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMinMaxScaler,
+    DPMLPClassifier,
+    DPQuantileTransformer,
+    DPRidge,
+    DPRobustScaler,
+    DPSimpleImputer,
+    DPStandardScaler,
+    DPTableVectorizer,
+    DPTunedThresholdClassifier,
+    PrivacyBudget,
+    make_dp_pipeline,
+)
+
+LAST = DPLogisticRegression(solver="gd")
+
+
+def rows(gap=True):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 1, size=(200, 3))
+    y = (X[:, 0] > 0.5).astype(int)
+    if gap:
+        X[17, 1] = np.nan
+    return X, y
+
+
+def gap_of_a_row(X):
+    return np.where(X == X[17:18, :1], np.nan, X)
+
+
+def filled(X):
+    return np.nan_to_num(X)
+
+
+def columns(**parts):
+    return ColumnTransformer([(name, each, [place])
+                              for place, (name, each) in enumerate(parts.items())])
+
+
+REFUSED = {
+    **{type(step).__name__: make_dp_pipeline(step, LAST) for step in (
+        DPMinMaxScaler(), DPStandardScaler(), DPRobustScaler(), DPQuantileTransformer())},
+    "nothing between": make_dp_pipeline(DPMinMaxScaler(), "passthrough", LAST),
+    "two scalers": make_dp_pipeline(DPMinMaxScaler(), DPStandardScaler(), LAST),
+    "network": make_dp_pipeline(DPMinMaxScaler(), DPMLPClassifier(max_iter=2)),
+    "components": make_dp_pipeline(DPMinMaxScaler(), DPPCA(), LAST, shares={"dppca": 0.1}),
+    "normalizer": make_dp_pipeline(DPMinMaxScaler(), Normalizer(), LAST),
+    "function": make_dp_pipeline(DPMinMaxScaler(), FunctionTransformer(np.sqrt), LAST),
+    "too late": make_dp_pipeline(DPMinMaxScaler(), Normalizer(), DPSimpleImputer(), LAST),
+    "columns": make_dp_pipeline(columns(a=DPMinMaxScaler(), b=DPStandardScaler()), LAST,
+                                shares={"columntransformer__a": 0.1,
+                                        "columntransformer__b": 0.1}),
+    "other part": make_dp_pipeline(columns(a=DPMinMaxScaler(), b=DPPCA()), LAST,
+                                   shares={"columntransformer__a": 0.1,
+                                           "columntransformer__b": 0.1}),
+    "rest": make_dp_pipeline(ColumnTransformer([("a", DPMinMaxScaler(), [0])],
+                                               remainder="passthrough"), LAST,
+                             shares={"columntransformer__a": 0.1}),
+    "public part": make_dp_pipeline(
+        columns(a=DPMinMaxScaler(), b=FunctionTransformer(np.negative)), LAST,
+        shares={"columntransformer__a": 0.1}),
+    "union": make_dp_pipeline(FeatureUnion([("a", DPMinMaxScaler())]), LAST,
+                              shares={"featureunion__a": 0.1})}
+
+TAKEN = {
+    "imputer": make_dp_pipeline(DPSimpleImputer(), DPStandardScaler(), LAST),
+    "imputer behind": make_dp_pipeline(DPStandardScaler(), DPSimpleImputer(), LAST),
+    "function": make_dp_pipeline(DPStandardScaler(), FunctionTransformer(filled), LAST),
+    "table": make_dp_pipeline(DPTableVectorizer(), LAST),
+    "table behind": make_dp_pipeline(DPStandardScaler(), DPTableVectorizer(), LAST,
+                                     shares={"dptablevectorizer": 0.2}),
+    "additive": make_dp_pipeline(DPMinMaxScaler(), DPAdditiveClassifier()),
+    "columns": make_dp_pipeline(
+        ColumnTransformer([("a", DPMinMaxScaler(), [0]), ("b", DPSimpleImputer(), [1])]), LAST,
+        shares={"columntransformer__a": 0.1, "columntransformer__b": 0.1}),
+    "public part": make_dp_pipeline(columns(a=DPMinMaxScaler(), b=FunctionTransformer(filled)),
+                                    LAST, shares={"columntransformer__a": 0.1}),
+    "dropped": make_dp_pipeline(columns(a=DPMinMaxScaler(), b="drop", c="passthrough"), LAST,
+                                shares={"columntransformer__a": 0.1})}
+
+
+def around(pipeline):
+    """Return a pipeline by itself and in searches."""
+    return [pipeline, DPTunedThresholdClassifier(pipeline, epsilon=2.0),
+            DPGridSearchCV(pipeline, {}, n_iter=2, epsilon=2.0)]
+
+
+@pytest.mark.parametrize("pipeline", REFUSED.values(), ids=REFUSED)
+def test_gaps_that_a_later_step_refuses_are_refused_first(pipeline, silent):
+    for model in around(pipeline):
+        for X in (rows()[0], pd.DataFrame(rows()[0]), rows()[0].tolist()):
+            with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="NaN"):
+                clone(model).fit(X, rows()[1])
+            assert not budget.charges
+
+
+@pytest.mark.parametrize("pipeline", TAKEN.values(), ids=TAKEN)
+def test_gaps_that_a_step_takes_are_not_refused(pipeline):
+    for model in around(pipeline):
+        clone(model).set_params(epsilon=4.0).fit(*rows())
+
+
+@pytest.mark.parametrize("pipeline", [
+    make_dp_pipeline(DPStandardScaler(), FunctionTransformer(np.reciprocal), LAST),
+    make_dp_pipeline(DPMinMaxScaler(), FunctionTransformer(lambda X: X / X), LAST)],
+    ids=["infinite", "none"])
+def test_functions_that_zeros_say_nothing_of_are_left_to_the_fit(pipeline):
+    """No row is zero, and a step that fills gaps is not refused for what zeros become."""
+    X, y = rows(gap=False)
+    clone(pipeline).fit(X + 1.0, y)
+
+
+def test_a_step_before_the_first_private_one_may_fill_gaps_and_make_them(silent):
+    X, y = rows(gap=False)
+    pipeline = make_dp_pipeline(FunctionTransformer(gap_of_a_row), DPMinMaxScaler(), LAST)
+    for model in around(pipeline):
+        with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="NaN"):
+            clone(model).fit(X, y)
+        assert not budget.charges
+
+
+def test_settings_with_other_steps_are_looked_at_as_well(silent):
+    pipeline = make_dp_pipeline(DPSimpleImputer(), LAST)
+    search = DPGridSearchCV(pipeline, {"dpsimpleimputer": [DPSimpleImputer(), DPMinMaxScaler()]})
+    with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="NaN"):
+        search.fit(*rows())
+    assert not budget.charges
+
+
+def test_public_rows_that_are_not_there_are_missed_first(silent):
+    last = DPRidge(solver="stgd", solver_options={"holdout": "public"}, target_bounds=(0, 1))
+    for model in (make_dp_pipeline(DPMinMaxScaler(), last), DPGridSearchCV(last, {}),
+                  DPGridSearchCV(make_dp_pipeline(DPMinMaxScaler(), last), {})):
+        with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="public_X"):
+            model.fit(*rows(gap=False))
+        assert not budget.charges
+
+
+def test_public_data_may_fill_gaps():
+    from sklearn.frozen import FrozenEstimator
+
+    public = FrozenEstimator(SimpleImputer().fit(rows(gap=False)[0]))
+    for steps in ((public, DPMinMaxScaler()), (DPMinMaxScaler(), public)):
+        make_dp_pipeline(*steps, LAST).fit(*rows())
