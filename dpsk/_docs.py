@@ -269,8 +269,6 @@ privacy_ : Certificate
 
     %(raises)s
 |regressor_notes
-    Notes
-    -----
     %(privacy)s
 
     ``predict(X)``

@@ -45,6 +45,8 @@ class DPHuberRegressor(LinearRegressor):
     DPRidge : For targets without outliers.
     sklearn.linear_model.HuberRegressor : Without privacy; its threshold follows the residuals.
 
+    Notes
+    -----
     %(regressor_notes)s
 
     References

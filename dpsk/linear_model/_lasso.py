@@ -48,6 +48,8 @@ class DPLasso(LeastSquares):
     DPRidge : Where most columns matter.
     sklearn.linear_model.Lasso : Without privacy, the penalized form.
 
+    Notes
+    -----
     %(regressor_notes)s
 
     The intercept enters as a coordinate of 1, so it stands in the way of a `data_norm_inf` below

@@ -60,6 +60,8 @@ class DPLinearRegression(LeastSquares):
     DPHuberRegressor : Less drawn by outliers.
     sklearn.linear_model.LinearRegression : What it tends to as epsilon grows.
 
+    Notes
+    -----
     %(least_squares_notes)s
 
     Examples
@@ -102,6 +104,8 @@ class DPRidge(LeastSquares):
     DPLasso : Under a bound on the l1 norm.
     sklearn.linear_model.Ridge : What it tends to as epsilon grows.
 
+    Notes
+    -----
     %(least_squares_notes)s
 
     Examples
