@@ -54,7 +54,9 @@ class Steps:
         self._left, self._chance = 1.0, chance
         self._events, self._enforced, self._noise, self._arithmetic = [], [], [], []
         # What open budgets are charged for before the first step, and which have paid.
-        self._declared, self._paid = None, None
+        self._declared = (_declared(self._mu / _MARGIN, chance) if budget.is_private
+                          else NotPrivate())
+        self._paid = None
 
     def mu(self, share):
         """Return the mu that a share of mu^2 allows; infinite without a budget."""
@@ -96,10 +98,7 @@ class Steps:
     def _within_budgets(self):
         """Charge open budgets for all steps, before the first of them, and for none again."""
         if self._paid is None:
-            declared = NotPrivate()
-            if self._budget.is_private:
-                declared = self._declared or _declared(self._mu / _MARGIN, self._chance)
-            self._paid = admit(self._method.name, declared, carried=self._method.budgets)
+            self._paid = admit(self._method.name, self._declared, carried=self._method.budgets)
         with covered(self._paid):
             yield
 
