@@ -1,17 +1,17 @@
-"""What a budget is charged for a fit is no less than what its certificate states, at any epsilon."""
+"""What a budget is charged for a fit is no less than what its certificate states."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpsk import (
+    DPPCA,
     DPAdditiveClassifier,
     DPAdditiveRegressor,
     DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
     DPOneHotEncoder,
-    DPPCA,
     DPTableVectorizer,
     DPTreeSampler,
     DPTunedThresholdClassifier,
