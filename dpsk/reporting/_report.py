@@ -191,7 +191,8 @@ class PrivacyReport:
             Plain sentences.
         """
         kinds = sorted({part.certificate.estimator for part in self.private})
-        fits = sum(part.count for part in self.private)
+        fits = max((sum(part.count for part in parts) for parts in self._alternatives()),
+                   default=0)
         was, has = ("were", "have") if self.name == _SEVERAL else ("was", "has")
         first = f"{self.name} {was} trained with differential privacy"
         if not self.is_private:

@@ -237,3 +237,11 @@ def test_a_group_may_be_in_every_fold_and_move_others(cv, moves):
         report = privacy_report(search)
     assert {part.count for part in report.private} == {1, 3}
     assert any("one group moves others" in part.sentence for part in report.exposed) == moves
+
+
+def test_a_model_card_counts_the_fits_that_one_row_is_in():
+    fits = [DPLogisticRegression(solver="gd", max_iter=2, data_norm=1.0, delta=1e-3,
+                                 classes=[0, 1]).fit(X, Y) for _ in range(4)]
+    report = privacy_report({"one": fits[:3], "other": fits[3]}, disjoint=True)
+    assert "in at most 3 fits" in report.model_card()
+    assert "in at most 4 fits" in privacy_report(fits).model_card()
