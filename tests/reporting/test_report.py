@@ -226,6 +226,19 @@ def test_certificates_alone_will_do():
     assert report.fits_epsilon == accountant.epsilon(Gaussian(mu), 3 * DELTA)
 
 
+def test_a_report_within_one_counts_and_a_budget_is_sent_elsewhere():
+    model = DPLogisticRegression(epsilon=0.5, delta=1e-6, data_norm=30.0).fit(
+        X, Y)
+    report = privacy_report([model, LogisticRegression().fit([[0.0], [1.0]], [0, 1])])
+    nested = privacy_report({"first": report, "second": model})
+    assert [part.path for part in nested.private] == ["['first'].[0]", "['second']"]
+    assert [part.path for part in nested.exposed] == ["['first'].[1]"]
+    assert nested.epsilon_at(1e-6) == privacy_report([model, model]).epsilon_at(1e-6)
+    for holder in (PrivacyBudget(1.0, 1e-5), [PrivacyBudget(1.0, 1e-5)]):
+        with pytest.raises(TypeError, match=r"print it.*report on the fitted models"):
+            privacy_report(holder)
+
+
 @pytest.mark.parametrize("cv, moves", [
     (KFold(3), True), (GroupKFold(3), True), (GroupShuffleSplit(3), False)])
 def test_a_group_may_be_in_every_fold_and_move_others(cv, moves):
@@ -238,16 +251,3 @@ def test_a_group_may_be_in_every_fold_and_move_others(cv, moves):
         report = privacy_report(search)
     assert {part.count for part in report.private} == {1, 3}
     assert any("one group moves others" in part.sentence for part in report.exposed) == moves
-
-
-def test_a_report_within_one_counts_and_a_budget_is_sent_elsewhere():
-    model = DPLogisticRegression(epsilon=0.5, delta=1e-6, data_norm=30.0).fit(
-        X, Y)
-    report = privacy_report([model, LogisticRegression().fit([[0.0], [1.0]], [0, 1])])
-    nested = privacy_report({"first": report, "second": model})
-    assert [part.path for part in nested.private] == ["['first'].[0]", "['second']"]
-    assert [part.path for part in nested.exposed] == ["['first'].[1]"]
-    assert nested.epsilon_at(1e-6) == privacy_report([model, model]).epsilon_at(1e-6)
-    for holder in (PrivacyBudget(1.0, 1e-5), [PrivacyBudget(1.0, 1e-5)]):
-        with pytest.raises(TypeError, match=r"print it.*report on the fitted models"):
-            privacy_report(holder)
