@@ -227,8 +227,7 @@ def test_certificates_alone_will_do():
 
 
 def test_a_report_within_one_counts_and_a_budget_is_sent_elsewhere():
-    model = DPLogisticRegression(epsilon=0.5, delta=1e-6, data_norm=30.0).fit(
-        X, Y)
+    model = DPLogisticRegression(epsilon=0.5, delta=1e-6, data_norm=30.0).fit(X, Y)
     report = privacy_report([model, LogisticRegression().fit([[0.0], [1.0]], [0, 1])])
     nested = privacy_report({"first": report, "second": model})
     assert [part.path for part in nested.private] == ["['first'].[0]", "['second']"]
