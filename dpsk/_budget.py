@@ -294,10 +294,13 @@ class PrivacyBudget:
                 for unit, one, before, limit in zip(self._filter.units, price, spent,
                                                     self._filter.limits, strict=True)
                 if before + one > limit)
+            delta = self._terms["delta"]
             raise BudgetExceededError(
                 f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. Fit "
                 f"with a smaller epsilon: one Gaussian fit may still have "
-                f"{self._filter.left(spent, self._terms['delta']):.4g}.")
+                f"{self._filter.left(spent, delta):.4g} at delta={delta:.3g}"
+                + ("; left(delta) of the budget tells what it may have at another." if delta
+                   else "."))
 
     def _write(self, pages, charge):
         pages.append(json.dumps({"name": charge.name, "event": charge.event.to_dict()}))

@@ -18,7 +18,7 @@ from dpsk._data.source import Rows
 from dpsk._data.validation import is_source
 from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
-from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice, norm_origin
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._solvers import NOISELESS, SOLVERS
@@ -108,7 +108,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
         if self.data_norm is None:
             return []
         return [Enforced("data_norm", float(self.data_norm),
-                         "default" if self.data_norm == self._default_norm else "declared",
+                         "default" if self.data_norm == self._default_norm else norm_origin(self),
                          "l2 norm of one row of features; longer rows are scaled down, in "
                          "training and in prediction" + more)]
 

@@ -20,9 +20,11 @@ __all__ = [
     "check_learnt",
     "check_real",
     "choice",
+    "norm_origin",
     "number",
     "optional",
     "plain",
+    "with_implied_norm",
 ]
 
 
@@ -195,3 +197,18 @@ PARAMETER_CONSTRAINTS = {
     "threshold": number("a number in [1e-10, 1e10]", low=1e-10, high=1e10),
     "verbose": check_verbose,
 }
+
+
+def with_implied_norm(estimator):
+    """Return an estimator whose `data_norm` follows from what its rows were made by."""
+    estimator._implied_norm = estimator.data_norm
+    return estimator
+
+
+def norm_origin(estimator):
+    """Return where a `data_norm` that is not learnt comes from, as certificates call it."""
+    norm = estimator.data_norm
+    if norm in ("auto", None):
+        return "default"
+    # Whoever sets another one after such a fit declares it.
+    return "derived" if norm == getattr(estimator, "_implied_norm", None) else "declared"

@@ -95,7 +95,9 @@ def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
                  if isinstance(error, base)), ValueError)
     safe = _SAFE.match(text)
     if safe:
-        return kind, safe.group(0)
+        # scikit-learn names the argument only where it was told.
+        named = re.sub(r"^Input contains", f"Input {what} contains", safe.group(0))
+        return kind, named if " or " not in what else safe.group(0)
     for head, end in _HEADS.items():
         if text.startswith(head):
             return kind, head + end.format(what=what)

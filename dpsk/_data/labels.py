@@ -21,6 +21,8 @@ __all__ = ["encode_labels", "encoded_rows", "labels_fact"]
 
 #: Labels that are looked up at once, and the range of whole numbers within which all are counted.
 _PART, _MOST_COUNTED = 1 << 20, 1 << 16
+#: Declared labels that a message lists.
+_MOST_LISTED = 10
 
 
 def encode_labels(
@@ -37,7 +39,7 @@ def encode_labels(
         classes = _several(_label_set(y, what), name, what, parameter)
     else:
         classes = _declared(classes, parameter)
-        _check_known(_all_known(y, classes, what), what, parameter)
+        _check_known(_all_known(y, classes, what), what, parameter, classes)
     return classes, _positions(classes, y)
 
 
@@ -51,7 +53,7 @@ def encoded_rows(rows: RowSource, classes: Any, name: str, what: str = "y",
         classes = _several(_joined(rows.each(_labels_here, what)), name, what, parameter)
     else:
         classes = _declared(classes, parameter)
-        _check_known(all(rows.each(_known_here, classes, what)), what, parameter)
+        _check_known(all(rows.each(_known_here, classes, what)), what, parameter, classes)
     return classes, rows.with_targets(partial(_small_positions, classes))
 
 
@@ -82,10 +84,12 @@ def _several(classes: IntArray | AnyArray | FloatArray | BoolArray, name: str, w
     return classes
 
 
-def _check_known(known: bool, what: str, parameter: str) -> None:
+def _check_known(known: bool, what: str, parameter: str, classes: AnyArray) -> None:
     if not known:
-        raise ValueError(f"{what} holds a label outside {parameter}=; declare every label that "
-                         "may occur.")
+        listed = ", ".join(map(repr, classes[:_MOST_LISTED].tolist()))
+        more = ", ..." if len(classes) > _MOST_LISTED else ""
+        raise ValueError(f"{what} holds a label outside {parameter}=[{listed}{more}]; declare "
+                         "every label that may occur, as the numbers or words that they are.")
 
 
 def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArray:
@@ -93,8 +97,15 @@ def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArra
     if np.ndim(y) == 1 and len(y) and np.asarray(y).dtype.kind == "i":
         # Whole numbers are labels, and mostly few; durations count as such for issubdtype.
         return _whole_numbers(np.asarray(y))
-    discreetly(what, without_warnings, check_classification_targets, y)
-    return discreetly(what, np.unique, y)
+    try:
+        discreetly(what, without_warnings, check_classification_targets, y)
+        return discreetly(what, np.unique, y)
+    except TypeError as error:
+        # NumPy's words tell of types that were compared, and not of labels.
+        if "'<' not supported" not in str(error):
+            raise
+    raise ValueError(f"{what} holds labels of several kinds, or a missing one; give labels of one "
+                     "kind, and leave out rows without a label.")
 
 
 def _whole_numbers(y: Any) -> IntArray:
@@ -127,8 +138,12 @@ def _known_here(rows: RowSource, classes: IntArray | FloatArray | AnyArray | Boo
 def _all_known(y: Any, classes: IntArray | FloatArray | AnyArray | BoolArray, what: str) -> bool:
     """Return whether the sorted `classes` hold all labels."""
     parts = (y[start:start + _PART] for start in range(0, len(y), _PART))
-    return discreetly(what, lambda: all(bool(np.all(classes[_positions(classes, part)] == part))
-                                        for part in parts))
+    try:
+        return discreetly(what, lambda: all(
+            bool(np.all(classes[_positions(classes, part)] == part)) for part in parts))
+    except TypeError:
+        # What cannot be compared with a label is none of them.
+        return False
 
 
 def labels_fact(labels: Any, declared: Any, kind: str = "class", source: str = "y") -> str:

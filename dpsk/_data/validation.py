@@ -18,6 +18,9 @@ __all__ = ["FLOATS", "check_block", "check_next_rows", "check_part", "check_pred
 #: The types of rows that are kept; others become the first.
 FLOATS = [np.float64, np.float32]
 _NAMED_COLUMNS = 5
+#: What a fit says beside gaps; predictions are told how the model was fitted.
+_GAPS = ("Input X contains NaN", " Take gaps as they are by DPTableVectorizer, or fill them by "
+         "DPSimpleImputer, as a step before this one in a DPPipeline.")
 
 
 def is_source(X):
@@ -114,12 +117,18 @@ def _validated(what, estimator, X, *y, **checks):
     columns = _columns_without_numbers(X)
     if not columns:
         refuse_twins(X)
+        if str(refusal) == "Input contains NaN":
+            # X has been made numbers by then, of which messages have the name.
+            raise ValueError(f"Input {what.rpartition(' or ')[2]} contains NaN.")
+        if checks.get("reset", True) and str(refusal).startswith(_GAPS[0]):
+            raise ValueError(_GAPS[0] + "." + _GAPS[1])
         raise refusal
     more = len(columns) - _NAMED_COLUMNS
     raise ValueError(f"{rows} is not numeric in {', '.join(columns[:_NAMED_COLUMNS])}"
                      f"{f' and {more} more columns' if more > 0 else ''}; encode words with "
-                     "public categories, such as OneHotEncoder(categories=...), and leave out "
-                     "or convert other kinds.")
+                     "public categories, such as OneHotEncoder(categories=...), or have them "
+                     "found under the budget by make_dp_pipeline(DPTableVectorizer(), ...), and "
+                     "leave out or convert other kinds.")
 
 
 def _columns_without_numbers(X):

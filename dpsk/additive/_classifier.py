@@ -12,6 +12,7 @@ from dpsk._data.weights import class_factors
 from dpsk._defaults.columns import CLASS_PAIRS
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
+from dpsk._parameters import with_implied_norm
 from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLogisticRegression
 
@@ -116,8 +117,8 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     _spares = False
 
     def _linear(self, **params):
-        return DPLogisticRegression(class_weight=self.class_weight, classes=self.classes,
-                                    **params)
+        return with_implied_norm(DPLogisticRegression(
+            class_weight=self.class_weight, classes=self.classes, **params))
 
     def _check_fit(self, n_samples, y):
         classes, codes = encode_labels(y, self.classes, type(self).__name__)

@@ -13,7 +13,7 @@ from dpsk._data.targets import numeric_targets
 from dpsk._defaults.columns import TARGET_PAIRS
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
-from dpsk._parameters import check_learnt
+from dpsk._parameters import check_learnt, with_implied_norm
 from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLinearRegression
 
@@ -130,7 +130,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         return self._predict_raw(X)
 
     def _linear(self, **params):
-        return DPLinearRegression(target_bounds=self.target_bounds, **params)
+        return with_implied_norm(DPLinearRegression(target_bounds=self.target_bounds, **params))
 
     def _check_fit(self, n_samples, y):
         return numeric_targets(y)

@@ -29,6 +29,7 @@ from dpsk._parameters import (
     check_learnt,
     check_real,
     choice,
+    norm_origin,
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
@@ -268,9 +269,8 @@ class LinearEstimator(DPEstimator):
         """Yield what is enforced on every row of features, beside a norm that is learnt."""
         more = ", then a constant 1 is appended" if self.fit_intercept else ""
         if not learns:
-            yield Enforced("data_norm", norm, "default" if self.data_norm in ("auto", None)
-                           else "declared", "l2 norm of one row of features; longer rows are "
-                           "scaled down in training" + more + more_words)
+            yield Enforced("data_norm", norm, norm_origin(self), "l2 norm of one row of features; "
+                           "longer rows are scaled down in training" + more + more_words)
         if self.data_norm_inf is not None:
             yield Enforced("data_norm_inf", float(self.data_norm_inf), "declared",
                            "entries of a scaled row of features; larger ones are clipped")

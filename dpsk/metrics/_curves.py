@@ -7,7 +7,7 @@ taken as it is, without bias; for curves cumulative counts are made to increase.
 import numpy as np
 
 __all__ = ["average_precision", "brier", "hidden_positives", "monotone", "positives_above",
-           "positives_of", "ratio", "roc_area", "steps"]
+           "positives_of", "ratio", "roc_area", "steps", "tied_pairs"]
 
 
 def ratio(part, whole):
@@ -35,6 +35,13 @@ def roc_area(counts, edges):
     below = np.cumsum(negative, axis=-1) - negative / 2.0
     pairs = np.maximum(negative.sum(axis=-1), 1.0) * np.maximum(positive.sum(axis=-1), 1.0)
     return np.clip((positive * below).sum(axis=-1) / pairs, 0.0, 1.0)
+
+
+def tied_pairs(counts):
+    """Return the share of pairs of a positive and a negative row that are in one bin."""
+    negative, positive = counts[..., 0, :], counts[..., 1, :]
+    pairs = np.maximum(negative.sum(axis=-1), 1.0) * np.maximum(positive.sum(axis=-1), 1.0)
+    return (negative * positive).sum(axis=-1) / pairs
 
 
 def average_precision(counts, edges):

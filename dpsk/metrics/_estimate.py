@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Estimate"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
     """A metric, or an array of them, with its standard error; unpacks into the two.
 
@@ -56,6 +56,12 @@ class Estimate:
     standard_error: float
     bounds: tuple = (-np.inf, np.inf)
     privacy_: Certificate | None = None
+
+    def __repr__(self) -> str:
+        shown = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.privacy_ is None:
+            del shown["privacy_"]
+        return f"Estimate({', '.join(f'{name}={one!r}' for name, one in shown.items())})"
 
     def __iter__(self) -> Any:
         return iter((self.value, self.standard_error))

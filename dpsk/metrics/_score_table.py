@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._parameters import check_integer, check_real
+from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._estimate import Estimate
 from dpsk.metrics._scores import ScoreBins
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["ScoreTable"]
+
+#: The share of ties among pairs of rows from which on an area is known roughly only.
+_MANY_TIES = 1.0 / 3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,12 +148,14 @@ class ScoreTable(TableEvaluation):
     def roc_auc(self) -> Estimate:
         """Return the area under the ROC curve, an `Estimate`.
 
+        Where scores crowd into few bins its error is large, with a `PrivacyWarning`.
+
         Returns
         -------
         area : Estimate
             A number in [0, 1].
         """
-        return self._extrapolated(_curves.roc_area)
+        return self._extrapolated(_curves.roc_area, self._warned_ties("roc_auc") / 4.0)
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -158,6 +165,7 @@ class ScoreTable(TableEvaluation):
         precision : Estimate
             A number in [0, 1].
         """
+        self._warned_ties("average_precision")
         return self._extrapolated(_curves.average_precision)
 
     def brier_score(self) -> Estimate:
@@ -340,7 +348,24 @@ class ScoreTable(TableEvaluation):
             hidden = np.abs(ends[1] - ends[0]) / 8.0
         return self._estimate(at(share), bounds, hidden)
 
-    def _extrapolated(self, metric):
+    def _warned_ties(self, what):
+        """Return the share of pairs of rows that are ties, and warn, or 0 where these are few.
+
+        Beyond, bins are too wide for what is extrapolated from them. Half the share is by how
+        much the order of ties can move an area, which two standard errors are to span.
+        """
+        share = float(_curves.tied_pairs(self.counts))
+        noise = np.std(_curves.tied_pairs(self._draws()))
+        if share - 2.0 * noise <= _MANY_TIES:
+            return 0.0
+        warnings.warn(
+            f"{what}: scores crowd into few bins, by the noisy counts, so that it is known "
+            "roughly only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
+            "score_range= a range that they fill, or None where they are no probabilities.",
+            PrivacyWarning, stacklevel=3)
+        return share
+
+    def _extrapolated(self, metric, hidden=0.0):
         """Return a metric of counts and edges whose error is as the square of a bin."""
         edges = self.bins.edges
 
@@ -348,7 +373,8 @@ class ScoreTable(TableEvaluation):
             return metric(counts, edges) + np.mean(_curves.steps(metric, counts, edges), axis=0)
 
         return self._estimate(extrapolated,
-                              hidden=np.hypot(*_curves.steps(metric, self.counts, edges)))
+                              hidden=np.hypot(hidden, np.hypot(
+                                  *_curves.steps(metric, self.counts, edges))))
 
     def _check_probabilities(self, what):
         if not self.bins.are_probabilities:

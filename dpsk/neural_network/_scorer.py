@@ -10,6 +10,7 @@ from dpsk._data.validation import FLOATS, check_prediction_rows
 from dpsk._models import LinearModel
 from dpsk._models.ball import RowsInBall
 from dpsk._objective.penalties import CONSTRAINTS
+from dpsk._parameters import norm_origin
 from dpsk._privacy.certificate import Enforced
 from dpsk.linear_model._base import LinearEstimator
 from dpsk.neural_network._fit import NetworkFit
@@ -59,9 +60,8 @@ class NetworkScorer(NetworkFit, LinearEstimator):
 
     def _norm_bounds(self, more=""):
         norm = self._mean_norm()
-        yield Enforced("data_norm", norm, "default" if self.data_norm in ("auto", None)
-                       else "declared", "l2 norm of one row of features; longer rows are scaled "
-                       "down, in training and in prediction" + more)
+        yield Enforced("data_norm", norm, norm_origin(self), "l2 norm of one row of features; "
+                       "longer rows are scaled down, in training and in prediction" + more)
 
     def _ball(self, n_features):
         """Return what scales rows down to the norm bound, in single precision."""

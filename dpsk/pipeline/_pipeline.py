@@ -12,7 +12,7 @@ from dpsk._callbacks import private_fit
 from dpsk._data.validation import count_rows
 from dpsk._docs import documented
 from dpsk._fit import Method
-from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional, with_implied_norm
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk.pipeline._checks import check_fit, check_prices, check_shares
@@ -395,4 +395,6 @@ def _configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
     if norm is not None and isinstance(known.get("data_norm"), str):
         given["data_norm"] = norm
     step.set_params(**given)
+    if "data_norm" in given:
+        with_implied_norm(step)
     return step._within(whole) if hasattr(step, "_within") else step

@@ -22,7 +22,13 @@ from dpsk._fit import release_private
 from dpsk._models.principal import PrincipalRows
 from dpsk._models.ranges import RangedRows
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
-from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_flag, check_learnt
+from dpsk._parameters import (
+    GAUSSIAN_DELTA,
+    PARAMETER_CONSTRAINTS,
+    check_flag,
+    check_learnt,
+    norm_origin,
+)
 from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
@@ -196,11 +202,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         warn_of_weak_budget(budget)
         plan = _Plan(self._centered(budget))
         rows = Rows(X, np.zeros(len(X)))
-        origin = "default" if self.data_norm in ("auto", None) else "declared"
         found, self.privacy_ = release_private(
             self._method(), "noisy second moment", budget, plan, rows, partial(plan.run, rows),
             random_state=self.random_state, verbose=self.verbose,
-            enforced=plan.centered.stated(origin),
+            enforced=plan.centered.stated(norm_origin(self)),
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters"],
             released=["components_", "explained_variance_", "explained_variance_ratio_", "mean_",

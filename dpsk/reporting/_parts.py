@@ -1,7 +1,7 @@
 """What is in a fitted object: private fits, how often a row is in them, and all that is not."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,7 +24,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
+from dpsk._budget import PrivacyBudget
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
+from dpsk.reporting._report import PrivacyReport
 
 __all__ = ["Exposed", "Note", "Private", "known", "parts_of"]
 
@@ -109,6 +111,18 @@ known = _parts.register
 @known
 def _(certificate: Certificate, path):
     yield Private(path, certificate)
+
+
+@known
+def _(report: PrivacyReport, path):
+    for part in (*report.private, *report.exposed, *report.notes):
+        yield replace(part, path=f"{path}.{part.path}")
+
+
+@known
+def _(budget: PrivacyBudget, path):
+    raise TypeError(f"{path} is a budget, which limits fits and is none of them: print it for "
+                    "what has been spent, and report on the fitted models.")
 
 
 @known

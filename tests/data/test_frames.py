@@ -65,7 +65,8 @@ def test_the_column_and_its_kind_are_named_in_fits_and_predictions(cls, kind):
     model = cls().fit(pd.DataFrame({"income": _column("float"), "word": _column("integer")}),
                       _y(cls))
     expected = (rf"^X is not numeric in column 'word' \({_OTHER[kind]}\); encode words with "
-                r"public categories, such as OneHotEncoder\(categories=")
+                r"public categories, such as OneHotEncoder\(categories=...\), or have them found "
+                r"under the budget by make_dp_pipeline\(DPTableVectorizer\(\), ...\)")
     for call in (lambda: cls().fit(X, _y(cls)), lambda: model.predict(X)):
         with pytest.raises(ValueError, match=expected) as caught:
             call()
@@ -114,3 +115,15 @@ def test_frames_of_other_libraries_are_recognized_by_their_interface(cls):
     numbers = Frame(income=_column("float"), age=_column("integer"))
     assert cls().fit(numbers, _y(cls)).n_features_in_ == 2
     assert is_classifier(cls()) or cls().fit(numbers, _y(cls)).predict(numbers).shape == (_N,)
+
+
+@every_estimator
+def test_gaps_are_sent_to_what_takes_them_in_fits_only(cls):
+    X = pd.DataFrame({"a": _column("float"), "b": _column("float")}).to_numpy(copy=True)
+    model = cls().fit(X, _y(cls))
+    X[1, 1] = np.nan
+    with pytest.raises(ValueError, match=r"^Input X contains NaN\. .*DPTableVectorizer.*"
+                                         r"DPSimpleImputer.*DPPipeline"):
+        cls().fit(X, _y(cls))
+    with pytest.raises(ValueError, match=r"^Input X contains NaN\.$"):
+        model.predict(X)

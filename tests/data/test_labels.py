@@ -65,3 +65,25 @@ def test_label_sets_are_those_that_occur_up_to_the_ends_of_a_type(dtype):
         assert classes.dtype == y.dtype
         np.testing.assert_array_equal(classes, np.unique(y))
         np.testing.assert_array_equal(classes[codes], y)
+
+
+@pytest.mark.parametrize("labels", [np.array(["no", "yes"]), np.array(["no", "yes"], object),
+                                    np.array([0, None], object)])
+def test_labels_of_another_kind_are_outside_the_declared_ones(labels):
+    with pytest.raises(ValueError, match=r"^y holds a label outside classes=\[0, 1\]; declare"):
+        encode_labels(labels[np.arange(20) % 2], [0, 1], "Model")
+
+
+def test_many_declared_labels_are_not_all_listed():
+    with pytest.raises(ValueError, match=r"classes=\[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\.\];"):
+        encode_labels(np.array([-1]), range(400), "Model")
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize(("missing", "message"), [
+    (np.nan, "^Input y contains NaN"), (None, "^y holds labels of several kinds, or a missing")])
+def test_a_missing_label_is_said_to_be_one(cls, missing, message):
+    y = np.array(["no", "yes"] * 10, dtype=object)
+    y[3] = missing
+    with pytest.raises(ValueError, match=message):
+        cls().fit(_X, y)

@@ -1,5 +1,7 @@
 """Metrics of noisy counts are those of scikit-learn up to noise and bins, and say how far."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -9,7 +11,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 import dpsk.metrics as dpm
+from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import BinaryEvaluation, Estimate, MulticlassEvaluation, RegressionEvaluation
+from dpsk.testing import NoiseSeed
 
 
 @pytest.fixture(scope="module")
@@ -235,3 +239,28 @@ def test_an_interval_ends_where_the_metric_does():
     assert high[1] == 1.0
     with pytest.raises(ValueError, match=r"level=1"):
         estimate.interval(1)
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.35])
+def test_an_area_of_scores_that_crowd_into_few_bins_says_that_it_is_rough(shift):
+    rng = np.random.default_rng(1)
+    margins = rng.normal(size=4000)
+    y, margins = (margins + 1.5 * rng.normal(size=4000) > 0.0).astype(int), 0.02 * margins + shift
+    crowded = BinaryEvaluation.from_predictions(y, margins, score_range=None,
+                                                random_state=NoiseSeed(0))
+    with pytest.warns(PrivacyWarning, match="bins= edges"):
+        low, high = crowded.roc_auc().interval()
+    assert low <= metrics.roc_auc_score(y, margins) <= high
+    with pytest.warns(PrivacyWarning, match="average_precision"):
+        crowded.average_precision()
+    spread = BinaryEvaluation.from_predictions(
+        y, margins, score_range=(shift - 0.06, shift + 0.06), random_state=NoiseSeed(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert spread.roc_auc().standard_error < 0.03
+
+
+def test_an_estimate_shows_a_certificate_only_where_it_has_one(scored):
+    assert repr(Estimate(0.5, 0.1, (0.0, 1.0))) == (
+        "Estimate(value=0.5, standard_error=0.1, bounds=(0.0, 1.0))")
+    assert "privacy_=Certificate" in repr(dpm.dp_roc_auc_score(*scored))

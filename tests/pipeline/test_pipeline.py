@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
+    DPAdditiveClassifier,
     DPGroupDROClassifier,
     DPLinearRegression,
     DPLogisticRegression,
@@ -186,3 +187,27 @@ def test_few_rows_and_odd_budgets_are_fitted(n, epsilon, delta):
     for last in (DPLogisticRegression(), DPMLPClassifier(max_iter=2)):
         pipeline = model(last=last, epsilon=epsilon, delta=delta).fit(X, np.arange(n) % 2)
         assert pipeline.privacy_.delta_at(epsilon) <= pipeline.privacy_.delta * (1 + 1e-9)
+
+
+def _norm(certificate):
+    return next((bound.value, bound.origin) for bound in certificate.enforced
+                if bound.name == "data_norm")
+
+
+def test_a_bound_that_follows_from_the_step_before_is_not_called_declared():
+    X, y = table()
+    cases = (DPLogisticRegression(), DPLogisticRegression(data_norm=1.0))
+    behind, told = (make_dp_pipeline(DPTableVectorizer(), case, epsilon=4.0).fit(X, y)
+                    for case in cases)
+    assert _norm(behind.steps_[-1][1].privacy_) == (behind.steps_[0][1].row_norm_, "derived")
+    assert _norm(told.steps_[-1][1].privacy_) == (1.0, "declared")
+    last = clone(behind.steps_[-1][1]).set_params(data_norm=3.0)
+    assert _norm(last.fit(behind.steps_[0][1].transform(X), y).privacy_) == (3.0, "declared")
+
+
+def test_the_bound_on_features_of_an_additive_model_is_derived(monkeypatch):
+    seen = []
+    monkeypatch.setattr(DPAdditiveClassifier, "_keep_noise",
+                        lambda self, model: seen.append(model))
+    DPAdditiveClassifier(epsilon=4.0, interactions=0).fit(*table())
+    assert _norm(seen[0].privacy_) == (math.sqrt(3.0), "derived")

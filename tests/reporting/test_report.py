@@ -38,6 +38,7 @@ from dpsk import (
     DPRidge,
     DPStandardScaler,
     DPTableVectorizer,
+    PrivacyBudget,
     make_dp_pipeline,
     privacy_report,
 )
@@ -223,6 +224,18 @@ def test_certificates_alone_will_do():
     assert report.events == (Composed((certificate.event,) * 3),)
     mu = accountant.merge(Repeated(certificate.event, 3)).mu
     assert report.fits_epsilon == accountant.epsilon(Gaussian(mu), 3 * DELTA)
+
+
+def test_a_report_within_one_counts_and_a_budget_is_sent_elsewhere():
+    model = DPLogisticRegression(epsilon=0.5, delta=1e-6, data_norm=30.0).fit(X, Y)
+    report = privacy_report([model, LogisticRegression().fit([[0.0], [1.0]], [0, 1])])
+    nested = privacy_report({"first": report, "second": model})
+    assert [part.path for part in nested.private] == ["['first'].[0]", "['second']"]
+    assert [part.path for part in nested.exposed] == ["['first'].[1]"]
+    assert nested.epsilon_at(1e-6) == privacy_report([model, model]).epsilon_at(1e-6)
+    for holder in (PrivacyBudget(1.0, 1e-5), [PrivacyBudget(1.0, 1e-5)]):
+        with pytest.raises(TypeError, match=r"print it.*report on the fitted models"):
+            privacy_report(holder)
 
 
 @pytest.mark.parametrize("cv, moves", [
