@@ -1,9 +1,9 @@
 """Fits audited for whole groups: one of 5 to 50 rows turns around, its number of rows as well.
 
 The tables are those of the audits of fits, a group of rows alike in the place of every row. What
-a group adds is the average over its rows, so that the laws, thresholds and levels are the same:
-a sound fit fails with a probability of at most 2e-7 a test, and noise cut as there goes unnoticed
-with one below 1e-8.
+a group adds is the average over its rows, clipped to an eighth, or not a second time, so that laws
+and thresholds are the same in the unit of what it adds, and levels too: a sound fit fails with a
+probability of at most 2e-7 a test, and noise cut as there goes unnoticed with one below 1e-8.
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ from test_fits import DELTA, prepared, runs_of
 
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
+from dpsk._defaults.groups import _SHARE
 from dpsk._models import MLP, LinearModel
 from dpsk._objective.losses import Squared
 from dpsk._oracle import Context, GradientOracle, Releases
@@ -29,8 +30,10 @@ from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 #: Rows of every group, that which turns around first; and of it in the neighbor.
 SIZES = np.append(50, np.random.default_rng(0).integers(5, 51, N - 1))
 OTHER = 5
-CASES = [("gd", "plain", "logistic"), ("gd", "plain", "squared"), ("sgd", "poisson", "huber")]
-every_case = pytest.mark.parametrize(("solver", "name", "family"), CASES)
+#: The last is the clip of groups, None for the rule.
+CASES = [("gd", "plain", "logistic", None), ("gd", "plain", "squared", np.inf),
+         ("sgd", "poisson", "huber", None)]
+every_case = pytest.mark.parametrize(("solver", "name", "family", "clip"), CASES)
 
 
 def of_groups(X, y, first, order):
@@ -40,10 +43,12 @@ def of_groups(X, y, first, order):
     return X[labels], y[labels], labels
 
 
-def measured(solver, name, family, cut=1.0):
+def measured(solver, name, family, clip):
     setting, threshold, claim = prepared(solver, name, family, DELTA, runs_of(solver, name))
     data, runs = FAMILIES[family], runs_of(solver, name)
-    model, limit, counts = data.make(**setting.params), threshold * setting.unit, []
+    options = {**setting.params.get("solver_options", {}), "group_clip_norm": clip}
+    model, counts = data.make(**{**setting.params, "solver_options": options}), []
+    limit = threshold * setting.unit * (_SHARE if clip is None else 1.0)
     for table in (of_groups(*data.rows, SIZES[0], 1), of_groups(*data.neighbor, OTHER, 2)):
         hits = sum(bool(data.statistic(model.fit(*table[:2], groups=table[2])) > limit)
                    for _ in range(runs))
@@ -55,16 +60,17 @@ def measured(solver, name, family, cut=1.0):
 
 @pytest.mark.audit
 @every_case
-def test_fits_stay_under_the_claim_for_a_group(solver, name, family):
-    epsilon, mu, claim = measured(solver, name, family)
+def test_fits_stay_under_the_claim_for_a_group(solver, name, family, clip):
+    epsilon, mu, claim = measured(solver, name, family, clip)
     assert epsilon <= EPSILON and mu <= claim
 
 
 @pytest.mark.audit
 @every_case
-def test_noise_cut_to_its_share_exceeds_the_claim_for_a_group(solver, name, family, noise_times):
+def test_noise_cut_to_its_share_exceeds_the_claim_for_a_group(solver, name, family, clip,
+                                                              noise_times):
     noise_times(SETTINGS[solver][name](DELTA).cut)
-    epsilon, mu, claim = measured(solver, name, family)
+    epsilon, mu, claim = measured(solver, name, family, clip)
     assert epsilon > EPSILON and (mu > claim or claim == np.inf)
 
 
