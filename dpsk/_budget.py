@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import atexit
 import html
-import json
-import math
 import os
 import shutil
 import tempfile
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
-from dpsk._charging import Charge, enter, leave, this_process
+from dpsk._charging import Account, enter, leave
 from dpsk._parameters import check_choice, check_real
-from dpsk._privacy.events import event_from_dict, tally
+from dpsk._privacy.events import tally
 from dpsk._privacy.filters import KINDS, open_filter
-from dpsk._privacy.journal import Journal
-from dpsk.exceptions import BudgetExceededError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -136,16 +132,11 @@ class PrivacyBudget:
             raise ValueError(f"disclosure={disclosure!r}: must be below delta={delta!r}, and 0 "
                              "but with kind='gaussian'.")
         check_choice("unit", unit, ["row", "group"])
-        self._filter = open_filter(kind, float(epsilon), float(delta), float(disclosure))
-        self._terms = {"kind": kind, **asdict(cast("Any", self._filter)), "delta": float(delta),
-                       "unit": unit, "name": name}
-        self._journal = Journal(os.path.abspath(_temporary() if path is None else path))
-        self._owner = this_process()
-        # How far the file was read: what is lost of that is noticed.
-        self._mark = (0, b"")
-        self._journal.create()
-        with self._journal.locked() as pages:
-            self._read(pages)
+        counted = open_filter(kind, float(epsilon), float(delta), float(disclosure))
+        self._account = Account(
+            _temporary() if path is None else path,
+            {"kind": kind, **asdict(cast("Any", counted)), "delta": float(delta), "unit": unit,
+             "name": name})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PrivacyBudget:
@@ -161,42 +152,37 @@ class PrivacyBudget:
         budget : PrivacyBudget
             Which goes on where it stood.
         """
-        with Journal(path).locked() as pages:
-            if not pages.records:
-                raise ValueError(f"path={path!r}: holds no budget; give one that a PrivacyBudget "
-                                 "was made with.")
-            terms = json.loads(pages.records[0])
-        return cls(terms["epsilon"], terms["delta"], kind=terms["kind"],
-                   disclosure=terms.get("disclosure", 0.0), unit=terms["unit"],
-                   name=terms["name"], path=path)
+        budget = cls.__new__(cls)
+        budget._account = Account(path)
+        return budget
 
     def __enter__(self) -> PrivacyBudget:
-        enter(self)
+        enter(self._account)
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        leave(self)
+        leave(self._account)
 
     @property
     def path(self) -> str:
         """str : the file of what has been spent."""
-        return self._journal.path
+        return self._account.path
 
     @property
     def charges(self) -> list[Any]:
         """list of Charge : what fits were charged for, in order."""
-        with self._journal.locked() as pages:
-            return self._read(pages)
+        return self._account.charges()
 
     @property
     def spent(self) -> dict[str, float]:
         """dict : what has been spent, in what is counted."""
-        return dict(zip(self._filter.units, self._sum(self.charges), strict=True))
+        account = self._account
+        return dict(zip(account.filter.units, account.sum(self.charges), strict=True))
 
     @property
     def limits(self) -> dict[str, float]:
         """dict : the most that may be spent."""
-        return dict(zip(self._filter.units, self._filter.limits, strict=True))
+        return dict(zip(self._account.filter.units, self._account.filter.limits, strict=True))
 
     def left(self, delta: float | None = None) -> float:
         """Return the largest epsilon of a Gaussian fit that would still be admitted.
@@ -211,13 +197,12 @@ class PrivacyBudget:
         epsilon : float
             Of a pure one, where delta is 0.
         """
-        delta = self._terms["delta"] if delta is None else delta
-        return self._filter.left(self._sum(self.charges), delta)
+        account = self._account
+        delta = account.terms["delta"] if delta is None else delta
+        return account.filter.left(account.sum(self.charges), delta)
 
     def __repr__(self) -> str:
-        terms = self._terms
-        return (f"PrivacyBudget({terms['epsilon']!r}, {terms['delta']!r}, kind={terms['kind']!r}, "
-                f"name={terms['name']!r})")
+        return repr(self._account)
 
     def __str__(self) -> str:
         return "\n".join([self._title(), *(f"  {name}: {text}"
@@ -234,77 +219,27 @@ class PrivacyBudget:
                 f"<tbody>{rows}</tbody></table>")
 
     def _title(self):
-        terms = self._terms
+        terms = self._account.terms
         name = f" of {terms['name']}" if terms["name"] else ""
         return (f"Privacy budget{name}: ({terms['epsilon']:g}, {terms['delta']:.3g}) for a "
                 f"{terms['unit']}")
 
     def _lines(self, charges):
-        delta = self._terms["delta"]
-        spent = self._sum(charges)
-        yield "counted", f"{self._terms['kind']}, {', '.join(self._filter.units)}"
-        for unit, one, limit in zip(self._filter.units, spent, self._filter.limits, strict=True):
+        counted, terms = self._account.filter, self._account.terms
+        delta, spent = terms["delta"], self._account.sum(charges)
+        yield "counted", f"{terms['kind']}, {', '.join(counted.units)}"
+        for unit, one, limit in zip(counted.units, spent, counted.limits, strict=True):
             if limit:
                 yield f"spent, {unit}", f"{one:.6g} of {limit:.6g}"
-        yield "left", (f"epsilon={self._filter.left(spent, delta):.4g} at delta={delta:.3g} "
+        yield "left", (f"epsilon={counted.left(spent, delta):.4g} at delta={delta:.3g} "
                        "for one fit")
         for charge in charges:
             yield "charged", charge.name + ": " + " + ".join(
                 f"{count} x {event!r}" for event, count in tally(charge.event).items())
 
     def _share(self, charges):
-        pairs = zip(self._sum(charges), self._filter.limits, strict=True)
+        pairs = zip(self._account.sum(charges), self._account.filter.limits, strict=True)
         return max((one / limit for one, limit in pairs if limit), default=0.0)
-
-    def _read(self, pages):
-        """Return the charges of the file; write the terms where it is new."""
-        terms = json.dumps(self._terms, sort_keys=True)
-        if not pages.hold(self._mark):
-            raise ValueError(f"path={self.path!r}: no longer holds all that was charged, so what "
-                             "has been spent is unknown; restore the file, or fit nothing more "
-                             "on these rows.")
-        if not pages.records:
-            pages.append(terms)
-        if pages.records[0] != terms:
-            raise ValueError(f"path={self.path!r}: holds another budget, {pages.records[0]}; use "
-                             "PrivacyBudget.load, or another path.")
-        self._mark = pages.mark
-        return [Charge(each["name"], event_from_dict(each["event"]))
-                for each in map(json.loads, pages.records[1:])]
-
-    def _sum(self, charges):
-        prices = [self._filter.price(charge.event) for charge in charges]
-        return tuple(map(math.fsum, zip(*prices, strict=True))) or (0.0,) * len(
-            self._filter.units)
-
-    def _check(self, pages, charge, of_groups):
-        """Raise a BudgetExceededError unless a charge is within what is left."""
-        if self._terms["unit"] == "group" and not of_groups:
-            raise BudgetExceededError(
-                f"The fit of {charge.name} protects single rows, and {self!r} groups of rows; "
-                "fit with groups, or open a budget with unit='row'.")
-        price = self._filter.price(charge.event)
-        if not math.isfinite(math.fsum(price)):
-            raise BudgetExceededError(f"The fit of {charge.name} was refused: "
-                                      f"{self._filter.refusal(charge.event)}.")
-        spent = self._sum(self._read(pages))
-        if not self._filter.admits(spent, price):
-            costs = " and ".join(
-                f"{unit}={one:.3g}, of which {max(0.0, limit - before):.3g} is left"
-                for unit, one, before, limit in zip(self._filter.units, price, spent,
-                                                    self._filter.limits, strict=True)
-                if before + one > limit)
-            delta = self._terms["delta"]
-            raise BudgetExceededError(
-                f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. Fit "
-                f"with a smaller epsilon: one Gaussian fit may still have "
-                f"{self._filter.left(spent, delta):.4g} at delta={delta:.3g}"
-                + ("; left(delta) of the budget tells what it may have at another." if delta
-                   else "."))
-
-    def _write(self, pages, charge):
-        pages.append(json.dumps({"name": charge.name, "event": charge.event.to_dict()}))
-        self._mark = pages.mark
 
 
 def _temporary():

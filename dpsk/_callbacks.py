@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from dpsk._charging import uncovered
+from dpsk._charging import paying
 from dpsk._data.errors import quietly
 from dpsk._progress import watching
 
@@ -118,7 +118,7 @@ def _telling(estimator):
 @contextmanager
 def _apart():
     """Take what a callback fits for a fit of its own, to be paid for and told of by itself."""
-    with uncovered(), watching(None):
+    with paying(None), watching(None):
         yield
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dpsk._callbacks import TakesCallbacks
-from dpsk._charging import CarriesBudgets
+from dpsk._charging import Carries
 from dpsk._data.dask import is_dask, opened_dask
 from dpsk._data.groups import groups_of
 from dpsk._data.opening import opened
@@ -34,7 +34,7 @@ __all__ = ["DPEstimator", "warn_of_weak_budget"]
 _WEAK_DELTA = 1e-3
 
 
-class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
+class DPEstimator(TakesCallbacks, Carries, BaseEstimator):
     """Base of the estimators: parameters of the guarantee, and the private solve.
 
     Subclasses validate the rows, say what the Problem is, and store what comes back.
@@ -216,7 +216,7 @@ class DPEstimator(TakesCallbacks, CarriesBudgets, BaseEstimator):
         settings = repr([(key, _plain(value)) for key, value in sorted(params.items())
                          if key not in ("random_state", "verbose")])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                      settings, getattr(self, "clip_norm", None), self._budgets)
+                      settings, getattr(self, "clip_norm", None), self._carried)
 
 
 def warn_of_weak_budget(problem, unit="row"):

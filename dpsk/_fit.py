@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 import sklearn
 
-from dpsk._charging import admit
+from dpsk._charging import Carried, admit
 from dpsk._data.content import table_digest
 from dpsk._objective.requirements import check_requirements
 from dpsk._oracle import Context
@@ -46,15 +46,15 @@ class Method:
         Its parameters, but for seed and verbosity.
     clip_norm : float or None
         As the caller gave it.
-    budgets : tuple of PrivacyBudget
-        Those that the estimator came with from another process.
+    carried : Carried or None
+        What the estimator came with, which its fit is charged to.
     """
 
     name: str
     path: str
     settings: str
     clip_norm: float | None
-    budgets: tuple = field(default=(), repr=False, compare=False)
+    carried: Carried | None = field(default=None, repr=False, compare=False)
 
     def with_columns(self, columns):
         """Return this method on columns of which something may come from their dtypes."""
@@ -248,11 +248,11 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
 
 def _opened(method, name, event, stream, verbose, of_groups=False):
     """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
-    paid = admit(method.name, event, carried=method.budgets, of_groups=of_groups)
+    admission = admit(method.name, event, carried=method.carried, of_groups=of_groups)
     if verbose:
         print(f"{method.name}: {name}")
     progress = opened_progress(method.name, sum(tally(event).values()), verbose)
-    return opened_releases(stream, Ledger(event), progress, paid)
+    return opened_releases(stream, Ledger(event), progress, admission)
 
 
 def _calibrated(plan, budget):

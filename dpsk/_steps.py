@@ -7,12 +7,11 @@ which composes with those before it whatever they had found.
 """
 
 import math
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsk._charging import admit, covered
+from dpsk._charging import Carried, admit, paid_for
 from dpsk._fit import certify, opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
@@ -53,10 +52,11 @@ class Steps:
         self._mu = accountant.mu_beside(budget.epsilon, budget.delta, chance) * _MARGIN
         self._left, self._chance = 1.0, chance
         self._events, self._enforced, self._noise, self._arithmetic = [], [], [], []
-        # What open budgets are charged for before the first step, and which have paid.
+        # What open budgets are charged for before the first step, which pays for all of them;
+        # None: the last is all there is, and pays for itself.
         self._declared = (_declared(self._mu / _MARGIN, chance) if budget.is_private
                           else NotPrivate())
-        self._paid = None
+        self._admission = None
 
     def mu(self, share):
         """Return the mu that a share of mu^2 allows; infinite without a budget."""
@@ -86,21 +86,22 @@ class Steps:
         run : callable, Releases -> object
         """
         self._take(share, event)
-        with self._within_budgets():
-            releases, stream = opened_stream(self._method, (self._budget, name), rows, event,
-                                             **self._options)
+        method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
+        releases, stream = opened_stream(method, (self._budget, name), rows, event,
+                                         **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
             return run(releases)
 
-    @contextmanager
-    def _within_budgets(self):
-        """Charge open budgets for all steps, before the first of them, and for none again."""
-        if self._paid is None:
-            self._paid = admit(self._method.name, self._declared, carried=self._method.budgets)
-        with covered(self._paid):
-            yield
+    def _prepaid(self, affords):
+        """Return what pays for a step, once open budgets have been charged for all of them."""
+        if self._declared is None:
+            return self._method.carried.prepaid
+        if self._admission is None:
+            self._admission = admit(self._method.name, self._declared,
+                                    carried=self._method.carried)
+        return self._admission.pays_for(affords if self._budget.is_private else None)
 
     def fit(self, share, make, *args, **fit_params):
         """Return the model ``make(epsilon=, delta=, random_state=, verbose=)``, fitted at a share.
@@ -110,8 +111,10 @@ class Steps:
         epsilon, delta = self._budget.epsilon, self._budget.delta
         if share:
             epsilon, delta = self.budget(share)
-        with self._within_budgets():
-            model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
+        affords = _Share(self.mu(share) / _MARGIN, self._chance_left())
+        with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
+                      self._prepaid(affords)) as model:
+            model = model.fit(*args, **fit_params)
         certificate = _certificate(model)
         self._take(share, certificate.event)
         self._note(certificate)
@@ -125,7 +128,7 @@ class Steps:
         budget = self._budget
         if not (share and budget.is_private):
             # It is all that is released, and charged for what it declares.
-            self._paid = frozenset()
+            self._declared = None
             return budget.epsilon, budget.delta
         delta = _LAST_SHARE * budget.delta
         before = Composed((Gaussian(self.mu(share)), Disclosure(self._chance), Disclosure(delta)))
@@ -136,13 +139,14 @@ class Steps:
     def fit_last(self, price, make, *args, **fit_params):
         """Return the model, fitted as the last one of all at a price that `last_price` gave."""
         epsilon, delta = price
-        with self._within_budgets():
-            model = make(epsilon=epsilon, delta=delta, **self._options).fit(*args, **fit_params)
+        with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
+                      self._prepaid(_Within(epsilon, delta))) as model:
+            model = model.fit(*args, **fit_params)
         certificate = _certificate(model)
         if price == (self._budget.epsilon, self._budget.delta):
             self._events.append(certificate.event)
         else:
-            if not certificate.delta_at(epsilon) <= delta:
+            if not _Within(epsilon, delta)(certificate.event):
                 raise RuntimeError(f"The step {certificate.event!r} costs more than "
                                    f"epsilon={epsilon!r}, delta={delta!r}.")
             self._events.append(Composed((Pure(epsilon), Disclosure(delta))))
@@ -163,15 +167,16 @@ class Steps:
 
     def _take(self, share, event):
         """Record a step; a RuntimeError if it costs more than its share, or none is left."""
-        spent = accountant.merge(event)
+        sound = _Share(self.mu(share) / _MARGIN, self._chance_left())(event)
         self._left -= share
-        self._chance -= spent.chance
-        sound = spent.rest.is_gaussian and spent.rest.mu <= self.mu(share) / _MARGIN
-        within = self._left > -1e-12 and self._chance >= -1e-9 * self._budget.delta
-        if self._budget.is_private and not (sound and within):
+        self._chance -= accountant.merge(event).chance
+        if self._budget.is_private and not (sound and self._left > -1e-12):
             raise RuntimeError(f"The step {event!r} costs more than the share {share:.6g} of the "
                                "budget, or more than is left.")
         self._events.append(event)
+
+    def _chance_left(self):
+        return self._chance + 1e-9 * self._budget.delta
 
     def _note(self, certificate):
         """Keep what the certificate of a model says beside its events."""
@@ -194,6 +199,29 @@ def _certificate(model):
         raise RuntimeError(f"{type(model).__name__} left no certificate for single rows in "
                            "privacy_, so nothing is known of its price; leave it out.")
     return certificate
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Whether an event is Gaussian of at most a mu, but for a chance to tell all."""
+
+    mu: float
+    chance: float
+
+    def __call__(self, event):
+        spent = accountant.merge(event)
+        return spent.rest.is_gaussian and spent.rest.mu <= self.mu and spent.chance <= self.chance
+
+
+@dataclass(frozen=True)
+class _Within:
+    """Whether an event costs at most epsilon and delta."""
+
+    epsilon: float
+    delta: float
+
+    def __call__(self, event):
+        return accountant.delta(event, self.epsilon) <= self.delta
 
 
 @dataclass(frozen=True)

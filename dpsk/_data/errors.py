@@ -11,6 +11,8 @@ import numpy as np
 from scipy import special
 from sklearn.exceptions import DataConversionWarning
 
+from dpsk.exceptions import BudgetExceededError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -72,6 +74,9 @@ def discreetly(what: str, function: Callable[..., Any], *args: Any, **kwargs: An
         with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = function(*args, **kwargs)
+    except BudgetExceededError:
+        # Names, prices and remedies alone.
+        raise
     except Exception as error:
         kind, message = _public_form(what, error)
     else:

@@ -147,13 +147,13 @@ class Inside:
 class Releases:
     """The ledger and the secret stream of one fit, and the only way to use either.
 
-    `progress` counts answers once they have been charged; `paid` are the paths of the budgets
-    that have admitted all of them.
+    `progress` counts answers once they have been charged; `admission` says what has paid for all
+    of them.
     """
 
     def __init__(self, stream: Stream, ledger: Ledger, progress: Progress | None = None,
-                 paid: frozenset[str] = frozenset()) -> None:
-        self._stream, self._ledger, self.paid = stream, ledger, paid
+                 admission: Any = None) -> None:
+        self._stream, self._ledger, self.admission = stream, ledger, admission
         self._progress = Progress() if progress is None else progress
 
     def __call__(self, event: Elementary | tuple[Elementary, ...], read: Callable[[Inside], Any],

@@ -9,8 +9,6 @@ as the second fit takes it to be.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +16,7 @@ import numpy as np
 from dpsk._oracle.release import Releases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from dpsk._oracle.release import Inside, Part
@@ -28,49 +26,59 @@ if TYPE_CHECKING:
     from dpsk._progress import Progress
     from dpsk._typing import FloatArray
 
-__all__ = ["opened_releases", "recording", "replaying"]
-
-#: What kind of releases a fit gets, and the answers that it keeps or is given; None: usual ones.
-_KEPT: ContextVar[tuple[type[_Keeping], Any] | None] = ContextVar("kept answers", default=None)
+__all__ = ["Recording", "Replay", "opened_releases"]
 
 
-@contextmanager
-def recording() -> Iterator[list[Any]]:
-    """Keep the answers of fits inside, for `replaying`; yields the list that holds them."""
-    answers: list[Any] = []
-    token = _KEPT.set((_Recorded, answers))
-    try:
-        yield answers
-    finally:
-        _KEPT.reset(token)
+class Recording:
+    """Keeps the answers of a fit.
+
+    Attributes
+    ----------
+    answers : list
+        What was asked, and the answer.
+    """
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+
+    def opened(self, *args: Any) -> Releases:
+        """Return releases whose answers are kept."""
+        return _Recorded(self.answers, *args)
 
 
-@contextmanager
-def replaying(answers: list[Any]) -> Iterator[None]:
-    """Give fits inside the answers that were kept, and no others."""
-    token = _KEPT.set((_Replayed, iter(answers)))
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
+class Replay:
+    """Gives a fit the answers that were kept, and no others.
+
+    Parameters
+    ----------
+    recording : Recording
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._answers = recording.answers
+
+    def opened(self, *args: Any) -> Releases:
+        """Return releases that answer so."""
+        return _Replayed(iter(self._answers), *args)
 
 
 def opened_releases(stream: Stream, ledger: Ledger, progress: Progress | None,
-                    paid: frozenset[str]) -> Releases:
-    """Return the way out of a fit: that of its own noise, or of answers that are given again."""
-    kept = _KEPT.get()
-    if kept is None:
-        return Releases(stream, ledger, progress, paid)
-    kind, answers = kept
-    releases = kind(stream, ledger, progress, paid)
-    releases.answers = answers
-    return releases
+                    admission: Any) -> Releases:
+    """Return the way out of a fit: that of its own noise, or of answers that are given again.
+
+    What has admitted the fit says which.
+    """
+    opened: Callable[..., Releases] = (Releases if admission.answers is None
+                                       else admission.answers.opened)
+    return opened(stream, ledger, progress, admission)
 
 
 class _Keeping(Releases):
     """Releases beside answers that are kept."""
 
-    answers: Any = ()
+    def __init__(self, answers: Any, *args: Any) -> None:
+        super().__init__(*args)
+        self.answers = answers
 
 
 class _Recorded(_Keeping):

@@ -1,17 +1,22 @@
 """A file of records that only grows, which processes may share and a crash does not spoil.
 
 Every record is a line: a checksum over the line before and this text, a space, the text. One lock
-spans reading, deciding, appending and flushing to the disk. A line without an end was never
-flushed: whoever wrote it has not gone on, so it is cut off. Any other line that is not as its
-checksum says ends everything, as what has been spent is then unknown. So does a file without lines
-that holds something else than the beginning of one: it is nobody's to overwrite.
+spans reading, deciding, appending and flushing to the disk. A last line that lost only its end of
+line, as in a copy that was cut, counts as any other. A last line that lost more is `torn`: whoever
+reads says what it stands for, and the next record takes its place. Any other line that is not as
+its checksum says ends everything, as what has been spent is then unknown. So does a file without
+lines that is not empty: it is nobody's to overwrite.
+
+Locks are those of `flock`. Where a file system has none, nothing is read and nothing written.
+Where it pretends to have them (some network mounts keep them to one machine), two processes may
+append at once: both lines are kept, the second does not follow from the first, and everything
+ends there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -28,8 +33,6 @@ except ImportError:
 __all__ = ["Journal"]
 
 _DIGITS = 32
-#: What a crash may leave of a first line.
-_TORN = re.compile(rb"[0-9a-f]{0,%d}|[0-9a-f]{%d} .*" % (_DIGITS, _DIGITS), re.DOTALL)
 
 
 class Journal:
@@ -61,17 +64,21 @@ class Journal:
         ------
         FileNotFoundError
             If there is no such file.
+        OSError
+            If its file system has no locks.
         ValueError
             If a record is not as it was written.
         """
-        handle = os.open(self.path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
         try:
-            _lock(handle)
-            yield Pages(handle, self.path)
+            _lock(handle, self.path)
+            try:
+                yield Pages(handle, self.path)
+            finally:
+                # The end of the process gives the lock back as well; closing alone does not,
+                # where a child was forked meanwhile.
+                _unlock(handle)
         finally:
-            # The end of the process gives the lock back as well; closing alone does not, where a
-            # child was forked meanwhile.
-            _unlock(handle)
             os.close(handle)
 
 
@@ -81,25 +88,41 @@ class Pages:
     Attributes
     ----------
     records : list of str
+    torn : str or None
+        What is there of the text of a last line that is not whole.
     """
 
     def __init__(self, handle: int, path: str) -> None:
         self._handle = handle
-        text = _read(handle)
-        whole = text.rfind(b"\n") + 1
-        if not (whole or _TORN.fullmatch(text)):
-            raise ValueError(f"path={path!r}: is a file of something else, which is left as it "
-                             "is; give another path.")
-        self._end, self._digests = whole, [b""]
-        self.records = []
-        for number, line in enumerate(text[:whole].split(b"\n")[:-1], 1):
-            digest, _, record = line.partition(b" ")
-            self._digests.append(_checksum(self._digests[-1], record))
-            if digest != self._digests[-1]:
+        *lines, tail = _read(handle).split(b"\n")
+        self._end, self._digests = 0, [b""]
+        self.records: list[str] = []
+        self.torn = None
+        for number, line in enumerate(lines, 1):
+            if not self._takes(line):
                 raise ValueError(f"record {number} of {path!r} is not as it was written, so what "
                                  "has been spent is unknown; restore the file, or fit nothing "
                                  "more on these rows.")
-            self.records.append(record.decode())
+            self._end += len(line) + 1
+        if tail and not self._takes(tail):
+            if not self.records:
+                raise ValueError(f"path={path!r}: is a file of something else, or of a budget "
+                                 "whose first line was cut; it is left as it is. Give another "
+                                 "path.")
+            self.torn = tail.partition(b" ")[2].decode(errors="replace")
+        elif tail:
+            self._end += len(tail)
+        self._ends_inside = bool(tail) and self.torn is None
+
+    def _takes(self, line: bytes) -> bool:
+        """Keep the record of a line; return whether the line is whole."""
+        digest, _, record = line.partition(b" ")
+        expected = _checksum(self._digests[-1], record)
+        if digest != expected:
+            return False
+        self._digests.append(expected)
+        self.records.append(record.decode())
+        return True
 
     @property
     def mark(self) -> tuple[int, bytes]:
@@ -115,13 +138,14 @@ class Pages:
         """Add a record, and wait until it is on the disk."""
         body = record.encode()
         digest = _checksum(self._digests[-1], body)
-        os.ftruncate(self._handle, self._end)
-        os.lseek(self._handle, self._end, os.SEEK_SET)
-        left = line = digest + b" " + body + b"\n"
+        if self.torn is not None:
+            os.ftruncate(self._handle, self._end)
+        left = line = b"\n" * self._ends_inside + digest + b" " + body + b"\n"
         while left:
             left = left[os.write(self._handle, left):]
         os.fsync(self._handle)
         self._end += len(line)
+        self._ends_inside, self.torn = False, None
         self._digests.append(digest)
         self.records.append(record)
 
@@ -140,10 +164,15 @@ def _checksum(previous: bytes, record: bytes) -> bytes:
     return hashlib.sha256(previous + b" " + record).hexdigest()[:_DIGITS].encode()
 
 
-def _lock(handle: int) -> None:
-    """Wait for the only lock on a file."""
+def _lock(handle: int, path: str) -> None:
+    """Wait for the only lock on a file; an OSError where there are no locks."""
     if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            raise OSError(error.errno, f"path={path!r}: its file system has no locks, so two fits "
+                          "could spend the same budget; put the file on a local disk, or on a "
+                          "network mount with locks.") from error
         return
     while True:
         os.lseek(handle, 0, os.SEEK_SET)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._oracle.replay import recording, replaying
+from dpsk._oracle.replay import Recording, Replay
 from dpsk._parameters import check_real
 from dpsk.model_selection._holdout import trained
 
@@ -40,9 +40,9 @@ class Candidates(ABC):
 
     values: tuple
 
-    def trained(self, model, plan, X, y):
+    def trained(self, model, plan, admission, X, y):
         """Return the models of one run, of which candidates are made."""
-        return [trained(model, plan, X, y)]
+        return [trained(model, plan, admission, X, y)]
 
     @abstractmethod
     def losses(self, models, scorer, X, targets):
@@ -98,13 +98,13 @@ class Temperatures(Candidates):
 class Alphas(Candidates):
     """Strengths of a penalty that is set after the release; a refit is from kept answers alone."""
 
-    def trained(self, model, plan, X, y):
+    def trained(self, model, plan, admission, X, y):
         first, *others = self.values
-        with recording() as answers:
-            models = [trained(model.set_params(alpha=first), plan, X, y)]
+        answers = Recording()
+        models = [trained(model.set_params(alpha=first), plan, admission, X, y, answers)]
         for value in others:
-            with replaying(answers):
-                models.append(trained(clone(model).set_params(alpha=value), plan, X, y))
+            models.append(trained(clone(model).set_params(alpha=value), plan, admission, X, y,
+                                  Replay(answers)))
         return models
 
     def losses(self, models, scorer, X, targets):

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._callbacks import without_callbacks
-from dpsk._charging import CarriesBudgets
+from dpsk._charging import Carries, paid_for
 from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
@@ -41,7 +41,7 @@ __all__ = ["HoldoutModel", "last_step", "trained"]
 _SEEDS = 1 << 63
 
 
-class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
+class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
     """Base of what trains on some rows and chooses by others, apart by their index.
 
     A row is in one part of the two, so that both cost it no more than the dearer one.
@@ -148,7 +148,7 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
         """Charge open budgets; return what names the fit, its releases and their stream."""
         warn_of_weak_budget(Budget(plan.n_train + plan.n_holdout, 1, plan.epsilon, plan.delta))
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                        self._key(), None, self._budgets)
+                        self._key(), None, self._carried)
         releases, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
             plan.event, random_state=self.random_state, verbose=self.verbose)
@@ -222,10 +222,16 @@ class HoldoutModel(Delegates, CarriesBudgets, BaseEstimator, ABC):
         return getattr(self._inner, name)
 
 
-def trained(model, plan, X, y):
-    """Return a model that is trained; a RuntimeError if that cost more than the plan says."""
+def trained(model, plan, admission, X, y, answers=None):
+    """Return a model that is trained; a RuntimeError if that cost more than the plan says.
+
+    What was admitted pays for one fit of the model, and for nothing else that its code fits;
+    `answers` are kept of it, or given again.
+    """
     # How many runs there are, and which of them lost, is secret.
-    certificate = without_callbacks(model).fit(X, y).privacy_
+    model, prepaid = without_callbacks(model), admission.pays_for(plan.covers, answers)
+    with paid_for(model, prepaid):
+        certificate = model.fit(X, y).privacy_
     if not (certificate.relation == Certificate.relation and plan.covers(certificate.event)):
         raise RuntimeError(f"A run of {type(model).__name__} costs more than its budget, or its "
                            "guarantee is not for single rows; nothing of it was shown.")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from dpsk._charging import covered
+from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
 from dpsk._oracle.release import Part
 from dpsk._parameters import check_real
@@ -18,6 +19,7 @@ from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
 from dpsk.model_selection._candidates import post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
+from dpsk.model_selection._inside import runs_foreign_code, state_as_whole
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import chosen_scorer
 
@@ -113,7 +115,8 @@ class BaseSearch(HoldoutModel):
         scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
         name, after = self._after(classes)
         plan = self.plan(n_samples)
-        self._check_rows_of(self._probed(name), plan, X, y)
+        probes = self._probed(name)
+        self._check_rows_of(probes, plan, X, y)
         method, releases, stream = self._releases(plan, X, y)
         # All of them are drawn, and checked, before any is trained; warnings would count them.
         runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))
@@ -121,12 +124,15 @@ class BaseSearch(HoldoutModel):
         parts = self._parts(plan, X, y)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
-        with covered(releases.paid), watching(None):
+        with ExitStack() as stack:
+            stack.enter_context(watching(None))
+            if any(map(runs_foreign_code, probes)):
+                stack.enter_context(in_secret(f"a {type(self).__name__}"))
             while runs:
                 # What has lost is dropped at once.
                 asks, (params, model) = runs.pop()
-                score, model, place = without_warnings(_run, model, plan, scorer, after, asks,
-                                                       parts)
+                score, model, place = without_warnings(
+                    _run, model, plan, releases.admission, scorer, after, asks, parts)
                 # Ties are broken at random: equal scores of unequal chance are a choice too.
                 rank = score, asks.index(_TIES)
                 if best is None or rank > best[0]:
@@ -141,8 +147,9 @@ class BaseSearch(HoldoutModel):
         certificate = self._certificate(
             method, plan, stream, inner.privacy_, classes, enforced=[score_bound],
             released=("best_estimator_", "best_params_", "best_score_"))
-        # Its own tells what a run costs, and not that this one was chosen.
-        model.privacy_ = inner.privacy_ = certificate
+        # Their own tell what a run costs, and not that this one was chosen.
+        state_as_whole(model, certificate, self)
+        model.privacy_ = certificate
         self.best_estimator_, self.best_params_ = model, params
         self.best_score_ = scorer.of_mean(score_mean(score))
         self.privacy_, self.plan_, self.scorer_ = certificate, plan, scorer
@@ -199,13 +206,14 @@ class BaseSearch(HoldoutModel):
             self.best_estimator_, X, targets).mean()))
 
 
-def _run(model, plan, scorer, after, asks, parts):
+def _run(model, plan, admission, scorer, after, asks, parts):
     """Train a run, and return its noisy score, of which larger is better, about zero.
 
     And the model, and the place of what was chosen to follow from it.
     """
     (X, y), held = parts
-    models = [trained(model, plan, X, y)] if after is None else after.trained(model, plan, X, y)
+    models = ([trained(model, plan, admission, X, y)] if after is None
+              else after.trained(model, plan, admission, X, y))
 
     sums, place = [], 0
 

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._charging import covered
 from dpsk._data.errors import quietly, without_warnings
 from dpsk._docs import documented
 from dpsk._oracle.release import Part
@@ -18,6 +17,7 @@ from dpsk._progress import watching
 from dpsk.model_selection._candidates import responses
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
 from dpsk.model_selection._holdout import HoldoutModel, trained
+from dpsk.model_selection._inside import state_as_whole
 from dpsk.model_selection._plan import search_plan
 
 if TYPE_CHECKING:
@@ -194,15 +194,15 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         (asks,) = releases.runs(plan.event, plan.holdout_event)
         model = self._at_budget(clone(self.estimator), releases, classes, plan)
         train, (held_X, held_y) = self._parts(plan, X, y)
-        with covered(releases.paid), watching(None):
-            without_warnings(trained, model, plan, *train)
+        with watching(None):
+            without_warnings(trained, model, plan, releases.admission, *train)
             scores = without_warnings(responses, model, held_X, self._method()).astype(np.float64)
             found = _choose(asks, plan, self.scoring, scores, held_y == classes[1], thresholds)
         certificate = self._certificate(
             method, plan, stream, model.privacy_, classes, enforced=(),
             released=("estimator_", "best_threshold_", "best_score_"))
-        # Its own tells what the training costs, and not the threshold.
-        model.privacy_ = certificate
+        # Their own tell what the training costs, and not the threshold.
+        state_as_whole(model, certificate, self)
         self.estimator_, self.privacy_, self.plan_ = model, certificate, plan
         self.best_threshold_, self.best_score_ = found
         return self

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._callbacks import TakesCallbacks
-from dpsk._charging import CarriesBudgets
+from dpsk._charging import Carries
 from dpsk._data.errors import discreetly
 from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
@@ -51,7 +51,7 @@ def _mapped(step, X):
     return discreetly("X", step.transform, X)
 
 
-class Composition(Delegates, TakesCallbacks, CarriesBudgets, _BaseComposition):
+class Composition(Delegates, TakesCallbacks, Carries, _BaseComposition):
     """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
     """
 

@@ -194,7 +194,7 @@ class DPPipeline(Composition):
         """
         chance = self._disclosed_share * budget.delta
         releases = Steps(Method(type(self).__name__, type(self).__module__, "", None,
-                                self._budgets), budget,
+                                self._carried), budget,
                          chance, random_state=self.random_state, verbose=self.verbose)
         last_price = None
         if private[-1] not in shares:

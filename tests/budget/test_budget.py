@@ -204,8 +204,8 @@ def test_what_is_made_of_steps_is_charged_once_and_beforehand(whole):
     # What was declared is worth at least what was released, and no more than was asked for.
     assert accountant.delta(charge.event, 0.5) <= DELTA * (1 + 1e-9)
     released = accountant.merge(fitted.privacy_.event).rest
-    assert sum(budget._filter.price(fitted.privacy_.event)) <= sum(
-        budget._filter.price(charge.event)) * (1 + 1e-6), released
+    price = budget._account.filter.price
+    assert sum(price(fitted.privacy_.event)) <= sum(price(charge.event)) * (1 + 1e-6), released
     with PrivacyBudget(0.4, DELTA) as small, pytest.raises(BudgetExceededError):
         whole().fit(X[:, :4], Y)
     assert small.charges == []

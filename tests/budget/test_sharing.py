@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPLogisticRegression, DPStandardScaler, PrivacyBudget, make_dp_pipeline
-from dpsk._charging import admit, covered, uncovered
+from dpsk._charging import admit, paying
 from dpsk._privacy.events import Composed, Gaussian
 from dpsk.exceptions import BudgetExceededError
 
@@ -66,7 +66,7 @@ def test_a_child_that_is_forked_while_a_file_is_locked_keeps_no_lock():
     held, forked = threading.Event(), threading.Event()
 
     def hold():
-        with budget._journal.locked():
+        with budget._account.journal.locked():
             held.set()
             forked.wait()
 
@@ -124,7 +124,7 @@ def test_a_process_of_the_same_number_elsewhere_is_another_one(monkeypatch):
     budget = PrivacyBudget(1.0, DELTA)
     with budget:
         sent = pickle.dumps(model())
-    monkeypatch.setattr("dpsk._charging._ORIGIN", ("another container", 0))
+    monkeypatch.setattr("dpsk._charging.account._ORIGIN", ("another container", 0))
     pickle.loads(sent).fit(X, Y)
     assert len(budget.charges) == 1
 
@@ -158,13 +158,17 @@ def test_what_a_callback_fits_is_charged_for_itself():
     assert set(names[1:]) == {"DPLogisticRegression"}
 
 
-def test_cover_ends_where_it_is_lifted():
+def test_what_is_prepaid_pays_for_one_fit_of_its_thread():
     with PrivacyBudget(1.0, DELTA) as budget:
-        with covered(admit("a whole", Gaussian(0.01))):
+        prepaid = admit("a whole", Gaussian(0.01)).pays_for(lambda event: event.mu <= 0.01)
+        with paying(prepaid):
+            with pytest.raises(BudgetExceededError, match="costs more than a whole has paid"):
+                admit("a dear part", Gaussian(0.02))
             admit("a part", Gaussian(0.01))
-            with uncovered():
+            with paying(None):
                 admit("another fit", Gaussian(0.01))
-            admit("a part", Gaussian(0.01))
+            with pytest.raises(BudgetExceededError, match="is one more than a whole has paid"):
+                admit("a second part", Gaussian(0.01))
         admit("a fit", Gaussian(0.01))
     assert [charge.name for charge in budget.charges] == ["a whole", "another fit", "a fit"]
 

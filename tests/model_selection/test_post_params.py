@@ -24,8 +24,9 @@ from dpsk import (
     make_dp_pipeline,
     privacy_report,
 )
+from dpsk._charging import Prepaid, paid_for
 from dpsk._oracle import Releases, release
-from dpsk._oracle.replay import recording, replaying
+from dpsk._oracle.replay import Recording, Replay
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu, gaussian_mu
 from dpsk._privacy.events import BestOf, Gaussian, tally
@@ -47,6 +48,12 @@ ALPHA_PATH = {"alpha": [1e-3, 0.1, 10.0]}
 def ridge(**params):
     return DPRidge(**{"solver": "sufficient_statistics", "target_bounds": (0, 1),
                       "data_norm": 1.0, **params})
+
+
+def fitted(model, answers, X, y):
+    """Return a model that keeps its answers, or is given those that were kept."""
+    with paid_for(model, Prepaid("a search", frozenset(), answers=answers)):
+        return model.fit(X, y)
 
 
 def one_run(estimator, post_params, **params):
@@ -118,7 +125,7 @@ class Fixed:
 
     table = np.array([[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.5, 0.0], [1.0, 1.0, 1.0, 1.0]])
 
-    def trained(self, model, plan, X, y):
+    def trained(self, model, plan, admission, X, y):
         return [model]
 
     def losses(self, models, scorer, X, targets):
@@ -131,7 +138,7 @@ class Fixed:
 def test_a_run_draws_the_law_of_its_price_and_the_declared_noise():
     """1500 draws: chi-square of 2 degrees, and six deviations; a false alarm in 1e-5 or less."""
     plan = search_plan(1.0, 1e-3, 2.0, 4, 4, gaussian=True, disclosed=0.0, choices=3)
-    found = [_search._run(None, plan, None, Fixed(), Releases(
+    found = [_search._run(None, plan, None, None, Fixed(), Releases(
         EntropyStream(), Ledger(plan.holdout_event)), ((None, None), (None, None)))
         for _ in range(1500)]
     sums = 4 * (0.5 - Fixed.table.mean(axis=1))
@@ -206,14 +213,13 @@ def test_a_temperature_is_fitted_with_the_certificate_and_the_parameters_of_its_
 def test_a_path_follows_from_the_answers_alone(params):
     """A replayed fit has the answers, and rows that say nothing."""
     X, y = rows(3000)
-    with recording() as answers:
-        first = ridge(epsilon=4.0, **params).fit(X, y)
-    assert len(answers) == sum(tally(first.privacy_.event).values())
-    kept = pickle.dumps([answer for _, answer in answers])
+    kept = Recording()
+    first = fitted(ridge(epsilon=4.0, **params), kept, X, y)
+    assert len(kept.answers) == sum(tally(first.privacy_.event).values())
+    before = pickle.dumps([answer for _, answer in kept.answers])
     blank = np.full_like(X, 0.5), np.zeros(len(y))
     for alpha in (1e-3, 0.1):
-        with replaying(answers):
-            again = ridge(epsilon=4.0, alpha=alpha, **params).fit(*blank)
+        again = fitted(ridge(epsilon=4.0, alpha=alpha, **params), Replay(kept), *blank)
         assert again.privacy_.event == first.privacy_.event
         assert again.target_bounds_ == first.target_bounds_
         if alpha == first.alpha:
@@ -221,32 +227,31 @@ def test_a_path_follows_from_the_answers_alone(params):
             assert again.intercept_ == first.intercept_
         else:
             assert np.linalg.norm(again.coef_) < np.linalg.norm(first.coef_)
-    assert pickle.dumps([answer for _, answer in answers]) == kept
+    assert pickle.dumps([answer for _, answer in kept.answers]) == before
 
 
 def test_a_replayed_path_is_the_ridge_of_the_released_moments():
     X, y = rows(3000)
-    with recording() as answers:
-        ridge(fit_intercept=False, epsilon=8.0).fit(X, y)
-    ((_, (matrix, vector)),) = answers
+    kept = Recording()
+    fitted(ridge(fit_intercept=False, epsilon=8.0), kept, X, y)
+    ((_, (matrix, vector)),) = kept.answers
     assert np.linalg.eigvalsh(matrix)[0] > 100
-    with replaying(answers):
-        found = ridge(fit_intercept=False, epsilon=8.0, alpha=0.5).fit(X, y)
+    found = fitted(ridge(fit_intercept=False, epsilon=8.0, alpha=0.5), Replay(kept), X, y)
     expected = np.linalg.solve(matrix + 0.5 * 3000 * np.eye(3), vector)
     np.testing.assert_allclose(found.coef_, expected, rtol=1e-8)
 
 
 def test_answers_go_to_the_same_releases_only():
     X, y = rows()
-    with recording() as answers:
-        ridge().fit(X, y)
-    for other in (ridge(epsilon=2.0), ridge(data_norm=2.0), DPRidge(solver="gd", data_norm=1.0)):
-        with replaying(answers), pytest.raises(RuntimeError, match="does not follow"):
-            other.fit(X, y)
-    with replaying(answers), pytest.raises(RuntimeError, match="does not follow"):
-        DPMLPClassifier(hidden_layer_sizes=(2,), max_iter=2).fit(X, y)
-    with replaying([]), pytest.raises(RuntimeError, match="does not follow"):
-        ridge().fit(X, y)
+    kept = Recording()
+    fitted(ridge(), kept, X, y)
+    others = [ridge(epsilon=2.0), ridge(data_norm=2.0), DPRidge(solver="gd", data_norm=1.0),
+              DPMLPClassifier(hidden_layer_sizes=(2,), max_iter=2)]
+    for other in others:
+        with pytest.raises(RuntimeError, match="does not follow"):
+            fitted(other, Replay(kept), X, y)
+    with pytest.raises(RuntimeError, match="does not follow"):
+        fitted(ridge(), Replay(Recording()), X, y)
 
 
 def test_only_solvers_that_ask_nothing_of_a_penalty_have_a_path():

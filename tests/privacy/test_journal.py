@@ -1,5 +1,6 @@
 """Records survive a crash at any byte, and tell of any other change."""
 
+import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,18 +26,56 @@ def records(journal):
         return pages.records
 
 
-def test_a_journal_cut_at_any_byte_holds_the_records_that_were_whole(journal):
+def test_a_journal_cut_at_any_byte_holds_all_that_is_whole_and_tells_of_the_rest(journal):
     with open(journal.path, "rb") as file:
         text = file.read()
-    ends = [place + 1 for place, byte in enumerate(text) if byte == ord("\n")]
+    ends = [place for place, byte in enumerate(text) if byte == ord("\n")]
     for size in range(len(text) + 1):
         with open(journal.path, "wb") as file:
             file.write(text[:size])
         whole = sum(end <= size for end in ends)
-        assert records(journal) == RECORDS[:whole]
+        if not whole and size:
+            with pytest.raises(ValueError, match="first line was cut"):
+                records(journal)
+            assert os.path.getsize(journal.path) == size
+            continue
         with journal.locked() as pages:
+            # Without its end of line alone the last record is as good as any.
+            assert pages.records == RECORDS[:whole]
+            left = text[:size][ends[whole - 1] + 1:] if whole else b""
+            assert pages.torn == (left.partition(b" ")[2].decode() if left else None)
             pages.append("next")
         assert records(journal) == [*RECORDS[:whole], "next"]
+
+
+def test_where_nothing_can_be_locked_nothing_is_read_or_written(journal, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refused(handle, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with open(journal.path, "rb") as file:
+        text = file.read()
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with pytest.raises(OSError, match="has no locks.*local disk") as raised, journal.locked():
+        pytest.fail("read without a lock")
+    assert raised.value.errno == errno.ENOLCK
+    with open(journal.path, "rb") as file:
+        assert file.read() == text
+
+
+def test_locks_that_only_pretend_cost_no_record_unseen(journal, monkeypatch):
+    """Two that append at once, as on a mount that keeps locks to one machine."""
+    fcntl = pytest.importorskip("fcntl")
+    monkeypatch.setattr(fcntl, "flock", lambda handle, operation: None)
+    with journal.locked() as one, journal.locked() as other:
+        one.append("first")
+        other.append("second")
+    with open(journal.path, "rb") as file:
+        text = file.read()
+    assert b" first\n" in text and b" second\n" in text
+    with pytest.raises(ValueError, match="is not as it was written"):
+        records(journal)
 
 
 def test_any_other_change_is_noticed(journal):

@@ -1,0 +1,193 @@
+"""The account of one budget: a file of charges, what it counts, and the most that it admits."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpsk._privacy.events import Event, event_from_dict
+from dpsk._privacy.filters import open_filter
+from dpsk._privacy.journal import Journal
+from dpsk.exceptions import BudgetExceededError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dpsk._privacy.journal import Pages
+
+__all__ = ["Account", "Charge", "this_process"]
+
+#: Beside its number, what tells a process from those of other machines and containers.
+_ORIGIN = platform.node(), time.time_ns()
+#: A record begins with the event, so that a line without an end still tells its price.
+_EVENT = '{"event": '
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one fit was charged for.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator.
+    event : Event
+        What it declared.
+    """
+
+    name: str
+    event: Event
+
+
+def this_process() -> tuple[Any, ...]:
+    """Return what no other process is known by."""
+    return os.getpid(), *_ORIGIN
+
+
+class Account:
+    """Charges in a file, and the filter that admits them.
+
+    It is opened by the path alone, so any process that sees the file can charge it.
+
+    Parameters
+    ----------
+    path : str
+        Of the file.
+    terms : dict or None
+        What the budget is; None: what the file says.
+
+    Attributes
+    ----------
+    terms : dict
+    filter : Filter
+    owner : tuple
+        The process that opened it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], terms: dict[str, Any] | None = None) -> None:
+        self.journal = Journal(os.path.abspath(path))
+        self.owner = this_process()
+        # How far the file was read: what is lost of that is noticed.
+        self._mark = (0, b"")
+        if terms is not None:
+            self.journal.create()
+        with self.journal.locked() as pages:
+            if terms is None:
+                terms = _terms(pages, path)
+            self.terms: dict[str, Any] = terms
+            self.filter = open_filter(terms["kind"], terms["epsilon"], terms["delta"],
+                                      terms.get("disclosure", 0.0))
+            self.read(pages)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is pickled in a block is the same whatever was charged meanwhile, as caches of
+        # fits go by it.
+        return {**vars(self), "_mark": (0, b"")}
+
+    @property
+    def path(self) -> str:
+        """str : of the file."""
+        return self.journal.path
+
+    @property
+    def file(self) -> tuple[int, int]:
+        """(int, int) : what the file is known by, whatever the path; its lock is one."""
+        status = os.stat(self.path)
+        return status.st_dev, status.st_ino
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """bool : whether it was opened in this process."""
+        return self.owner == this_process()
+
+    def __repr__(self) -> str:
+        terms = self.terms
+        return (f"PrivacyBudget({terms['epsilon']!r}, {terms['delta']!r}, kind={terms['kind']!r}, "
+                f"name={terms['name']!r})")
+
+    def charges(self) -> list[Charge]:
+        """Return what fits were charged for, in order."""
+        with self.journal.locked() as pages:
+            return self.read(pages)
+
+    def read(self, pages: Pages) -> list[Charge]:
+        """Return the charges of the file; write the terms where it is new."""
+        terms = json.dumps(self.terms, sort_keys=True)
+        if not pages.hold(self._mark):
+            raise ValueError(f"path={self.path!r}: no longer holds all that was charged, so what "
+                             "has been spent is unknown; restore the file, or fit nothing more "
+                             "on these rows.")
+        if not pages.records:
+            pages.append(terms)
+        if pages.records[0] != terms:
+            raise ValueError(f"path={self.path!r}: holds another budget, {pages.records[0]}; use "
+                             "PrivacyBudget.load, or another path.")
+        if pages.torn is not None:
+            pages.append(_declared(pages.torn, self.path))
+        self._mark = pages.mark
+        return [Charge(each["name"], event_from_dict(each["event"]))
+                for each in map(json.loads, pages.records[1:])]
+
+    def sum(self, charges: Iterable[Charge]) -> tuple[float, ...]:
+        """Return what charges cost together, in what the filter counts."""
+        prices = [self.filter.price(charge.event) for charge in charges]
+        return tuple(map(math.fsum, zip(*prices, strict=True))) or (0.0,) * len(
+            self.filter.units)
+
+    def check(self, pages: Pages, charge: Charge, of_groups: bool) -> None:
+        """Raise a BudgetExceededError unless a charge is within what is left."""
+        if self.terms["unit"] == "group" and not of_groups:
+            raise BudgetExceededError(
+                f"The fit of {charge.name} protects single rows, and {self!r} groups of rows; "
+                "fit with groups, or open a budget with unit='row'.")
+        price = self.filter.price(charge.event)
+        if not math.isfinite(math.fsum(price)):
+            raise BudgetExceededError(f"The fit of {charge.name} was refused: "
+                                      f"{self.filter.refusal(charge.event)}.")
+        spent = self.sum(self.read(pages))
+        if not self.filter.admits(spent, price):
+            costs = " and ".join(
+                f"{unit}={one:.3g}, of which {max(0.0, limit - before):.3g} is left"
+                for unit, one, before, limit in zip(self.filter.units, price, spent,
+                                                    self.filter.limits, strict=True)
+                if before + one > limit)
+            delta = self.terms["delta"]
+            raise BudgetExceededError(
+                f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. Fit "
+                f"with a smaller epsilon: one Gaussian fit may still have "
+                f"{self.filter.left(spent, delta):.4g} at delta={delta:.3g}"
+                + ("; left(delta) of the budget tells what it may have at another." if delta
+                   else "."))
+
+    def write(self, pages: Pages, charge: Charge) -> None:
+        """Append a charge, which is on the disk when this returns."""
+        pages.append(json.dumps({"event": charge.event.to_dict(), "name": charge.name}))
+        self._mark = pages.mark
+
+
+def _terms(pages, path):
+    if not pages.records:
+        raise ValueError(f"path={os.fspath(path)!r}: holds no budget; give one that a "
+                         "PrivacyBudget was made with.")
+    return json.loads(pages.records[0])
+
+
+def _declared(torn, path):
+    """Return the record of a line whose end was lost: the fit may have been made."""
+    try:
+        if not torn.startswith(_EVENT):
+            raise ValueError("no event")
+        event, _ = json.JSONDecoder().raw_decode(torn, len(_EVENT))
+        event_from_dict(event)
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"path={path!r}: its last line has no end, and too little of it is there to tell what "
+            "was charged; restore the file. Only where the machine failed while that line was "
+            "written, before its fit drew anything, may the line be cut off.") from None
+    return json.dumps({"event": event, "name": "a fit whose record was cut"})

@@ -1,0 +1,270 @@
+"""Whether a fit may be made: all budgets that it is within are charged before it draws.
+
+These are the budgets that are entered in its process, in the processes that this one descends
+from, that came with its estimator, or that the environment names. A worker that can see none of
+its client is refused: silence would make it free.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dpsk._charging.account import Account, Charge
+from dpsk._charging.board import Note, is_orphan, post, posted
+from dpsk._charging.prepaid import Prepaid, current
+from dpsk._charging.unfinished import Unfinished, under_way
+from dpsk.exceptions import BudgetExceededError, PrivacyWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dpsk._charging.carried import Carried
+    from dpsk._privacy.events import Event
+
+__all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "leave"]
+
+#: Names the file of a budget that all fits of a process are charged to, or "none".
+ENVIRONMENT = "DPSK_BUDGET"
+_NO_BUDGET = "none"
+
+
+@dataclass(eq=False)
+class _Entry:
+    """A block of a budget: it ends when all that was begun inside has ended."""
+
+    account: Account
+    before: Unfinished
+    #: None: the block is not left.
+    left: Unfinished | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.left is None or bool(self.left.work)
+
+
+#: Blocks that are open in this process, the innermost last.
+_ENTRIES: list[_Entry] = []
+#: How many fits of this process are of a number that is secret, with code that may fit more.
+_SECRETS: list[str] = []
+_LOCK = threading.RLock()
+_ACCOUNTS: dict[str, Account] = {}
+
+
+def _renewed() -> None:
+    # No child may get the lock taken by a thread that it does not have, nor lack its own note.
+    global _LOCK
+    _LOCK = threading.RLock()
+    # What the parent waits for is not the child's to wait for.
+    _ENTRIES[:] = [_Entry(each.account, Unfinished()) for each in _ENTRIES if each.is_open]
+    if _ENTRIES or _SECRETS:
+        _post()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renewed)
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What has paid for a fit.
+
+    Attributes
+    ----------
+    name : str
+        Of what was fitted.
+    files : frozenset
+        Of the budgets that have paid.
+    answers : object or None
+        What pays for it may have answers to keep, or to give again.
+    """
+
+    name: str
+    files: frozenset[Any] = field(default_factory=frozenset)
+    answers: Any = None
+
+    def pays_for(self, affords: Callable[[Event], bool] | None = None,
+                 answers: Any = None) -> Prepaid:
+        """Return what pays for one part of the fit."""
+        return Prepaid(self.name, self.files, affords, answers)
+
+
+def enter(account: Account) -> None:
+    """Charge an account for all fits from now on."""
+    # A look for lazy results takes some milliseconds; older ones are few.
+    before = under_way(lazy=False)
+    with _LOCK:
+        _settle()
+        _ENTRIES.append(_Entry(account, before))
+        _post()
+
+
+def leave(account: Account) -> None:
+    """Undo the last `enter` of an account, but for what was begun since and goes on."""
+    now = under_way()
+    with _LOCK:
+        # The innermost: it may have been entered twice.
+        entry = next(each for each in reversed(_ENTRIES)
+                     if each.account is account and each.left is None)
+        entry.left = now.since(entry.before)
+        _settle()
+        _post()
+        goes_on = bool(entry.left.work)
+    if goes_on:
+        warnings.warn(
+            f"{account!r}: work that was handed over inside is not done, such as results of "
+            "joblib.Parallel(return_as='generator') that nobody has read. All fits are charged "
+            "until it is; read all results inside of the block.", PrivacyWarning, stacklevel=3)
+
+
+def entered(thread: threading.Thread | None = None) -> list[Account]:
+    """Return the accounts that fits are charged to by this process, and those of a thread alone.
+    """
+    with _LOCK:
+        _settle()
+        return [each.account for each in _ENTRIES
+                if each.is_open or (each.left is not None and thread in each.left.threads)]
+
+
+def _settle():
+    """Forget blocks that have ended."""
+    for entry in list(_ENTRIES):
+        if entry.left is not None:
+            entry.left = entry.left.still()
+            if not entry.left:
+                _ENTRIES.remove(entry)
+
+
+def _post():
+    """Tell descendants what is open."""
+    of_children: dict[str, list[str]] = {}
+    for entry in _ENTRIES:
+        for child in (entry.left.children if entry.left else ()):
+            of_children.setdefault(str(child.pid), []).append(entry.account.path)
+    post(Note([each.account.path for each in _ENTRIES if each.is_open], of_children,
+              bool(_SECRETS)))
+
+
+@contextmanager
+def in_secret(name: str) -> Iterator[None]:
+    """Refuse fits elsewhere in this process that nobody has paid for.
+
+    They cannot be told from those that the code of a secret number of fits makes in threads, and
+    their charges would tell that number.
+    """
+    with _LOCK:
+        _SECRETS.append(name)
+        _post()
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _SECRETS.remove(name)
+            _post()
+
+
+def admit(name: str, event: Event, *, carried: Carried | None = None,
+          of_groups: bool = False) -> Admission:
+    """Charge all budgets that are open for a fit, or none and raise.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    event : Event
+        All that it may release.
+    carried : Carried or None
+        What the estimator came with.
+    of_groups : bool
+        Whether the fit protects groups of rows.
+
+    Returns
+    -------
+    admission : Admission
+
+    Raises
+    ------
+    BudgetExceededError
+        Where it is not admitted.
+    """
+    prepaid = (carried.prepaid if carried is not None else None) or current()
+    notes = list(posted())
+    if prepaid is None:
+        _refuse_beside_secrets(name, notes)
+    accounts = {each.file: each for each in _open_accounts(name, carried, notes, prepaid)}
+    paid = frozenset() if prepaid is None else prepaid.files
+    due = [accounts[file] for file in sorted(set(accounts) - paid)]
+    charge = Charge(name, event)
+    with ExitStack() as stack:
+        # All locks in one order, then all checks, then all charges.
+        pages = [stack.enter_context(each.journal.locked()) for each in due]
+        for account, each in zip(due, pages, strict=True):
+            account.check(each, charge, of_groups)
+        if prepaid is not None:
+            prepaid.use(name, event)
+        for account, each in zip(due, pages, strict=True):
+            account.write(each, charge)
+    return Admission(name, paid | set(accounts), None if prepaid is None else prepaid.answers)
+
+
+def _refuse_beside_secrets(name, notes):
+    with _LOCK:
+        found = list(_SECRETS)
+    if found or any(note.in_secret for note in notes):
+        raise BudgetExceededError(
+            f"The fit of {name} is made while {found[0] if found else 'a search'} runs models "
+            "with code of their own, and cannot be told from fits of that code, whose number is "
+            "secret; nothing was drawn. Fit after the search.")
+
+
+def _open_accounts(name, carried, notes, prepaid):
+    """Return the accounts that a fit is charged to; refuse it where they cannot be known."""
+    found = entered(threading.current_thread())
+    if carried is not None:
+        # Where they were opened those that are entered are known.
+        found += [each for each in carried.budgets if not each.is_of_this_process]
+    found += [_account(path) for note in notes for path in note.budgets]
+    named = os.environ.get(ENVIRONMENT, "")
+    if named and named != _NO_BUDGET:
+        found.append(_account(named))
+    if not (found or named or prepaid is not None):
+        _refuse_unless_known(name)
+    return found
+
+
+def _account(path):
+    """Return the account of a file, opened once."""
+    with _LOCK:
+        if path not in _ACCOUNTS:
+            _ACCOUNTS[path] = Account(path)
+        return _ACCOUNTS[path]
+
+
+def _refuse_unless_known(name):
+    """Raise a BudgetExceededError in a worker that cannot see what is open where its work is from.
+    """
+    if is_orphan() or _works_for_dask():
+        where = "a process whose parent has ended" if is_orphan() else "a Dask worker"
+        raise BudgetExceededError(
+            f"The fit of {name} runs in {where}, from where it cannot be seen whether a "
+            "PrivacyBudget is open; nothing was drawn. Open it in there, by "
+            f"PrivacyBudget.load(path), or set the environment variable {ENVIRONMENT} of workers "
+            f"to its path, or to {_NO_BUDGET!r} if there is none.")
+
+
+def _works_for_dask():
+    """Return whether this is a task in a worker process of Dask."""
+    if "distributed" not in sys.modules:
+        return False
+    try:
+        address = sys.modules["distributed"].get_worker().address
+    except ValueError:
+        return False
+    # Workers of such an address are threads of the client's process.
+    return not address.startswith("inproc://")

@@ -1,0 +1,84 @@
+"""What travels with an estimator, wherever it is fitted."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dpsk._charging.admission import entered
+from dpsk._charging.prepaid import Prepaid, paying
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._charging.account import Account
+
+__all__ = ["Carried", "Carries", "paid_for"]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What the next fit of an estimator is charged to.
+
+    Attributes
+    ----------
+    budgets : tuple of Account
+        Those that were open in the process that it came from.
+    prepaid : Prepaid or None
+        What pays for it, as a part of something larger.
+    """
+
+    budgets: tuple[Account, ...] = ()
+    prepaid: Prepaid | None = None
+
+
+class Carries:
+    """What is pickled inside of a budget charges it in the process that it goes to.
+
+    So do clones that are made there, also of what is fitted: it may be fitted again. What pays
+    for a part goes along as well, and pays once wherever that is; it is not cloned.
+    """
+
+    #: Not a parameter.
+    _carried = Carried()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())  # type: ignore[misc]  # of an estimator
+        state.pop("_carried", None)
+        away = [each for each in self._carried.budgets if not each.is_of_this_process]
+        budgets = tuple({each.path: each for each in (*away, *entered())}.values())
+        carried = replace(self._carried, budgets=budgets)
+        if carried != Carried():
+            state["_carried"] = carried
+        return state
+
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()  # type: ignore[misc]  # of an estimator
+        if self._carried.budgets:
+            copy._carried = Carried(self._carried.budgets)
+        return copy
+
+
+@contextmanager
+def paid_for(model: Any, prepaid: Prepaid | None) -> Iterator[Any]:
+    """Have the fit of a model inside paid for; None: it pays for itself.
+
+    What the model carries tells it in any thread or process; a fit that it makes of something
+    else instead, in this thread, is told by the thread.
+    """
+    if prepaid is None:
+        yield model
+        return
+    before = vars(model).get("_carried") if isinstance(model, Carries) else None
+    if isinstance(model, Carries):
+        model._carried = replace(model._carried, prepaid=prepaid)
+    try:
+        with paying(prepaid):
+            yield model
+    finally:
+        prepaid.close()
+        vars(model).pop("_carried", None)
+        if before is not None:
+            model._carried = before

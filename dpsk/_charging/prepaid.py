@@ -1,0 +1,116 @@
+"""What a whole has paid for: one fit of a part, and no other."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from dpsk._charging.board import file_of_this_process
+from dpsk.exceptions import BudgetExceededError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dpsk._privacy.events import Event
+
+__all__ = ["Prepaid", "current", "paying"]
+
+#: What pays for the next fit of this thread, where the estimator brings nothing itself.
+_CURRENT: ContextVar[Prepaid | None] = ContextVar("what is prepaid", default=None)
+
+
+class Prepaid:
+    """Pays for one fit, in whichever thread or process it is made.
+
+    It travels with the estimator that it is for. A second fit, or a dearer one, is refused: who
+    paid did not count it.
+
+    Parameters
+    ----------
+    whole : str
+        What has paid.
+    files : frozenset
+        Of the budgets that have.
+    affords : callable, Event -> bool, or None
+        Whether a price is within what was paid; None: any is.
+    answers : object or None
+        For the fit: answers that are kept, or given again.
+    """
+
+    def __init__(self, whole: str, files: frozenset[Any],
+                 affords: Callable[[Event], bool] | None = None, answers: Any = None) -> None:
+        self.whole, self.files, self.answers = whole, files, answers
+        self._affords, self._used, self._lock = affords, False, threading.Lock()
+        # Once it has left the process whoever removes the file has used it.
+        self._file: str | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """bool : whether the fit that it pays for was made."""
+        with self._lock:
+            return self._used or (self._file is not None and not os.path.exists(self._file))
+
+    def use(self, name: str, event: Event) -> None:
+        """Use it for a fit; a BudgetExceededError if it was used before, or does not suffice."""
+        if self._affords is not None and not self._affords(event):
+            raise BudgetExceededError(
+                f"The fit of {name} costs more than {self.whole} has paid for it; nothing was "
+                "drawn. A part may spend no more than the epsilon and delta that it is given.")
+        with self._lock:
+            if self._used or not self._taken():
+                raise BudgetExceededError(
+                    f"The fit of {name} is one more than {self.whole} has paid for; nothing was "
+                    "drawn. A part fits itself once, where it is given its budget, and nothing "
+                    "else; make other private fits before or after.")
+            self._used = True
+
+    def _taken(self) -> bool:
+        """Return whether no other process has used it."""
+        if self._file is None:
+            return True
+        try:
+            os.unlink(self._file)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.answers is not None:
+            raise BudgetExceededError(
+                f"{self.whole} keeps what its parts release, so they are fitted in its own "
+                "process; leave out post_params, or fit without worker processes.")
+        with self._lock:
+            if self._file is None:
+                self._file = file_of_this_process(".paid")
+                if self._used:
+                    os.unlink(self._file)
+            return {**vars(self), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Pay for nothing from now on."""
+        with self._lock:
+            self._taken()
+            self._used = True
+
+
+def current() -> Prepaid | None:
+    """Return what pays for a fit in this thread that brings nothing itself."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def paying(prepaid: Prepaid | None) -> Iterator[None]:
+    """Let fits of this thread that bring nothing be paid so; None: each is charged for itself."""
+    token = _CURRENT.set(prepaid)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

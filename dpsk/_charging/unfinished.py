@@ -1,0 +1,95 @@
+"""What was begun inside of a block, and goes on when the block ends."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import gc
+import inspect
+import multiprocessing
+import multiprocessing.pool
+import sys
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+from types import GeneratorType
+from typing import TYPE_CHECKING
+
+import joblib
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["Unfinished", "under_way"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unfinished:
+    """What is under way in a process.
+
+    Attributes
+    ----------
+    threads : list of Thread
+    children : list of Process
+    work : list
+        Lazy results of joblib, and futures.
+    """
+
+    threads: list[threading.Thread] = field(default_factory=list)
+    children: list[Any] = field(default_factory=list)
+    work: list[Any] = field(default_factory=list)
+
+    def since(self, before: Unfinished) -> Unfinished:
+        """Return what of this was not under way before."""
+        return Unfinished(*(
+            [each for each in now if not any(each is other for other in then)]
+            for now, then in ((self.threads, before.threads), (self.children, before.children),
+                              (self.work, before.work))))
+
+    def still(self) -> Unfinished:
+        """Return what of this is not done yet."""
+        return Unfinished([each for each in self.threads if each.is_alive()],
+                          [each for each in self.children if each.is_alive()],
+                          [each for each in self.work if not _is_done(each)])
+
+    def __bool__(self) -> bool:
+        return bool(self.threads or self.children or self.work)
+
+
+def under_way(lazy: bool = True) -> Unfinished:
+    """Return what is under way in this process, with lazy results or without."""
+    code = _lazy_code()
+    kinds: set[type] = {GeneratorType} if lazy else set()
+    if threading.active_count() > 1:
+        # Without another thread nobody does what a future stands for.
+        kinds |= set(_with_subclasses(concurrent.futures.Future))
+        kinds |= set(_with_subclasses(multiprocessing.pool.ApplyResult))
+        if "distributed" in sys.modules:
+            kinds |= set(_with_subclasses(sys.modules["distributed"].Future))
+    found = [each for each in gc.get_objects() if type(each) in kinds] if kinds else []
+    work = [each for each in found if not isinstance(each, GeneratorType) or each.gi_code in code]
+    # joblib keeps its workers for whoever comes next; what they do has futures.
+    children = [each for each in multiprocessing.active_children()
+                if "loky" not in type(each).__module__]
+    return Unfinished([each for each in threading.enumerate()
+                       if each is not threading.current_thread()], children, work).still()
+
+
+@cache
+def _lazy_code() -> tuple[Any, ...]:
+    """Return the code of the generators by which joblib hands out results still to come."""
+    return tuple(each.__code__ for each in vars(joblib.Parallel).values()
+                 if inspect.isgeneratorfunction(each))
+
+
+def _with_subclasses(kind: Any) -> list[type]:
+    return [kind, *(each for below in kind.__subclasses__() for each in _with_subclasses(below))]
+
+
+def _is_done(work: Any) -> bool:
+    if isinstance(work, GeneratorType):
+        return work.gi_frame is None
+    if isinstance(work, multiprocessing.pool.ApplyResult):
+        # What a pool was to do when it was terminated is never ready.
+        pool = getattr(work, "_pool", None)
+        return work.ready() or getattr(pool, "_state", None) == multiprocessing.pool.TERMINATE
+    return bool(work.done())

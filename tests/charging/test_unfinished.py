@@ -1,0 +1,154 @@
+"""A block ends when the work that was begun inside of it ends, and not with its last line.
+
+Counts are exact; nothing here is statistical.
+"""
+
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+import pytest
+from joblib import Parallel, delayed
+
+from dpsk import PrivacyBudget
+from dpsk.exceptions import PrivacyWarning
+from dpsk.metrics import dp_accuracy_score
+
+LABELS = [0, 1] * 20
+LAZY = [{"n_jobs": n_jobs, "return_as": kind, **more}
+        for n_jobs, more in ((1, {}), (2, {}), (2, {"backend": "threading"}))
+        for kind in ("generator", "generator_unordered")]
+
+
+def evaluated(*ignored):
+    return dp_accuracy_score(LABELS, LABELS, epsilon=1.0, delta=1e-6)
+
+
+def budget(**terms):
+    return PrivacyBudget(**{"epsilon": 100.0, "delta": 1e-3, **terms})
+
+
+@pytest.mark.parametrize("how", LAZY, ids=str)
+def test_lazy_results_that_are_read_later_are_charged_all(how):
+    with warnings.catch_warnings(record=True) as warned, budget() as open_one:
+        warnings.simplefilter("always")
+        results = Parallel(**how)(delayed(evaluated)() for _ in range(20))
+    # Workers may have been quick.
+    assert len(open_one.charges) == 20 or any("read all results inside" in str(each.message)
+                                              for each in warned)
+    assert len(list(results)) == 20
+    assert len(open_one.charges) == 20
+    # Nothing of it stays behind.
+    evaluated()
+    assert len(open_one.charges) == 20
+
+
+def test_lazy_results_that_are_dropped_end_the_block():
+    with pytest.warns(PrivacyWarning), budget() as open_one:
+        results = Parallel(n_jobs=1, return_as="generator")(
+            delayed(evaluated)() for _ in range(20))
+        next(results)
+    evaluated()
+    assert len(open_one.charges) == 2
+    results.close()
+    evaluated()
+    assert len(open_one.charges) == 2
+
+
+def test_results_that_are_read_inside_need_no_warning(recwarn):
+    with budget() as open_one:
+        for how in LAZY:
+            list(Parallel(**how)(delayed(evaluated)() for _ in range(3)))
+    assert len(open_one.charges) == 3 * len(LAZY)
+    assert not [each for each in recwarn if issubclass(each.category, PrivacyWarning)]
+
+
+def test_futures_of_an_older_pool_are_charged_when_they_run():
+    go = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(evaluated).result()
+        pool.submit(go.wait)
+        with pytest.warns(PrivacyWarning, match="is not done"), budget() as open_one:
+            waiting = [pool.submit(evaluated) for _ in range(3)]
+        assert open_one.charges == []
+        go.set()
+        for each in waiting:
+            each.result()
+        assert len(open_one.charges) == 3
+        pool.submit(evaluated).result()
+    assert len(open_one.charges) == 3
+
+
+def test_what_was_under_way_before_holds_no_block_open():
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(stop.wait)
+        with budget() as open_one:
+            evaluated()
+        evaluated()
+        stop.set()
+    assert len(open_one.charges) == 1
+
+
+def test_threads_that_outlive_a_block_are_charged_and_others_are_not():
+    go = threading.Event()
+
+    def late():
+        assert go.wait(60)
+        evaluated()
+
+    with budget() as open_one:
+        thread = threading.Thread(target=late)
+        thread.start()
+    evaluated()
+    assert open_one.charges == []
+    go.set()
+    thread.join()
+    assert len(open_one.charges) == 1
+
+
+def _late(folder):
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    evaluated()
+
+
+@pytest.mark.parametrize("kind", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_processes_that_outlive_a_block_are_charged_and_others_are_not(tmp_path, kind):
+    context = get_context(kind)
+    with budget() as open_one:
+        child = context.Process(target=_late, args=(tmp_path,))
+        child.start()
+        other = None
+    evaluated()
+    # A process that is started after the block has nothing to do with it.
+    other = context.Process(target=evaluated)
+    other.start()
+    other.join()
+    assert (child.is_alive(), other.exitcode, open_one.charges) == (True, 0, [])
+    (tmp_path / "go").touch()
+    child.join()
+    assert child.exitcode == 0
+    assert len(open_one.charges) == 1
+
+
+def test_pools_that_end_with_an_error_hold_no_block_open():
+    for how in ({"backend": "threading"}, {"backend": "multiprocessing"}, {}):
+        with pytest.raises(ZeroDivisionError) as raised, budget() as open_one:
+            Parallel(n_jobs=2, **how)(delayed(partial(divmod, 1))(k) for k in (0, 1, 0, 2, 3, 4))
+        evaluated()
+        assert (raised.type, open_one.charges) == (ZeroDivisionError, [])
+
+
+def test_inner_blocks_end_by_themselves():
+    with budget() as outer:
+        with pytest.warns(PrivacyWarning), budget() as inner:
+            results = Parallel(n_jobs=1, return_as="generator")(
+                delayed(evaluated)() for _ in range(4))
+        assert len(list(results)) == 4
+        evaluated()
+    assert (len(outer.charges), len(inner.charges)) == (5, 4)

@@ -1,0 +1,219 @@
+"""Workers charge what is open where their work is from, and refuse where they cannot know that."""
+
+import json
+import os
+import pickle
+import stat
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed, parallel_config
+
+from dpsk import DPLogisticRegression, PrivacyBudget
+from dpsk._charging import board
+from dpsk.exceptions import BudgetExceededError
+from dpsk.metrics import dp_accuracy_score
+from tests.charging.test_unfinished import LABELS, budget, evaluated
+
+X, Y = np.random.default_rng(0).normal(size=(40, 2)), np.array(LABELS)
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"),
+                           reason="processes tell of their ancestors on Linux")
+
+
+def model():
+    return DPLogisticRegression(epsilon=0.1, delta=1e-6, solver="gd", max_iter=2, data_norm=1.0,
+                                classes=[0, 1])
+
+
+def test_workers_that_are_older_than_a_budget_charge_it():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(evaluated).result()
+        for size in (1, 2):
+            with budget() as open_one:
+                for _ in range(size):
+                    pool.submit(evaluated).result()
+            assert len(open_one.charges) == size
+        pool.submit(evaluated).result()
+    assert len(open_one.charges) == 2
+
+
+def test_many_small_evaluations_in_workers_end_where_the_budget_does():
+    with PrivacyBudget(1.0, 1e-5) as open_one, pytest.raises(BudgetExceededError):
+        Parallel(n_jobs=2)(delayed(dp_accuracy_score)(LABELS, LABELS, epsilon=0.6, delta=1e-7)
+                           for _ in range(10))
+    assert len(open_one.charges) < 10
+    assert open_one.spent["mu^2"] <= open_one.limits["mu^2"]
+
+
+@LINUX
+def test_workers_of_workers_and_programmes_are_charged():
+    script = ("from dpsk.metrics import dp_accuracy_score as score\n"
+              "score([0, 1] * 20, [0, 1] * 20, epsilon=1.0, delta=1e-6)")
+    with budget() as open_one:
+        subprocess.run([sys.executable, "-c", "import subprocess, sys\n"
+                        f"subprocess.run([sys.executable, '-c', {script!r}], check=True)"],
+                       check=True)
+    assert len(open_one.charges) == 1
+
+
+def _in_a_block(path):
+    with PrivacyBudget.load(path):
+        evaluated()
+
+
+def test_a_budget_that_is_opened_in_a_worker_too_is_charged_once():
+    with budget() as open_one:
+        Parallel(n_jobs=2)(delayed(_in_a_block)(open_one.path) for _ in range(3))
+    assert len(open_one.charges) == 3
+
+
+def test_the_environment_names_a_budget(monkeypatch, tmp_path):
+    named = budget(path=tmp_path / "named.budget")
+    monkeypatch.setenv("DPSK_BUDGET", named.path)
+    evaluated()
+    with named, budget() as inner:
+        evaluated()
+    assert (len(named.charges), len(inner.charges)) == (2, 1)
+    monkeypatch.setenv("DPSK_BUDGET", str(tmp_path / "missing.budget"))
+    with pytest.raises(FileNotFoundError):
+        evaluated()
+    monkeypatch.setenv("DPSK_BUDGET", "none")
+    evaluated()
+    assert len(named.charges) == 2
+
+
+def test_a_process_whose_parent_has_ended_is_refused(monkeypatch):
+    monkeypatch.setattr("dpsk._charging.admission.is_orphan", lambda: True)
+    with pytest.raises(BudgetExceededError, match="parent has ended.*DPSK_BUDGET"):
+        evaluated()
+    with budget() as open_one:
+        evaluated()
+    assert len(open_one.charges) == 1
+    monkeypatch.setenv("DPSK_BUDGET", "none")
+    evaluated()
+
+
+@LINUX
+def test_who_has_lost_its_parent_knows():
+    """A child of a spawned process that has ended meanwhile."""
+    script = ("import multiprocessing as mp, os, sys, time\n"
+              "def last(path):\n"
+              "    from dpsk._charging.board import is_orphan\n"
+              "    while os.getppid() == parent(): time.sleep(.01)\n"
+              "    open(path, 'w').write(str(is_orphan()))\n"
+              "def parent(): return mp.parent_process().pid\n"
+              "if __name__ == '__main__':\n"
+              "    mp.get_context('fork').Process(target=last, args=sys.argv[1:]).start()\n"
+              "    os._exit(0)\n")
+    found = board.file_of_this_process(".orphan")
+    subprocess.run([sys.executable, "-c", script, found], check=True)
+    for _ in range(1000):
+        with open(found, encoding="utf-8") as file:
+            text = file.read()
+        if text:
+            break
+        time.sleep(0.02)
+    os.unlink(found)
+    assert text == "True"
+
+
+def test_notes_are_for_their_user_alone_and_go_with_the_block():
+    note = board._path(board._name(os.getpid()))
+    with budget() as open_one:
+        with open(note, encoding="utf-8") as file:
+            assert json.load(file)["budgets"] == [open_one.path]
+    assert not os.path.exists(note)
+    folder = os.stat(board.note_folder())
+    assert stat.S_IMODE(folder.st_mode) == 0o700
+    if hasattr(os, "getuid"):
+        assert folder.st_uid == os.getuid()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o750])
+def test_a_folder_of_notes_that_others_may_read_is_refused(monkeypatch, tmp_path, mode):
+    folder = tmp_path / f"dpsk-{os.getuid() if hasattr(os, 'getuid') else ''}"
+    folder.mkdir()
+    folder.chmod(mode)
+    monkeypatch.setattr(board.os, "access", lambda *args: False)
+    monkeypatch.setattr(board.tempfile, "gettempdir", lambda: str(tmp_path))
+    board.note_folder.cache_clear()
+    try:
+        with pytest.raises(OSError, match="not this user's alone"):
+            evaluated()
+    finally:
+        monkeypatch.undo()
+        board.note_folder.cache_clear()
+
+
+@LINUX
+def test_what_ended_processes_left_is_swept():
+    child = subprocess.run([sys.executable, "-c", "import os\nfrom dpsk._charging import board\n"
+                            "board.post(board.Note(['a'])); print(board._path(board._name("
+                            "os.getpid())))"], check=True, capture_output=True, text=True)
+    left = child.stdout.strip()
+    assert os.path.exists(left)
+    board._swept.cache_clear()
+    with budget():
+        assert not os.path.exists(left)
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as at:
+        with distributed.Client(at) as found:
+            yield found
+
+
+def test_workers_of_dask_charge_what_is_open_in_their_client(client):
+    with budget() as open_one, parallel_config("dask"):
+        Parallel()(delayed(evaluated)() for _ in range(4))
+        Parallel()(delayed(model().fit)(X, Y) for _ in range(2))
+    assert len(open_one.charges) == 6
+
+
+def test_futures_of_dask_are_charged_when_they_run(client):
+    with pytest.warns(UserWarning, match="is not done"), budget() as open_one:
+        late = client.submit(_slow, pure=False)
+    late.result()
+    assert len(open_one.charges) == 1
+
+
+def _slow():
+    time.sleep(1.0)
+    return evaluated()
+
+
+def test_workers_of_dask_refuse_where_nothing_tells_them(client):
+    with pytest.raises(BudgetExceededError, match="Dask worker.*DPSK_BUDGET.*none"):
+        client.submit(evaluated, pure=False).result()
+    with budget() as open_one:
+        sent = pickle.dumps(model())
+    # What was pickled inside brings the budget along.
+    client.submit(_fit, sent, pure=False).result()
+    assert len(open_one.charges) == 1
+    client.run(os.environ.__setitem__, "DPSK_BUDGET", "none")
+    try:
+        client.submit(evaluated, pure=False).result()
+    finally:
+        client.run(os.environ.pop, "DPSK_BUDGET")
+    assert len(open_one.charges) == 1
+
+
+def _fit(sent):
+    pickle.loads(sent).fit(X, Y)
+
+
+def test_threads_of_dask_are_those_of_the_process():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
+                                  dashboard_address=None) as at, distributed.Client(at) as found:
+        with budget() as open_one:
+            found.submit(evaluated, pure=False).result()
+        found.submit(evaluated, pure=False).result()
+    assert len(open_one.charges) == 1
