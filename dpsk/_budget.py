@@ -29,7 +29,7 @@ _DISCLOSED = 0.1
 class PrivacyBudget:
     r"""A limit on what all fits on some rows give away together, however each was chosen.
 
-    Inside ``with budget:`` every private fit of the process, its threads and its joblib workers is
+    Inside ``with budget:`` every private fit of the process, its threads and its workers is
     charged before it draws, or refused with a `dpsk.exceptions.BudgetExceededError` and nothing
     spent. Settings of a fit, and whether it is made at all, may depend on what earlier fits
     released.
@@ -85,10 +85,14 @@ class PrivacyBudget:
     first draw; if it fails later it stays charged. Not covered: exact scores, and what other
     packages fit.
 
-    What an estimator was copied to by `pickle` inside (a joblib worker) charges the same budget,
-    as do clones made there. What a function makes anew in another process, by no estimator that
-    came with it, does not: open the budget there, by `load`. What is pickled inside holds path,
-    name and limits of the budget, so save models after the block.
+    *Where.* Fits are charged in the process of the block, in all of its threads, and in all
+    processes that descend from it, such as workers of joblib and of `multiprocessing`, whether
+    these are older than the block or not. An estimator that is pickled inside charges the budget
+    wherever it can reach its file, and so does a process whose environment names the file in
+    ``DPSK_BUDGET``. A worker that cannot tell whether a budget is open refuses to fit. Lazy
+    results of joblib, futures, threads and processes that were begun inside and are not done
+    when the block ends are charged until they are. What is pickled inside holds the path of the
+    budget, so save models after the block.
 
     References
     ----------

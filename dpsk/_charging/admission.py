@@ -116,6 +116,7 @@ def leave(account: Account) -> None:
         _settle()
         _post()
         goes_on = bool(entry.left.work)
+    entry.left.tell(_told)
     if goes_on:
         warnings.warn(
             f"{account!r}: work that was handed over inside is not done, such as results of "
@@ -134,11 +135,18 @@ def entered(thread: threading.Thread | None = None) -> list[Account]:
 
 def _settle():
     """Forget blocks that have ended."""
-    for entry in list(_ENTRIES):
+    for entry in _ENTRIES:
         if entry.left is not None:
             entry.left = entry.left.still()
-            if not entry.left:
-                _ENTRIES.remove(entry)
+    # Work that is dropped meanwhile comes here as well.
+    _ENTRIES[:] = [each for each in _ENTRIES if each.left is None or each.left]
+
+
+def _told():
+    """Tell descendants that something of a block is done."""
+    with _LOCK:
+        _settle()
+        _post()
 
 
 def _post():

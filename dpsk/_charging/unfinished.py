@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from types import GeneratorType
 from typing import TYPE_CHECKING
+from weakref import finalize, ref
 
 import joblib
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 __all__ = ["Unfinished", "under_way"]
@@ -30,8 +32,8 @@ class Unfinished:
     ----------
     threads : list of Thread
     children : list of Process
-    work : list
-        Lazy results of joblib, and futures.
+    work : list of weak references
+        To lazy results of joblib, and to futures: what nobody holds is not done any more.
     """
 
     threads: list[threading.Thread] = field(default_factory=list)
@@ -41,7 +43,7 @@ class Unfinished:
     def since(self, before: Unfinished) -> Unfinished:
         """Return what of this was not under way before."""
         return Unfinished(*(
-            [each for each in now if not any(each is other for other in then)]
+            [each for each in now if each not in then]
             for now, then in ((self.threads, before.threads), (self.children, before.children),
                               (self.work, before.work))))
 
@@ -49,7 +51,16 @@ class Unfinished:
         """Return what of this is not done yet."""
         return Unfinished([each for each in self.threads if each.is_alive()],
                           [each for each in self.children if each.is_alive()],
-                          [each for each in self.work if not _is_done(each)])
+                          [each for each in self.work if not _is_done(each())])
+
+    def tell(self, told: Callable[[], None]) -> None:
+        """Call `told` when some of the work is done, or dropped."""
+        for each in self.work:
+            work: Any = each()
+            if hasattr(work, "add_done_callback"):
+                work.add_done_callback(lambda done: told())
+            elif work is not None:
+                finalize(work, told).atexit = False
 
     def __bool__(self) -> bool:
         return bool(self.threads or self.children or self.work)
@@ -71,7 +82,8 @@ def under_way(lazy: bool = True) -> Unfinished:
     children = [each for each in multiprocessing.active_children()
                 if "loky" not in type(each).__module__]
     return Unfinished([each for each in threading.enumerate()
-                       if each is not threading.current_thread()], children, work).still()
+                       if each is not threading.current_thread()], children,
+                      list(map(ref, work))).still()
 
 
 @cache
@@ -86,6 +98,8 @@ def _with_subclasses(kind: Any) -> list[type]:
 
 
 def _is_done(work: Any) -> bool:
+    if work is None:
+        return True
     if isinstance(work, GeneratorType):
         return work.gi_frame is None
     if isinstance(work, multiprocessing.pool.ApplyResult):

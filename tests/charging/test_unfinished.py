@@ -53,7 +53,7 @@ def test_lazy_results_that_are_dropped_end_the_block():
         next(results)
     evaluated()
     assert len(open_one.charges) == 2
-    results.close()
+    del results
     evaluated()
     assert len(open_one.charges) == 2
 

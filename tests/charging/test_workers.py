@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -89,7 +90,7 @@ def test_the_environment_names_a_budget(monkeypatch, tmp_path):
 
 def test_a_process_whose_parent_has_ended_is_refused(monkeypatch):
     monkeypatch.setattr("dpsk._charging.admission.is_orphan", lambda: True)
-    with pytest.raises(BudgetExceededError, match="parent has ended.*DPSK_BUDGET"):
+    with pytest.raises(BudgetExceededError, match=r"parent has ended.*DPSK_BUDGET"):
         evaluated()
     with budget() as open_one:
         evaluated()
@@ -165,8 +166,11 @@ def test_what_ended_processes_left_is_swept():
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as at:
-        with distributed.Client(at) as found:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None,
+                                      memory_limit=0, silence_logs=50) as cluster, \
+                distributed.Client(cluster) as found:
             yield found
 
 
@@ -177,8 +181,9 @@ def test_workers_of_dask_charge_what_is_open_in_their_client(client):
     assert len(open_one.charges) == 6
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_futures_of_dask_are_charged_when_they_run(client):
-    with pytest.warns(UserWarning, match="is not done"), budget() as open_one:
+    with budget() as open_one:
         late = client.submit(_slow, pure=False)
     late.result()
     assert len(open_one.charges) == 1
@@ -190,29 +195,37 @@ def _slow():
 
 
 def test_workers_of_dask_refuse_where_nothing_tells_them(client):
-    with pytest.raises(BudgetExceededError, match="Dask worker.*DPSK_BUDGET.*none"):
+    with pytest.raises(BudgetExceededError, match=r"Dask worker.*DPSK_BUDGET.*none"):
         client.submit(evaluated, pure=False).result()
     with budget() as open_one:
         sent = pickle.dumps(model())
     # What was pickled inside brings the budget along.
     client.submit(_fit, sent, pure=False).result()
     assert len(open_one.charges) == 1
-    client.run(os.environ.__setitem__, "DPSK_BUDGET", "none")
+    client.run(_told, "none")
     try:
         client.submit(evaluated, pure=False).result()
+        client.run(_told, open_one.path)
+        client.submit(evaluated, pure=False).result()
     finally:
-        client.run(os.environ.pop, "DPSK_BUDGET")
-    assert len(open_one.charges) == 1
+        client.run(_told, "")
+    assert len(open_one.charges) == 2
+
+
+def _told(budget):
+    os.environ["DPSK_BUDGET"] = budget
 
 
 def _fit(sent):
     pickle.loads(sent).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_threads_of_dask_are_those_of_the_process():
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
-                                  dashboard_address=None) as at, distributed.Client(at) as found:
+                                  dashboard_address=None, memory_limit=0,
+                                  silence_logs=50) as at, distributed.Client(at) as found:
         with budget() as open_one:
             found.submit(evaluated, pure=False).result()
         found.submit(evaluated, pure=False).result()
