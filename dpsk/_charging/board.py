@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 from contextlib import suppress
@@ -131,7 +132,15 @@ def _path(name: str) -> str:
 def _parent(process: int) -> int:
     """Return the number of a process's parent, 0 where that is not known."""
     fields = _status(process)
-    return int(fields[1]) if fields else 0
+    if fields or sys.platform.startswith("linux"):
+        return int(fields[1]) if fields else 0
+    try:
+        # Systems without /proc; each worker asks once.
+        found = subprocess.run(["ps", "-o", "ppid=", "-p", str(process)], capture_output=True,
+                               check=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    return int(found.stdout)
 
 
 def file_of_this_process(suffix: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import stat
 import subprocess
 import sys
@@ -121,6 +122,16 @@ def test_who_has_lost_its_parent_knows():
         time.sleep(0.02)
     os.unlink(found)
     assert text == "True"
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="asks ps")
+def test_ancestors_are_found_without_proc(monkeypatch):
+    """As on other systems than Linux: this process's parent has the same parent either way."""
+    parent = board._parent(os.getpid())
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert parent in (os.getppid(), 0)
+    assert board._parent(os.getpid()) == os.getppid()
+    assert board._parent(2**22 + 5) == 0
 
 
 def test_notes_are_for_their_user_alone_and_go_with_the_block():
