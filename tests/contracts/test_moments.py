@@ -192,7 +192,7 @@ def test_thresholding_drops_what_noise_explains_and_keeps_what_it_does_not(fit_i
             noise[-1] = noise[:, -1] = 0.0
         noisy = exact + 0.3 * noise
         found, entries = thresholded(noisy, 0.3, fit_intercept)
-        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(found, found.T, rtol=0, atol=1e-12)
         # A tenth of the pairs that are kept may be noise, and one is not: over 20 never are.
         assert 1.0 <= entries < 1.0 + 2 * 20 / 30 + 2 / 30
         assert abs(found[0, 1] - exact[0, 1]) < 1.5
