@@ -61,7 +61,7 @@ def test_coefficients_tend_to_those_without_noise(cls, params):
     ("diabetes", DPPoissonRegressor, {}, 0.03),
 ], ids=str)
 def test_small_tables_with_a_penalty_are_fitted_too(data, cls, params, bar):
-    """Some hundred rows, whose bound is that of the longest: eight deviations of the gap, and more,
+    """Some hundred rows, whose bound is that of the longest: eight deviations of the gap or more
     lie between its mean and the bar."""
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     X = StandardScaler().fit_transform(X)
