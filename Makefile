@@ -3,7 +3,9 @@
 #            one fit of every estimator
 #   test     under five minutes on two cores, and what CI runs: quick, all estimators with their
 #            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
-#   audit    half an hour or so: all pairs of estimator and solver, and audits at full noise
+#   kernels  the tests that calculate most, once for each kernel of OpenBLAS in KERNELS, which
+#            round differently: three minutes each; CI runs them for one
+#   audit    an hour or so: all pairs of estimator and solver, audits at full noise, and kernels
 #   oldest   quick, with the oldest dependencies of pyproject.toml; needs Python 3.10
 #   docs     the site, in docs/_build/html; a few minutes, and no web
 #   docs-test  the built site in a headless Chromium
@@ -21,8 +23,12 @@ QUICK := -m 'not audit and not bench and not thorough' tests/test_architecture.p
 	tests/test_packaging.py tests/contracts tests/privacy tests/noise tests/pipeline \
 	tests/preprocessing \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
+# All that OpenBLAS has for x86: a processor that cannot run one passes over it.
+KERNELS ?= Haswell Zen SkylakeX Sandybridge Prescott
+KERNEL_TESTS := tests/golden tests/contracts tests/estimators tests/preprocessing \
+	tests/pipeline tests/model_selection
 
-.PHONY: demo quick test audit oldest bench lint types docs docs-test dist clean
+.PHONY: demo quick test kernels audit oldest bench lint types docs docs-test dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -33,7 +39,15 @@ quick: $(VENV)/.test
 test: $(VENV)/.test
 	$(PYTEST)
 
-audit: $(VENV)/.test
+kernels: $(VENV)/.test
+	for kernel in $(KERNELS); do \
+		export OPENBLAS_CORETYPE=$$kernel; \
+		if $(BIN)/python -c 'import numpy as np; np.eye(64) @ np.eye(64)'; \
+		then echo "$$kernel" && $(PYTEST) $(KERNEL_TESTS) || exit 1; \
+		else echo "$$kernel: not for this processor"; fi; \
+	done
+
+audit: $(VENV)/.test kernels
 	$(PYTEST) -m audit
 	DPSK_EXAMPLES=1000 $(PYTEST) tests/privacy/test_properties.py tests/contracts/test_any_rows.py
 

@@ -258,7 +258,8 @@ def _delayed_together(collections):
 def _workers(client):
     """Return the addresses of workers, of which there is at least one."""
     client.wait_for_workers(1)
-    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+    # Not `scheduler_info`: the client refreshes that in the background, without workers.
+    return sorted(client.nthreads())
 
 
 def _current_client():

@@ -26,7 +26,7 @@ from dpsk.testing import NoiseSeed
 from tests.auditing.faults import FAULTS, NoisyTotal
 
 #: So rarely is a claim refuted that holds, where a test of every run says that it is not.
-SURE = 1e-6
+SURE = 5e-9
 
 
 @pytest.mark.parametrize("name", ["exact scaler", "noise on half of the coordinates"])
@@ -38,7 +38,7 @@ def test_what_has_no_noise_is_found_in_a_moment(name):
 
 
 def test_a_private_fit_is_not_refuted():
-    """False-alarm rate at most 1e-6."""
+    """False-alarm rate at most 1e-8."""
     found = audit(FAULTS["noise on half of the coordinates"][1], runs=40, level=SURE)
     assert not found.refuted and "not refuted" in str(found)
     assert found.epsilon_lower <= found.claim.epsilon
@@ -61,8 +61,8 @@ def test_every_fault_is_flagged_within_five_minutes(name):
 
 
 @pytest.mark.audit
-def test_twenty_clean_audits_flag_nothing_at_a_rate_of_one_in_a_million():
-    """False-alarm rate at most 2e-5 together."""
+def test_twenty_clean_audits_flag_nothing():
+    """False-alarm rate at most 1e-7 together."""
     clean = [good for _, good in FAULTS.values()]
     for i in range(20):
         found = audit(clean[i % len(clean)], runs=300, level=SURE)
@@ -71,7 +71,8 @@ def test_twenty_clean_audits_flag_nothing_at_a_rate_of_one_in_a_million():
 
 @pytest.mark.parametrize(("noise", "refuted"), [(0.0, True), (1 / 3, True), (1.0, False)])
 def test_estimators_of_others_are_audited_by_their_parameters(noise, refuted):
-    """Misses and false alarms both have probability below 1e-5."""
+    """Misses and false alarms both have probability below 1e-8: a third of the noise is epsilon 3,
+    and 1500 runs show 1.3 of it at the least."""
     found = audit(NoisyTotal(noise=noise), runs=1500, level=SURE)
     assert found.refuted is refuted
     assert (found.claim.epsilon, found.claim.delta, found.claim.event) == (1.0, 0.0, None)

@@ -26,8 +26,8 @@ from dpsk import (
 N = 20
 CLIP = 0.05
 EPSILON = 1.0
-#: Error probability of each Clopper-Pearson limit.
-LEVEL = 1e-7
+#: Error probability of each Clopper-Pearson limit; a bound rests on two of them.
+LEVEL = 5e-8
 
 
 @dataclass(frozen=True)

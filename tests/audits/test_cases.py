@@ -102,7 +102,7 @@ def test_one_seed_for_two_candidates_reveals_a_row_if_the_stream_is_keyed_by_it_
 
 @pytest.mark.audit
 def test_one_seed_for_two_candidates_stays_within_the_total_budget():
-    """False-alarm rate at most 2e-7; the seeds are fixed, so it never varies."""
+    """False-alarm rate at most 1e-7; the seeds are fixed, so it never varies."""
     assert shared_seed_epsilon(1000) <= EPSILON
 
 

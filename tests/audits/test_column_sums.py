@@ -37,7 +37,7 @@ def exact(sign):
 
 @pytest.mark.audit
 def test_column_sums_stay_under_the_claim_and_a_third_of_the_noise_exceeds_it(noise_times):
-    """False-alarm rate at most 2e-7."""
+    """False-alarm rate at most 1e-7."""
     answers = exact(1.0), exact(-1.0)
     epsilon, mu = bounds(released, STD, answers)
     assert epsilon <= EPSILON and mu <= MU

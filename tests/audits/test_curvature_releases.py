@@ -42,7 +42,7 @@ def hessian(name, sign):
 @pytest.mark.parametrize("name", ["plain", pytest.param("whitened", marks=pytest.mark.audit)])
 def test_a_hessian_stays_under_its_claim_and_a_third_of_the_noise_exceeds_it(
         name, means, noise_times):
-    """False-alarm rate at most 2e-7 a model."""
+    """False-alarm rate at most 1e-7 a model."""
     spread = np.sqrt(2.0) * CURVATURE / MU / N
     std = spread * np.where(np.equal(*np.triu_indices(3)), 1.0, np.sqrt(0.5))
 

@@ -5,8 +5,8 @@ before any fit: of the values on a grid, the one at which a fit with noise cut t
 its setting (a third where the claim is attained) would pass as private with the smallest
 probability. True and weakened noise face the same test.
 
-Each bound rests on two Clopper-Pearson limits at level 1e-7, the bounds on epsilon and mu
-on the same two, so a sound solver fails a test with probability at most 2e-7. Both counts
+Each bound rests on two Clopper-Pearson limits at level 5e-8, the bounds on epsilon and mu
+on the same two, so a sound solver fails a test with probability at most 1e-7. Both counts
 must err at once to refute a true claim, so under the laws of `audit_settings` all tests of
 a default run together fail with probability below 1e-12. Noise cut so goes unnoticed
 with a probability that is computed exactly, and asserted to be below 1e-8 a test.

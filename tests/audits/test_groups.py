@@ -3,7 +3,7 @@
 The tables are those of the audits of fits, a group of rows alike in the place of every row. What
 a group adds is the average over its rows, clipped to an eighth, or not a second time, so that laws
 and thresholds are the same in the unit of what it adds, and levels too: a sound fit fails with a
-probability of at most 2e-7 a test, and noise cut as there goes unnoticed with one below 1e-8.
+probability of at most 1e-7 a test, and noise cut as there goes unnoticed with one below 1e-8.
 """
 
 import numpy as np
@@ -123,7 +123,7 @@ RELEASES = {
 @pytest.mark.parametrize("name", RELEASES)
 def test_releases_stay_under_the_claim_and_a_third_of_the_noise_exceeds_it(
         name, means, noise_times):
-    """False-alarm rate at most 2e-7 a release."""
+    """False-alarm rate at most 1e-7 a release."""
     release, std, share = RELEASES[name]
     std = np.broadcast_to(std, np.shape(means(release)[0]))
     answers = means(release)

@@ -52,7 +52,7 @@ def fitted(rows):
 
 @pytest.mark.audit
 def test_the_minimizer_stays_under_its_shift():
-    """False-alarm rate at most 2e-7."""
+    """False-alarm rate at most 1e-7."""
     assert measured_mu([fitted(DATA.rows), fitted(DATA.neighbor)], slope()) <= slope()
 
 
@@ -105,5 +105,5 @@ def test_one_step_from_the_noiseless_minimizer_breaks_the_claim():
 
 
 def test_one_step_from_a_public_start_is_private_and_just_inaccurate():
-    """It is one noisy gradient, which c alone pays for; the false-alarm rate is 2e-7."""
+    """It is one noisy gradient, which c alone pays for; the false-alarm rate is 1e-7."""
     assert broken_epsilon(warm=False) <= EPSILON

@@ -69,7 +69,7 @@ def test_the_sums_of_a_fit_cost_no_more_than_its_budget(center):
 @pytest.mark.audit
 @every_fit
 def test_a_fit_stays_under_its_claim(center):
-    """False-alarm rate at most 2e-7 a fit."""
+    """False-alarm rate at most 1e-7 a fit."""
     epsilon, mu = measured(center)
     assert epsilon <= EPSILON and mu <= MU
 

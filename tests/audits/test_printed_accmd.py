@@ -87,7 +87,7 @@ def test_the_printed_form_in_one_step_has_no_noise_at_all():
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 10])
 def test_ours_stays_under_the_claim_and_nearly_attains_it(steps):
-    """The seed is fixed; another fails with probability at most 2e-7."""
+    """The seed is fixed; another fails with probability at most 1e-7."""
     epsilon, mu = audited(ours, steps)
     assert epsilon <= EPSILON
     assert 0.75 * gaussian_mu(EPSILON, DELTA) < mu <= gaussian_mu(EPSILON, DELTA)

@@ -154,7 +154,7 @@ def test_the_sums_of_a_fit_cost_no_more_than_its_budget(name):
 @pytest.mark.audit
 @every_sampler
 def test_a_fit_stays_under_its_claim(name):
-    """False-alarm rate at most 2e-7 a fit."""
+    """False-alarm rate at most 1e-7 a fit."""
     epsilon, mu = measured(name)
     assert epsilon <= EPSILON and mu <= MU
 

@@ -119,7 +119,7 @@ def moved():
 
 
 def test_categories_stay_under_the_claim():
-    """The bound exceeds the claim with a chance of 2e-7 at most, and most of it shows."""
+    """The bound exceeds the claim with a chance of 1e-7 at most, and most of it shows."""
     assert 0.6 * MU < moved() <= MU
 
 

@@ -114,7 +114,7 @@ def measured(name, means, noise_times, cut):
     for name in RELEASES])
 def test_a_release_stays_under_its_claim_and_a_part_of_the_noise_exceeds_it(
         name, means, noise_times):
-    """False-alarm rate at most 2e-7 a release."""
+    """False-alarm rate at most 1e-7 a release."""
     epsilon, mu = measured(name, means, noise_times, 1.0)
     assert epsilon <= EPSILON and mu <= MU
     cut = 1 / 3 if RELEASES[name][2] > 0.8 else 1 / 5

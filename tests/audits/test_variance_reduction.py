@@ -1,7 +1,7 @@
 """A6: variance reduction as printed reveals a row; the difference oracle keeps its claim.
 
-The bounds on delta rest on two Clopper-Pearson limits at level 1e-7, so a sound mechanism
-fails a test with probability at most 2e-7, whatever the seed. Thresholds are fixed beforehand.
+The bounds on delta rest on two Clopper-Pearson limits at level 5e-8, so a sound mechanism
+fails a test with probability at most 1e-7, whatever the seed. Thresholds are fixed beforehand.
 """
 
 import numpy as np

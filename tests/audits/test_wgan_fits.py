@@ -95,7 +95,7 @@ def test_without_a_clip_they_are_farther_apart(init, monkeypatch):
 @pytest.mark.audit
 @every_start
 def test_a_fit_stays_under_its_claim(init):
-    """False-alarm rate at most 2e-7 a fit. At two thirds of the claim a third of the noise shows
+    """False-alarm rate at most 1e-7 a fit. At two thirds of the claim a third of the noise shows
     twice the claim: it passes unseen with a probability below 1e-8."""
     epsilon, mu = measured(init)
     assert epsilon <= EPSILON and mu <= MU

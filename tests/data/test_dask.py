@@ -158,6 +158,13 @@ def test_learnt_bounds_newton_and_sampled_batches_are_the_same(client):
     np.testing.assert_array_equal(found.coef_, whole.coef_)
 
 
+def test_workers_are_found_whatever_the_client_last_heard_of_its_scheduler(client, monkeypatch):
+    """It asks anew every two seconds, and then hears of no worker."""
+    monkeypatch.setattr(type(client), "scheduler_info", lambda *args, **given: {"workers": {}})
+    X, y = training_rows(DPLogisticRegression())
+    assert seeded(DPLogisticRegression).fit(*collections(X, y)).coef_.shape == (1, X.shape[1])
+
+
 def test_without_workers_chunks_are_read_one_after_another():
     X, y = training_rows(DPLogisticRegression())
     dX, dy = collections(X, y)

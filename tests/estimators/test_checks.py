@@ -114,17 +114,16 @@ def _blobs():
 def test_classifiers_separate_blobs_of_two_hundred_rows_all_the_same(cls, solver):
     """What the poor_score tag leaves out of scikit-learn's checks, over repeated fits.
 
-    A sixth of the fits of "privatediff", the worst, are not above 0.83, so more than half of 31
-    are not with probability 1e-5. Once more than half are, the median is.
+    A fifteenth of the fits of "privatediff", the worst, are not above 0.83, so more than half of
+    45 are not with probability below 1e-8, and below 1e-7 were it a seventh. Once more than half
+    are, the median is. Directions at random, where classes lie apart, are above in a quarter.
     """
     if not is_classifier(cls()):
         pytest.skip("a regressor")
     X, y = _blobs()
-    # With so few rows the curvature of a row takes much of the budget of a noisy objective.
-    least = 0.5 if solver == "objective_perturbation" else 0.83
     runs, above = 0, 0
-    while above < 16 and runs < 31:
-        score = build(cls, solver, random_state=NoiseSeed(runs)).fit(X, y).score(X, y)
-        runs, above = runs + 1, above + (score > least)
-    print(f"{cls.__name__} {solver}: {above} of {runs} above {least}")
-    assert above == 16
+    while above < 23 and runs < 45:
+        score = build(cls, solver, epsilon=3.0).fit(X, y).score(X, y)
+        runs, above = runs + 1, above + (score > 0.83)
+    print(f"{cls.__name__} {solver}: {above} of {runs}")
+    assert above == 23

@@ -13,9 +13,10 @@ from dpsk import (
     DPPoissonRegressor,
     DPRidge,
 )
-from dpsk.testing import NoiseSeed
 
 _N = 12_000
+#: So large an epsilon that noise shows in no bar below, and not so large that there is none.
+_MUCH = 1e6
 CASES = [(DPLinearRegression, {}), (DPRidge, {"alpha": 0.01}), (DPHuberRegressor, {}),
          (DPHuberRegressor, {"alpha": 0.01}), (DPPoissonRegressor, {}),
          (DPPoissonRegressor, {"alpha": 0.01}), (DPLogisticRegression, {}),
@@ -38,38 +39,37 @@ def _table(cls):
 
 @pytest.mark.parametrize("cls, params", CASES, ids=str)
 def test_coefficients_tend_to_those_without_noise(cls, params):
+    """Noise is a tenth of the bar or less: a clip or floor that moves them by 2 % fails."""
     X, y = _table(cls)
     if cls not in (DPLogisticRegression, DPLinearSVC):
         low = 0.0 if cls is DPPoissonRegressor else float(y.min())
         params = {**params, "target_bounds": (low, float(y.max()))}
     exact = cls(np.inf, **params).fit(X, y).coef_
-    gaps = {}
-    for epsilon in (1.0, 1e4):
-        coef = cls(epsilon, random_state=NoiseSeed(0), **params).fit(X, y).coef_
-        gaps[epsilon] = np.linalg.norm(coef - exact) / np.linalg.norm(exact)
-    print(f"{cls.__name__} {params}: {gaps}")
-    # Noise is a tenth of this or less.
-    assert gaps[1e4] < min(0.02, 0.5 * gaps[1.0])
+    coef = cls(_MUCH, **params).fit(X, y).coef_
+    gap = np.linalg.norm(coef - exact) / np.linalg.norm(exact)
+    print(f"{cls.__name__} {params}: {gap}")
+    assert 0.0 < gap < 0.02
 
 
 @pytest.mark.parametrize("data, cls, params, bar", [
-    ("breast_cancer", DPLogisticRegression, {}, 0.05),
-    ("breast_cancer", DPLogisticRegression, {"fit_intercept": False}, 0.05),
-    ("breast_cancer", DPLinearSVC, {}, 0.1),
-    ("digits", DPLogisticRegression, {}, 0.1),
-    ("diabetes", DPRidge, {}, 0.06),
-    ("diabetes", DPHuberRegressor, {}, 0.06),
-    ("diabetes", DPPoissonRegressor, {}, 0.1),
+    ("breast_cancer", DPLogisticRegression, {}, 0.1),
+    ("breast_cancer", DPLogisticRegression, {"fit_intercept": False}, 0.1),
+    ("breast_cancer", DPLinearSVC, {}, 0.05),
+    ("digits", DPLogisticRegression, {}, 0.05),
+    ("diabetes", DPRidge, {}, 0.03),
+    ("diabetes", DPHuberRegressor, {}, 0.03),
+    ("diabetes", DPPoissonRegressor, {}, 0.03),
 ], ids=str)
 def test_small_tables_with_a_penalty_are_fitted_too(data, cls, params, bar):
-    # Some hundred rows, whose bound is that of the longest: noise is half of each bar or less.
+    """Some hundred rows, whose bound is that of the longest: eight deviations of the gap or more
+    lie between its mean and the bar."""
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     params = {"alpha": 0.01, "data_norm": 1.001 * np.linalg.norm(X, axis=1).max(), **params}
     if data == "diabetes":
         params["target_bounds"] = (0.0, 400.0)
     exact = cls(np.inf, **params).fit(X, y).coef_
-    coef = cls(1e4, random_state=NoiseSeed(0), **params).fit(X, y).coef_
+    coef = cls(_MUCH, **params).fit(X, y).coef_
     gap = np.linalg.norm(coef - exact) / np.linalg.norm(exact)
     print(f"{cls.__name__} on {data}: {gap:.4f}")
     assert gap < bar

@@ -195,9 +195,12 @@ def test_group_weights_are_released_and_on_the_simplex(solver):
     assert set(model.predict(X)) <= {0, 1}
 
 
-@pytest.mark.parametrize("solver, gain, least", [("sgda", 0.05, 0.5), ("privatediff", 0.0, 0.2)])
+@pytest.mark.parametrize("solver, gain, least", [("sgda", 0.1, 0.45), ("privatediff", 0.0, 0.2)])
 def test_the_group_of_greater_risk_gets_more_weight_and_a_better_score(solver, gain, least):
-    """In a small group, a tenth of the rows, the label follows another feature."""
+    """In a small group, a tenth of the rows, the label follows another feature.
+
+    Ten deviations and more over fits lie between each bar and its mean.
+    """
     rng = np.random.default_rng(0)
     n = 6000
     X, groups = rng.uniform(-0.5, 0.5, size=(n, 2)), (np.arange(n) % 10 == 0).astype(int)

@@ -161,15 +161,15 @@ def test_a_row_moves_a_score_by_its_share_at_most(name):
 
 
 def test_noise_on_the_score_is_what_the_plan_says(several_runs):
-    """Five deviations of 84 scores; a false alarm in 1e-6 of the runs."""
+    """Five and a half deviations of 168 scores; a false alarm in 1e-7 of the runs."""
     X, _ = rows(40)
     search = grid(DPLogisticRegression(solver="gd", max_iter=1), epsilon=0.5)
-    for _ in range(12):
+    for _ in range(24):
         search.fit(X, np.arange(40) % 2)
     scores = np.array([score for _, score in several_runs])
     # The exact scores vary as well, by at most 1/2 about their mean.
-    assert scores.std() > search.plan_.score_noise * (1 - 5 / np.sqrt(2 * len(scores)))
-    assert scores.std() < (search.plan_.score_noise + 0.5) * (1 + 5 / np.sqrt(2 * len(scores)))
+    assert scores.std() > search.plan_.score_noise * (1 - 5.5 / np.sqrt(2 * len(scores)))
+    assert scores.std() < (search.plan_.score_noise + 0.5) * (1 + 5.5 / np.sqrt(2 * len(scores)))
 
 
 def test_rows_are_split_by_their_index_alone():
@@ -217,7 +217,9 @@ def test_what_the_best_can_do_the_search_can():
     best = found.best_estimator_
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         np.testing.assert_array_equal(getattr(found, method)(X), getattr(best, method)(X))
-    assert found.score(X, y) == best.score(X, y) and found.n_features_in_ == 3
+    # One minus the share of errors is the share of hits up to its last digit.
+    assert found.score(X, y) == pytest.approx(best.score(X, y), abs=1e-15)
+    assert found.n_features_in_ == 3
     assert not hasattr(grid(DPLinearSVC(solver="gd")), "predict_proba")
     assert not hasattr(grid(), "classes_") and not hasattr(grid(), "cv_results_")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(found)).predict(X), found.predict(X))

@@ -131,11 +131,17 @@ def test_no_transformed_row_is_longer_than_its_bound(dtype, whiten):
 
 
 def test_whitened_coordinates_have_unit_variance_where_they_are_seen():
+    """Wrong at a chance below 1e-7, and units that are a seventh too long or too short fail.
+
+    Noise of deviation s = 0.057 on the diagonal moves the variances, 16 and 4, by at most its
+    largest eigenvalue, which exceeds (sqrt(2 d) + 5.8) s = 0.53 at a chance below 1e-7.
+    """
     X = rows()
-    found = fitted(X, whiten=True, data_norm=30.0, n_components=2).transform(X)
+    whitened = {"whiten": True, "data_norm": 30.0, "epsilon": 60.0, "random_state": None}
+    found = fitted(X, n_components=2, **whitened).transform(X)
     np.testing.assert_allclose(found.var(axis=0), 1.0, atol=0.2)
     # What noise hides is divided by more than its own deviation.
-    hidden = fitted(X, whiten=True, data_norm=30.0, n_components=None).transform(X)[:, -1]
+    hidden = fitted(X, n_components=None, **whitened).transform(X)[:, -1]
     assert hidden.var() < 1.0
 
 
