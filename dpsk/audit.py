@@ -54,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m dpsk.audit", description="Try to refute the privacy claim of an estimator "
-        "by what its fits publish. Exit status 0: not refuted; 1: refuted; 2: an argument is wrong; "
-        "3: nothing tested.")
+        "by what its fits publish. Exit status 0: not refuted; 1: refuted; 2: an argument is "
+        "wrong; 3: nothing tested.")
     parser.add_argument("factory", metavar="module:factory",
                         help="what returns the estimator when it is called without arguments")
     parser.add_argument("--claim", type=float, nargs=2, metavar=("EPSILON", "DELTA"),

@@ -136,14 +136,15 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     if any(isinstance(value, NoiseSeed) for value in estimator.get_params().values()):
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
-    start = time.monotonic()
-    pairs, set_aside, fitted = _accepted(estimator, X, y, neighbors, random_state)
-    each = (time.monotonic() - start) / (2 * len(pairs))
-    fits = Fits(estimator, n_jobs, progress)
-    pilot, most = _sizes(runs, len(pairs), each)
-    held = find_claim(claim, estimator, fitted)
-    rounds = Rounds(fits, kinds, held, most, level)
-    rounds.run(pairs, pilot)
+    fits, rounds, set_aside = Fits(estimator, n_jobs, progress), None, ()
+    for pairs, refused, fitted, seconds in _accepted(estimator, X, y, neighbors, random_state):
+        pilot, most = _sizes(runs, len(pairs), seconds)
+        held = find_claim(claim, estimator, fitted)
+        rounds, set_aside = Rounds(fits, kinds, held, most, level), set_aside + refused
+        rounds.run(pairs, pilot)
+        # Where nothing ever varied, other tables may show more.
+        if rounds.evidence:
+            break
     found = AuditResult(type(estimator).__name__, held, tuple(rounds.evidence), level, fits.made,
                         fits.seconds, rounds.scores, set_aside=set_aside)
     return found if found.refuted else replace(found, power=rounds.power())
@@ -170,23 +171,27 @@ def _sizes(runs, n_pairs, seconds_each):
 
 
 def _accepted(estimator, X, y, neighbors, random_state):
-    """Return the pairs whose tables the estimator takes, what was set aside, and a fit."""
+    """Yield families of pairs that the estimator takes, what was set aside, a fit and its time."""
     families = [neighboring_tables(estimator, X, y, neighbors, random_state)]
     if X is None and isinstance(neighbors, str):
         families += other_tables(estimator)
-    refusals = []
+    refusals, any_taken = [], False
     for pairs in families:
+        start = time.monotonic()
         found = [(pair, *_fitted_on_both(estimator, pair)) for pair in pairs]
+        seconds = (time.monotonic() - start) / (2 * len(pairs))
         refusals += [error for *_, errors in found for error in errors]
         taken = [pair for pair, fits, errors in found if fits and not any(
             isinstance(error, ValueError) for error in errors)]
         if taken:
             aside = tuple(f"{pair.name}: {type(errors[0]).__name__}"
                           for pair, fits, errors in found if fits and pair not in taken)
-            return taken, aside, next(fits[0] for _, fits, _ in found if fits)
-    raise ValueError("The estimator refuses one table or both of every pair, and nothing is "
-                     f"tested; give neighbors= that it takes. The first error is "
-                     f"{type(refusals[0]).__name__}: {refusals[0]}") from refusals[0]
+            yield taken, aside, next(fits[0] for pair, fits, _ in found if pair in taken), seconds
+            any_taken = True
+    if not any_taken:
+        raise ValueError("The estimator refuses one table or both of every pair, and nothing is "
+                         f"tested; give neighbors= that it takes. The first error is "
+                         f"{type(refusals[0]).__name__}: {refusals[0]}") from refusals[0]
 
 
 def _fitted_on_both(estimator, pair):

@@ -1,6 +1,7 @@
 """Everything inside an object: its attributes, items and hidden state, down to plain values."""
 
 import gc
+import pickle
 import types
 import weakref
 from collections import deque
@@ -65,6 +66,9 @@ def leaves(value, name):
         yield name, Opaque(value)
         waiting.extend((f"{name}.{key}".lstrip("."), part)
                        for key, part in reversed(_parts(value)))
+        if is_estimator(value) and id(type(value)) not in seen:
+            seen[id(type(value))] = type(value)
+            yield from _of_classes(type(value))
 
 
 def is_estimator(value):
@@ -112,7 +116,19 @@ def _parts(value):
     if isinstance(value, _BOUND):
         return [("name", value.__name__), ("self", value.__self__),
                 ("function", getattr(value, "__func__", None))]
+    if hasattr(value, "to_numpy") and hasattr(value, "__array__"):
+        return _of_table(value)
     return _of_instance(value)
+
+
+def _of_table(value):
+    """Return cells, index and names of a frame or column; its pickle stands for the rest."""
+    columns = getattr(value, "columns", None)
+    cells = {"array": lambda: value} if columns is None else {
+        str(name): lambda name=name: value[name] for name in columns}
+    return [*((name, _tried(lambda part=part: np.asarray(part()))) for name, part in cells.items()),
+            ("index", _tried(lambda: np.asarray(value.index))),
+            ("pickle", _tried(lambda: pickle.dumps(value)))]
 
 
 def _of_array(array):
@@ -129,7 +145,8 @@ def _of_mapping(value):
     """Return keys and values; keys that are no names are values as well."""
     found = list(value.items())
     if all(isinstance(key, str) for key, _ in found) and len(found) < 1000:
-        return [(key, part) for key, part in found if not key.endswith(_TIMES)]
+        return [("order of keys", "\n".join(key for key, _ in found)), *(
+            (key, part) for key, part in found if not key.endswith(_TIMES))]
     return [("keys", [key for key, _ in found]), ("values", [part for _, part in found])]
 
 
@@ -168,10 +185,7 @@ def _of_instance(value):
         found += _properties(value)
     if hasattr(value, "toarray") and np.prod(getattr(value, "shape", (0,))) < 2000:
         found.append(("toarray()", _tried(value.toarray)))
-    elif hasattr(value, "columns") and hasattr(value, "to_numpy"):
-        found.append(("cells", _tried(lambda: {str(name): np.asarray(value[name])
-                                               for name in value.columns})))
-    elif hasattr(value, "__array__"):
+    if hasattr(value, "__array__"):
         found.append(("array", _tried(lambda: np.asarray(value))))
     own = type(value).__reduce__ is not object.__reduce__ or (
         type(value).__reduce_ex__ is not object.__reduce_ex__)
@@ -192,6 +206,21 @@ def _attributes(value):
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
                 found.append((name, getattr(value, name)))
     return [(name, part) for name, part in found if not name.endswith(_TIMES)]
+
+
+def _of_classes(cls):
+    """Return pickles of what classes hold beside their methods: a fit may write there."""
+    for each in cls.__mro__[:-1]:
+        held = {name: part for name, part in vars(each).items()
+                if not hasattr(part, "__get__") and not name.startswith("__")}
+        for parts in (held, *({name: part} for name, part in held.items())):
+            try:
+                yield f"{each.__qualname__}.{next(iter(parts), '')}", pickle.dumps(parts)
+            except Exception:
+                # One that has no pickle hides no other.
+                continue
+            if parts is held:
+                break
 
 
 def _properties(value):

@@ -20,8 +20,8 @@ def other_tables(estimator):
     Returns
     -------
     families : list of list of Pair
-        Of numbers above zero, texts, dicts, words, one column, a kernel, labels alone, several
-        targets and images. The first row of the two tables differs.
+        Of numbers above zero, gaps, texts, dicts, words, one column, a kernel, labels alone,
+        several targets and images. The first row of the two tables differs.
     """
     y = _targets(estimator)
     families = [[_pair(name, first, rest, y)] for name, (first, rest) in _ROWS.items()]
@@ -44,9 +44,11 @@ def _grid(*shape):
 _ROWS = {
     "row of numbers above zero": ((np.array([1.0, 9.0, 1.0]), np.array([9.0, 1.0, 1.0])),
                                   _grid(3)),
+    "row with a gap": ((np.array([1.0, 9.0, 1.0]), np.array([np.nan, 9.0, 1.0])), _grid(3)),
     "text": (("a plain text of words", "one secret xylophone of words"),
              _repeated("a plain text of words", "words of another text", "a text of a few words")),
-    "dict of features": (({"a": 1.0}, {"secret": 5.0}), _repeated({"a": 1.0, "b": 2.0}, {"b": 1.0})),
+    "dict of features": (({"a": 1.0}, {"secret": 5.0}),
+                         _repeated({"a": 1.0, "b": 2.0}, {"b": 1.0})),
     "row of words": ((["a", "x"], ["secret", "x"]), _repeated(["a", "x"], ["b", "y"])),
     "number of one column": ((1.0, 9.0), list(_grid())),
     "row of one column": (([1.0], [9.0]), _grid(1)),

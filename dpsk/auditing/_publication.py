@@ -14,6 +14,8 @@ __all__ = ["Published", "published", "refusal"]
 _MOST, _IN_ALL = 2000, 6000
 #: Low digits are read of so many entries of an array.
 _DIGITS = 16
+#: Points a unit of grids beyond which digits are read.
+_GRIDS = 2.0 ** np.array([[0], [20], [30]])
 _ANSWERS = ("decision_function", "predict_proba", "transform", "predict", "score_samples")
 
 
@@ -40,16 +42,19 @@ class Published:
         elif isinstance(leaf, str | bytes | bytearray):
             self._label(name, leaf)
             self.numbers[f"length of {name}"] = np.array([float(len(leaf))])
-        elif isinstance(leaf, int) and abs(leaf) >= 2**53:
-            self._label(name, leaf)
         elif leaf is None:
             self._label(f"type of {name}", "None")
+        elif isinstance(leaf, int) and abs(leaf) >= 2**53:
+            self._label(name, leaf)
+        elif type(leaf) in (bool, int):
+            self._label(f"type of {name}", type(leaf).__name__)
+            self.numbers[name] = np.array([float(leaf)])
         else:
             self._array(name, np.asarray(leaf))
 
     def _array(self, name, array):
         # 5, 5.0 and an array of 5 differ, though their numbers do not.
-        self._label(f"type of {name}", f"{array.dtype} {array.shape}")
+        self._label(f"type of {name}", f"{array.dtype.str} {array.shape}")
         self.numbers[f"size of {name}"] = np.array([float(array.size)])
         entries = array.ravel()
         most = min(_MOST, max(_DIGITS, _IN_ALL - self._read))
@@ -65,7 +70,12 @@ class Published:
             self.labels[name] = np.array([_hash(each) for each in entries.tolist()])
             return
         self.numbers[name] = entries.astype(np.float64)
-        if entries.dtype.kind == "f" and len(entries):
+        if len(entries) > 1:
+            # Rows that are kept in an order drawn anew show here.
+            entries = np.sort(self.numbers[name])
+            self._label(f"sorted {name}", entries.tobytes())
+            self.numbers[f"ends of {name}"] = entries[[0, -1]]
+        if array.dtype.kind == "f" and len(entries):
             self.labels[f"low digits of {name}"] = _low_digits(self.numbers[name][:_DIGITS])
 
     def _label(self, name, value):
@@ -116,10 +126,9 @@ def _low_digits(values):
     bits = values.view(np.uint64)
     lowest = (bits & np.uint64(0xFF)) + ((bits >> np.uint64(63)) << np.uint64(8))
     with np.errstate(all="ignore"):
-        eighths = [np.floor(np.nan_to_num(np.mod(values, 2.0**-power)) * 2.0**(power + 3))
-                   for power in (0, 20, 30)]
-    return np.concatenate([lowest.astype(np.float64), *eighths])
+        eighths = np.floor(np.mod(values * _GRIDS, 1.0) * 8.0)
+    return np.concatenate([lowest.astype(np.float64), eighths.ravel()])
 
 
 def _hash(value):
-    return float(zlib.crc32(repr(value).encode()))
+    return float(zlib.crc32(value if isinstance(value, bytes) else repr(value).encode()))

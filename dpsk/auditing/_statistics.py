@@ -166,7 +166,7 @@ def _values(first, second, layout, columns):
 
 
 def _discrete(first, second, is_label):
-    """Return (values that are told apart, in order, and their counts), none of a number of many."""
+    """Return values that are told apart, none of a number of many, and how often each is seen."""
     values, counts = np.unique(_finite(np.concatenate([first, second])), return_counts=True)
     if not is_label:
         seen = values if len(values) <= _VALUES else values[:0]

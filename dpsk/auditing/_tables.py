@@ -70,13 +70,14 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
 
 
 def under_names(estimator, pair):
-    """Return a pair with its rows under the name that the first argument of `fit` has."""
-    first = next(iter(inspect.signature(estimator.fit).parameters.values()), None)
-    if first is None or first.name == "X" or first.kind is not first.POSITIONAL_OR_KEYWORD:
-        return pair
-    return replace(pair, tables=tuple(
-        {**{key: value for key, value in table.items() if key != "X"}, first.name: table["X"]}
-        for table in pair.tables))
+    """Return a pair with rows and targets under the names that the arguments of `fit` have."""
+    given = [parameter.name for parameter in inspect.signature(estimator.fit).parameters.values()
+             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    names = {"X": given[0] if given else "X", "y": "y"}
+    if "y" not in given and "Y" in given:
+        names["y"] = "Y"
+    return replace(pair, tables=tuple({names[key]: value for key, value in table.items()}
+                                      for table in pair.tables))
 
 
 def targets(estimator):
