@@ -123,11 +123,11 @@ def _parts(value):
 
 def _of_table(value):
     """Return cells, index and names of a frame or column; its pickle stands for the rest."""
-    columns = getattr(value, "columns", None)
-    cells = {"array": lambda: value} if columns is None else {
-        str(name): lambda name=name: value[name] for name in columns}
-    return [*((name, _tried(lambda part=part: np.asarray(part()))) for name, part in cells.items()),
-            ("index", _tried(lambda: np.asarray(value.index))),
+    asked = {"array": lambda: value}
+    if getattr(value, "columns", None) is not None:
+        asked = {str(name): lambda name=name: value[name] for name in value.columns}
+    asked["index"] = lambda: value.index
+    return [*((name, _tried(lambda ask=ask: np.asarray(ask()))) for name, ask in asked.items()),
             ("pickle", _tried(lambda: pickle.dumps(value)))]
 
 

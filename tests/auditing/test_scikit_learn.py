@@ -25,7 +25,7 @@ LEARN_NOTHING = {
     "SparseCoder", "SparseRandomProjection"}
 
 #: Parameters under which fits take milliseconds, where an estimator has them.
-_SMALL = {"n_estimators": 3, "max_iter": 250, "n_init": 1, "n_components": 2, "cv": 2,
+_SMALL = {"n_estimators": 3, "max_iter": 250, "n_init": 1, "cv": 2,
           "max_subpopulation": 20, "random_state": 0, "n_features_to_select": 2}
 
 
@@ -55,6 +55,8 @@ def made(name):
              if each.default is each.empty and each.kind is not each.VAR_KEYWORD}
     if name == "SelfTrainingClassifier":
         given["estimator"] = model
+    if name.endswith("RandomProjection"):
+        given["n_components"] = 2
     return cls(**given, **{each.name: _SMALL[each.name] for each in params
                            if each.name in _SMALL})
 
