@@ -136,7 +136,8 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     if any(isinstance(value, NoiseSeed) for value in estimator.get_params().values()):
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
-    fits, rounds, set_aside = Fits(estimator, n_jobs, progress), None, ()
+    fits, set_aside = Fits(estimator, n_jobs, progress), ()
+    rounds: Any = None
     for pairs, refused, fitted, seconds in _accepted(estimator, X, y, neighbors, random_state):
         pilot, most = _sizes(runs, len(pairs), seconds)
         held = find_claim(claim, estimator, fitted)

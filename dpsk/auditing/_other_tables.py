@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import is_regressor
 
-from dpsk.auditing._tables import Pair, targets, under_names
+from dpsk.auditing._tables import Pair, degenerate, targets, under_names
 
 __all__ = ["other_tables"]
 
@@ -20,11 +20,13 @@ def other_tables(estimator):
     Returns
     -------
     families : list of list of Pair
-        Of numbers above zero, gaps, texts, dicts, words, one column, a kernel, labels alone,
-        several targets and images. The first row of the two tables differs.
+        Of numbers with labels, numbers above zero, gaps, texts, dicts, words, one column, sets of
+        labels, images, a kernel and several targets. The first row of the two tables differs.
     """
     y = _targets(estimator)
-    families = [[_pair(name, first, rest, y)] for name, (first, rest) in _ROWS.items()]
+    # Some that say that they need no labels do so with their default parameters.
+    families = [list(degenerate([(0, 1)], 0))] if y is None else []
+    families += [[_pair(name, first, rest, y)] for name, (first, rest) in _ROWS.items()]
     families.append([_kernel(y)])
     families += [[pair] for pair in _several_targets()]
     return [[under_names(estimator, pair) for pair in family] for family in families]
@@ -53,7 +55,7 @@ _ROWS = {
     "number of one column": ((1.0, 9.0), list(_grid())),
     "row of one column": (([1.0], [9.0]), _grid(1)),
     "label": (("a", "secret"), _repeated("a", "b")),
-    "set of labels": ((("a",), ("a", "secret")), _repeated(("a",), ("b",), ("a", "b"))),
+    "set of labels": ((("a", "b"), ("a", "secret")), _repeated(("a", "b"), ("b", "c"))),
     "image": ((np.zeros((8, 8)), np.ones((8, 8))), _grid(8, 8)),
 }
 

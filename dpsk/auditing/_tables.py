@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 
 from dpsk._privacy.noise.public import public_normals
 
-__all__ = ["Pair", "neighboring_tables", "targets", "under_names"]
+__all__ = ["Pair", "degenerate", "neighboring_tables", "targets", "under_names"]
 
 _N_SAMPLES, _N_FEATURES = 64, 5
 #: How far the changed row lies beyond the others.
@@ -57,7 +57,7 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
             raise ValueError(f"neighbors={neighbors!r}: must be 'worst' or a list of pairs of "
                              "tables, each (X, y) or a dict of arguments of fit.")
         target = targets(estimator)
-        found = _degenerate(target, seed) if X is None else _around(X, y, target)
+        found = degenerate(target, seed) if X is None else _around(X, y, target)
         return [under_names(estimator, pair) for pair in found]
     pairs = []
     for number, (first, second) in enumerate(neighbors):
@@ -95,7 +95,7 @@ def targets(estimator):
     return [(0, 1)] if get_tags(estimator).target_tags.required else None
 
 
-def _degenerate(extremes, seed):
+def degenerate(extremes, seed):
     """Yield pairs of small tables: of zeros, of one row many times, and of normal rows."""
     n, d = _N_SAMPLES, _N_FEATURES
     zeros, same = np.zeros((n, d)), np.zeros((n, d))
