@@ -26,39 +26,37 @@ class Layout:
         self._numbers = _lengths([fit.numbers for fit in fits])
         self._labels = _lengths([fit.labels for fit in fits])
         names = _names(self._numbers) + _names(self._labels)
-        self._kept = np.flatnonzero(self._varying(fits))
+        self._kept = np.arange(len(names))
+        rows = self.matrix(fits)
+        missing = np.isnan(rows)
+        varies = np.any((rows != rows[0]) & ~(missing & missing[0]), axis=0)
+        self._kept = np.flatnonzero(varies)
         self.names = [names[i] for i in self._kept]
         self.is_label = self._kept >= sum(self._numbers.values())
 
-    def _varying(self, fits):
-        """Return which cells are not the same in all fits; row by row, as there are many."""
-        first = self._row(fits[0])
-        varies = np.zeros(len(first), dtype=bool)
-        for fit in fits[1:]:
-            row = self._row(fit)
-            varies |= (row != first) & ~(np.isnan(row) & np.isnan(first))
-        return varies
-
-    def _row(self, fit):
-        return np.concatenate([np.empty(0), *_cells(fit.numbers, self._numbers),
-                               *_cells(fit.labels, self._labels)])
-
     def matrix(self, fits):
         """Return an ndarray of shape (n_fits, n_names); what is not there is NaN."""
-        rows = np.empty((len(fits), len(self.names)))
+        rows = np.empty((len(fits), len(self._kept)))
         for row, fit in zip(rows, fits, strict=True):
-            row[:] = self._row(fit)[self._kept]
+            row[:] = np.concatenate([np.empty(0), *_cells(fit.numbers, self._numbers),
+                                     *_cells(fit.labels, self._labels)])[self._kept]
         return rows
 
 
 def _lengths(fits):
-    found = {}
+    """Return by name how many entries it has at most; names that are always the same left out."""
+    first = {name: values.tobytes() for name, values in fits[0].items()}
+    found, varying = {}, set()
     for fit in fits:
         for name, values in fit.items():
             # Names that are drawn anew in every fit would not end.
-            if name in found or len(found) < _MOST_NAMES:
-                found[name] = max(found.get(name, 0), len(values))
-    return found
+            if len(values) > found.get(name, -1) and (name in found or len(found) < _MOST_NAMES):
+                found[name] = len(values)
+            if name not in varying and first.get(name) != values.tobytes():
+                varying.add(name)
+        if len(fit) < len(found):
+            varying.update(found.keys() - fit.keys())
+    return {name: length for name, length in found.items() if name in varying}
 
 
 def _names(lengths):

@@ -26,7 +26,7 @@ LEARN_NOTHING = {
 
 #: Parameters under which fits take milliseconds, where an estimator has them.
 _SMALL = {"n_estimators": 3, "max_iter": 250, "n_init": 1, "cv": 2,
-          "max_subpopulation": 20, "random_state": 0, "n_features_to_select": 2}
+          "max_subpopulation": 20, "random_state": 0, "n_features_to_select": 2, "thresholds": 5}
 #: Parameters that single estimators need.
 _OWN = {"GaussianRandomProjection": {"n_components": 2}, "SparseRandomProjection":
         {"n_components": 2}, "OrthogonalMatchingPursuitCV": {"max_iter": 3},
