@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["main"]
+
+#: The status that the command line exits with; argparse takes 2.
+_STATUS = {"not refuted": 0, "refuted": 1, "nothing tested": 3}
 
 
 def main(arguments: Sequence[str] | None = None) -> int | None:
@@ -27,21 +31,31 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     Returns
     -------
     status : int
-        1 if the claim is refuted, else 0.
+        0 if the claim is not refuted, 1 if it is, 3 if nothing was tested: nothing that is
+        published ever varied, no leak would have been seen, or the audit ended with an error.
     """
-    given = _parser().parse_args(arguments)
-    result = audit(_made(given.factory), claim=given.claim, runs=given.runs, level=given.level,
-                   n_jobs=given.n_jobs, progress=not given.quiet)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        estimator = _made(given.factory, parser)
+        result = audit(estimator, claim=given.claim, runs=given.runs, level=given.level,
+                       n_jobs=given.n_jobs, progress=not given.quiet)
+    except Exception:
+        # Python would end with 1, which says that the claim is refuted.
+        traceback.print_exc()
+        print("nothing tested", file=sys.stderr)
+        return _STATUS["nothing tested"]
     print(result)
     if given.json is not None:
         given.json.write_text(result.to_json() + "\n", encoding="utf-8")
-    return int(result.refuted)
+    return _STATUS[result.verdict]
 
 
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m dpsk.audit", description="Try to refute the privacy claim of an estimator "
-        "by what its fits publish. Exit status 1 if it is refuted.")
+        "by what its fits publish. Exit status 0: not refuted; 1: refuted; 2: an argument is "
+        "wrong; 3: nothing tested.")
     parser.add_argument("factory", metavar="module:factory",
                         help="what returns the estimator when it is called without arguments")
     parser.add_argument("--claim", type=float, nargs=2, metavar=("EPSILON", "DELTA"),
@@ -60,16 +74,17 @@ def _runs(text):
     return text if text == "auto" else int(text)
 
 
-def _made(name):
+def _made(name, parser):
     """Return what the factory of that name makes; modules of the working directory are found."""
     module, _, factory = name.partition(":")
     if not module or not factory:
-        raise SystemExit(f"{name!r}: must be module:factory, such as mine.models:make_model.")
+        parser.error(f"{name!r}: must be module:factory, such as mine.models:make_model.")
     sys.path.insert(0, "")
     try:
-        return getattr(importlib.import_module(module), factory)()
+        found = getattr(importlib.import_module(module), factory)
     except (ImportError, AttributeError) as error:
-        raise SystemExit(f"{name!r}: {error}") from error
+        parser.error(f"{name!r}: {error}")
+    return found()
 
 
 if __name__ == "__main__":

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import clone
 
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk.auditing._claim import find_claim
-from dpsk.auditing._publication import Layout, published
+from dpsk.auditing._fits import Fits, fitted_on
+from dpsk.auditing._other_tables import other_tables
 from dpsk.auditing._result import AuditResult
+from dpsk.auditing._rounds import FEWEST, ROUNDS, Rounds
 from dpsk.auditing._statistics import STATISTICS
 from dpsk.auditing._tables import neighboring_tables
-from dpsk.auditing._tests import chosen_tests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,11 +31,8 @@ __all__ = ["audit"]
 
 #: Fits on each table of every pair, before any is chosen.
 _PILOT, _PILOT_SECONDS = 200, 40.0
-#: Rounds: their shares of the runs, of the error probability, and how many pairs they look at.
-_ROUNDS = ((0.1, 0.1, 3), (0.3, 0.2, 2), (1.0, 0.7, 1))
-_FEWEST = 40
+#: Fits on either table in the last round, if nothing else is asked for.
 _AUTO_RUNS, _AUTO_SECONDS = 2000, 120.0
-_CHUNK = 10
 
 
 def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
@@ -94,23 +89,28 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     ------
     ValueError
         If a parameter is out of range, nothing is claimed, noise repeats under a `NoiseSeed`, or
-        the estimator refuses all tables.
+        the estimator refuses a table of every pair.
 
     Notes
     -----
-    *What is looked at.* All fitted attributes, numbers, arrays, lists and words, of all steps and
-    members of an ensemble, and `decision_function`, `predict_proba`, `transform` or `predict` on
-    public rows. Not time, memory, messages, nor which rows are refused with an error.
+    *What is looked at.* Everything that a fitted estimator holds: public and private attributes,
+    properties, steps, members, containers, frames, sparse matrices, trees, functions with what
+    they close over, the length and the hash of its pickle, the types of values and the low digits
+    of numbers. Besides, `decision_function`, `predict_proba`, `transform`, `predict` and
+    `score_samples` on public rows, each by itself. A fit that ends with an error counts as well.
+    Not time, memory, messages and files, nor a pair of tables one of which is refused with a
+    ValueError before the first round: the result names it in `set_aside`.
 
-    *Procedure.* A pilot fits on every pair of tables. Three rounds follow; each learns tests from
-    all fits before it, on the pairs that promise most, and judges them on fresh ones by
-    Clopper-Pearson limits. The error probability is split among rounds, tests and limits, so that
-    all limits hold together with probability ``1 - level``, and the audit stops at the first
-    refutation.
+    *Procedure.* A few fits on each pair look for what has no noise; a pilot fits on every pair.
+    Three rounds follow; each learns tests from all fits before it, on the pairs that promise most,
+    and judges them on fresh ones by Clopper-Pearson limits. The error probability is split among
+    rounds, tests and limits, so that all limits hold together with probability ``1 - level``, and
+    the audit stops at the first refutation.
 
     *What it means.* A refutation is a proof at that level. The lack of one is none: an audit
     bounds privacy from one side, tests some tables only, and sees what is published only; long
-    steps or a ridge may hide there what was released.
+    steps or a ridge may hide there what was released. `AuditResult.power` says how large a leak
+    would have been found. An audit that could not find any says "nothing tested".
 
     References
     ----------
@@ -125,46 +125,30 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     >>> from dpsk.auditing import audit
     >>> model = DPLogisticRegression(epsilon=1.0, precondition=False)
     >>> found = audit(make_pipeline(StandardScaler(), model), runs=40)
-    >>> found.refuted, found.evidence[-1].of.partition(".")[0]
-    (True, 'standardscaler')
+    >>> found.verdict, found.evidence[-1].of.partition(".")[0]
+    ('refuted', 'standardscaler')
     """
     level = check_real("level", level, low=0, high=0.5, open_low=True, open_high=True,
                        remedy="a number in (0, 0.5), such as 0.05")
     if runs != "auto":
-        runs = check_integer("runs", runs, low=_FEWEST, remedy=f"'auto' or an int >= {_FEWEST}")
+        runs = check_integer("runs", runs, low=FEWEST, remedy=f"'auto' or an int >= {FEWEST}")
     kinds = _kinds(statistic)
     if any(isinstance(value, NoiseSeed) for value in estimator.get_params().values()):
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
-    pairs = neighboring_tables(estimator, X, y, neighbors, random_state)
-    start = time.monotonic()
-    pairs, fitted = _accepted(estimator, pairs)
-    fits = _Fits(estimator, n_jobs, progress)
-    pilot, most = _sizes(runs, len(pairs), (time.monotonic() - start) / (2 * len(pairs)))
-    held = find_claim(claim, estimator, fitted)
-    samples = {pair: fits(pair, pilot) for pair in pairs}
-    evidence: list[Any] = []
-    curve: Any = None
-    for share, error, count in _ROUNDS:
-        size = max(_FEWEST, int(share * most))
-        chosen = _promising(samples, kinds, held, size, level * error, count)
-        total = sum(len(tests) for _, tests, _ in chosen)
-        found = []
-        for pair, tests, layout in chosen:
-            fresh = fits(pair, size)
-            matrices = [layout.matrix(each) for each in fresh]
-            for test in tests:
-                found.append(test.judge(pair.name, held, *matrices, level * error / (2 * total)))
-                scores = [test.statistic.score(each) for each in matrices]
-                if curve is None or found[-1].epsilon >= max(each.epsilon for each in found):
-                    curve = scores
-            samples[pair] = tuple(old + new for old, new in
-                                  zip(samples[pair], fresh, strict=True))
-        evidence += found
-        if any(each.refutes for each in found):
+    fits, set_aside = Fits(estimator, n_jobs, progress), ()
+    rounds: Any = None
+    for pairs, refused, fitted, seconds in _accepted(estimator, X, y, neighbors, random_state):
+        pilot, most = _sizes(runs, len(pairs), seconds)
+        held = find_claim(claim, estimator, fitted)
+        rounds, set_aside = Rounds(fits, kinds, held, most, level), set_aside + refused
+        rounds.run(pairs, pilot)
+        # Where nothing ever varied, other tables may show more.
+        if rounds.evidence:
             break
-    return AuditResult(type(estimator).__name__, held, tuple(evidence), level, fits.made,
-                       fits.seconds, curve)
+    found = AuditResult(type(estimator).__name__, held, tuple(rounds.evidence), level, fits.made,
+                        fits.seconds, rounds.scores, set_aside=set_aside)
+    return found if found.refuted else replace(found, power=rounds.power())
 
 
 def _kinds(statistic):
@@ -182,103 +166,41 @@ def _sizes(runs, n_pairs, seconds_each):
     if runs != "auto":
         return min(_PILOT, runs), runs
     pilot = _PILOT_SECONDS / (2 * n_pairs * seconds_each)
-    rounds = sum(2 * share * count for share, _, count in _ROUNDS)
+    rounds = sum(2 * share * count for share, _, count in ROUNDS)
     runs = _AUTO_SECONDS / (rounds * seconds_each)
-    return (int(np.clip(pilot, _FEWEST, _PILOT)), int(np.clip(runs, 2 * _FEWEST, _AUTO_RUNS)))
+    return (int(np.clip(pilot, FEWEST, _PILOT)), int(np.clip(runs, 2 * FEWEST, _AUTO_RUNS)))
 
 
-def _accepted(estimator, pairs):
-    """Return the pairs both of whose tables the estimator takes, and a fit."""
-    taken, fitted, refusal = [], None, None
-    for pair in pairs:
+def _accepted(estimator, X, y, neighbors, random_state):
+    """Yield families of pairs that the estimator takes, what was set aside, a fit and its time."""
+    families = [neighboring_tables(estimator, X, y, neighbors, random_state)]
+    if X is None and isinstance(neighbors, str):
+        families += other_tables(estimator)
+    refusals, any_taken = [], False
+    for pairs in families:
+        start = time.monotonic()
+        found = [(pair, *_fitted_on_both(estimator, pair)) for pair in pairs]
+        seconds = (time.monotonic() - start) / (2 * len(pairs))
+        refusals += [error for *_, errors in found for error in errors]
+        taken = [pair for pair, fits, errors in found if fits and not any(
+            isinstance(error, ValueError) for error in errors)]
+        if taken:
+            aside = tuple(f"{pair.name}: {type(errors[0]).__name__}"
+                          for pair, fits, errors in found if fits and pair not in taken)
+            yield taken, aside, next(fits[0] for pair, fits, _ in found if pair in taken), seconds
+            any_taken = True
+    if not any_taken:
+        raise ValueError("The estimator refuses one table or both of every pair, and nothing is "
+                         f"tested; give neighbors= that it takes. The first error is "
+                         f"{type(refusals[0]).__name__}: {refusals[0]}") from refusals[0]
+
+
+def _fitted_on_both(estimator, pair):
+    """Return fits on the tables of a pair, and the errors of those that ended with one."""
+    fits, errors = [], []
+    for table in pair.tables:
         try:
-            for table in pair.tables:
-                fitted = _fitted(estimator, table)
-            taken.append(pair)
-        except ValueError as error:
-            refusal = error
-    if not taken:
-        raise refusal
-    return taken, fitted
-
-
-def _promising(samples, kinds, claim, runs, level, count):
-    """Return (pair, tests, layout) of the pairs whose tests promise most."""
-    found = []
-    for pair, (first, second) in samples.items():
-        layout = Layout(first + second)
-        tests = chosen_tests(layout.matrix(first), layout.matrix(second), layout.names, kinds,
-                             claim, runs, level / (4 * count))
-        if tests:
-            found.append((pair, tests, layout))
-    found.sort(key=lambda each: -each[1][0].promise)
-    return found[:count]
-
-
-class _Fits:
-    """Makes fits on both tables of a pair, and says how many it has made.
-
-    Attributes
-    ----------
-    made : int
-    seconds : float
-        Since the start.
-    """
-
-    def __init__(self, estimator, n_jobs, progress):
-        self._estimator, self._jobs = estimator, effective_n_jobs(n_jobs)
-        self._progress = _printed() if progress is True else progress
-        self._start, self.made = time.monotonic(), 0
-
-    @property
-    def seconds(self):
-        return time.monotonic() - self._start
-
-    def __call__(self, pair, count):
-        """Return two lists of what `count` fits on either table published."""
-        found = [], []
-        with Parallel(n_jobs=self._jobs) as parallel:
-            while len(found[0]) < count:
-                sizes = [min(_CHUNK, left) for left in
-                         range(count - len(found[0]), 0, -_CHUNK)][:self._jobs]
-                for chunk in parallel(delayed(_chunk)(self._estimator, pair, size)
-                                      for size in sizes):
-                    for each, new in zip(found, chunk, strict=True):
-                        each.extend(new)
-                self.made += 2 * sum(sizes)
-                if self._progress:
-                    self._progress(self.made, f"{pair.name}, {len(found[0])} of {count}")
-        return found
-
-
-def _chunk(estimator, pair, count):
-    """Return what fits on either table published, the tables in turns."""
-    found = [], []
-    for _ in range(count):
-        for table, each in zip(pair.tables, found, strict=True):
-            try:
-                each.append(published(_fitted(estimator, table), pair.probes))
-            except ValueError:
-                # Some fits end so and others do not: that shows as well.
-                each.append({"ended with an error": np.ones(1)})
-    return found
-
-
-def _fitted(estimator, table):
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        return clone(estimator).fit(**table)
-
-
-def _printed():
-    """Return a function that prints progress at most once a second."""
-    start = last = time.monotonic()
-
-    def say(made, text):
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= 1.0:
-            last = now
-            print(f"audit: {made} fits, {now - start:.0f} s: {text}", file=sys.stderr, flush=True)
-
-    return say
+            fits.append(fitted_on(estimator, table))
+        except Exception as error:
+            errors.append(error)
+    return fits, errors

@@ -11,7 +11,7 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import Event
 from dpsk.accounting import epsilon as event_epsilon
 from dpsk.accounting import total, type_two_error
-from dpsk.auditing._publication import certificates
+from dpsk.auditing._leaves import is_estimator
 
 __all__ = ["Claim", "find_claim"]
 
@@ -110,3 +110,26 @@ def _stated(epsilon, delta, origin):
     epsilon = check_real("epsilon", epsilon, low=0, remedy="a finite number >= 0")
     delta = check_real("delta", delta, low=0, high=1, open_high=True, remedy="a number in [0, 1)")
     return Claim(epsilon, delta, None, origin)
+
+
+def certificates(fitted):
+    """Return the certificates of a fitted estimator: its own, or those of its parts."""
+    own = getattr(fitted, "privacy_", None)
+    if isinstance(own, Certificate):
+        return [own]
+    return [found for part in _members(fitted) for found in certificates(part)]
+
+
+def _members(value):
+    """Return what a container holds, or an estimator as steps and fitted attributes."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value.ravel().tolist()
+    if is_estimator(value):
+        return [*getattr(value, "steps", []), *(
+            each for key, each in vars(value).items()
+            if key.endswith("_") and not key.startswith("_"))]
+    return []

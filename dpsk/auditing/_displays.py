@@ -88,7 +88,7 @@ class AuditDisplay(LineDisplay):
         alpha = np.linspace(0.0, 1.0, 201)
         self._drawn(ax, "claim", "plot", alpha, result.claim.type_two_error(alpha), {},
                     xlabel="type I error", ylabel="type II error",
-                    title="refuted" if result.refuted else "not refuted")
+                    title=_title(result))
         ax = self.ax_
         wrong, missed = result.error_rates()
         (self.curve_,) = ax.plot(wrong, missed, label="observed")
@@ -101,6 +101,13 @@ class AuditDisplay(LineDisplay):
         ax.plot([0, 1], [1, 0], color="gray", linestyle=":", zorder=0)
         ax.legend()
         return self
+
+
+def _title(result):
+    """Return the verdict, with the power of an audit that refutes nothing."""
+    if result.verdict != "not refuted":
+        return result.verdict
+    return f"not refuted; a leak of epsilon {result.power.refutes_from:.3g} would be"
 
 
 def _band(rates, runs, level):

@@ -1,17 +1,85 @@
-"""What a fitted estimator publishes, as numbers: its attributes and its answers on fixed rows."""
+"""What a fitted estimator publishes: all that it holds, and its answers on fixed rows."""
 
+import pickle
 import zlib
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpsk._privacy.certificate import Certificate
+from dpsk.auditing._leaves import Opaque, leaves
 
-__all__ = ["Layout", "certificates", "published"]
+__all__ = ["Published", "published", "refusal"]
 
-#: The most entries that are read of one array, evenly spread.
-_MOST = 2000
-_ANSWERS = ("decision_function", "predict_proba", "transform", "predict")
+#: The most entries that are read of one array, evenly spread, and of all together.
+_MOST, _IN_ALL = 2000, 6000
+#: Low digits are read of so many entries of an array.
+_DIGITS = 16
+#: Points a unit of grids beyond which digits are read.
+_GRIDS = 2.0 ** np.array([[0], [20], [30]])
+_ANSWERS = ("decision_function", "predict_proba", "transform", "predict", "score_samples")
+
+
+@dataclass
+class Published:
+    """What one fit shows.
+
+    Attributes
+    ----------
+    numbers : dict of str to ndarray of float64, one-dimensional
+        What may be averaged.
+    labels : dict of str to ndarray of float64, one-dimensional
+        What is the same or is not: hashes of words, types, shapes and low digits.
+    """
+
+    numbers: dict = field(default_factory=dict)
+    labels: dict = field(default_factory=dict)
+    _read: int = 0
+
+    def read(self, name, leaf):
+        """Add a leaf to what is shown, as numbers and labels."""
+        if isinstance(leaf, Opaque):
+            self._label(f"type of {name}", leaf.name)
+        elif isinstance(leaf, str | bytes | bytearray):
+            self._label(name, leaf)
+            self.numbers[f"length of {name}"] = np.array([float(len(leaf))])
+        elif leaf is None:
+            self._label(f"type of {name}", "None")
+        elif isinstance(leaf, int) and abs(leaf) >= 2**53:
+            self._label(name, leaf)
+        elif type(leaf) in (bool, int):
+            self._label(f"type of {name}", type(leaf).__name__)
+            self.numbers[name] = np.array([float(leaf)])
+        else:
+            self._array(name, np.asarray(leaf))
+
+    def _array(self, name, array):
+        # 5, 5.0 and an array of 5 differ, though their numbers do not.
+        self._label(f"type of {name}", f"{array.dtype.str} {array.shape}")
+        self.numbers[f"size of {name}"] = np.array([float(array.size)])
+        entries = array.ravel()
+        most = min(_MOST, max(_DIGITS, _IN_ALL - self._read))
+        if len(entries) > most:
+            self._label(f"bytes of {name}", entries.tobytes())
+            entries = entries[np.linspace(0, len(entries) - 1, most).astype(int)]
+        self._read += len(entries)
+        if entries.dtype.kind in "mM":
+            entries = entries.astype(np.int64)
+        if entries.dtype.kind == "c":
+            entries = np.concatenate([entries.real, entries.imag])
+        if entries.dtype.kind in "US":
+            self.labels[name] = np.array([_hash(each) for each in entries.tolist()])
+            return
+        self.numbers[name] = entries.astype(np.float64)
+        if len(entries) > 1:
+            # Rows that are kept in an order drawn anew show here.
+            entries = np.sort(self.numbers[name])
+            self._label(f"sorted {name}", entries.tobytes())
+            self.numbers[f"ends of {name}"] = entries[[0, -1]]
+        if array.dtype.kind == "f" and len(entries):
+            self.labels[f"low digits of {name}"] = _low_digits(self.numbers[name][:_DIGITS])
+
+    def _label(self, name, value):
+        self.labels[name] = np.array([_hash(value)])
 
 
 def published(fitted, probes):
@@ -25,114 +93,42 @@ def published(fitted, probes):
 
     Returns
     -------
-    values : dict of str to ndarray of float64, one-dimensional
-        Fitted attributes, those of steps and members included, and answers; words are hashed.
+    found : Published
+        All attributes, those of steps and members included, the length and the hash of the pickle,
+        and answers, each by itself: one that ends with an error says so and hides no other.
     """
-    found = {}
-    for name, value in _leaves(fitted, ""):
-        numbers = _numbers(value)
-        if numbers is not None:
-            found[name] = numbers
-    scores = [method for method in _ANSWERS if hasattr(fitted, method)]
-    # Labels and probabilities follow from scores, where there are any.
-    for method in scores[:1]:
-        found[f"{method}()"] = _numbers(getattr(fitted, method)(probes))
-    return {name: value for name, value in found.items() if value is not None}
+    found = Published()
+    for name, leaf in leaves(fitted, ""):
+        found.read(name, leaf)
+    try:
+        found.read("pickle", pickle.dumps(fitted, protocol=4))
+    except Exception as error:
+        found.read("pickle", Opaque(error))
+    for method in _ANSWERS:
+        try:
+            answer = getattr(fitted, method)(probes)
+        except Exception as error:
+            answer = Opaque(error)
+        for name, leaf in [("", answer)] if isinstance(answer, Opaque) else leaves(answer, ""):
+            found.read(f"{method}(){name}", leaf)
+    return found
 
 
-def certificates(fitted):
-    """Return the certificates of a fitted estimator: its own, or those of its parts."""
-    own = getattr(fitted, "privacy_", None)
-    if isinstance(own, Certificate):
-        return [own]
-    return [found for _, part in _children(fitted) for found in certificates(part)]
+def refusal(error):
+    """Return what a fit shows that ended with an error: of which type it was."""
+    found = Published()
+    found.read("fit that ended with an error", Opaque(error))
+    return found
 
 
-def _leaves(value, name):
-    """Yield (name, value) of all that is no container."""
-    if isinstance(value, Certificate):
-        return
-    children = _children(value)
-    if not children:
-        yield name, value
-    for key, child in children:
-        yield from _leaves(child, f"{name}.{key}".lstrip("."))
-
-
-def _children(value):
-    """Return (key, value) of the parts of an estimator or a container; none of other things."""
-    if isinstance(value, dict):
-        # Times are no part of a model.
-        return [(str(key), each) for key, each in value.items()
-                if not str(key).endswith("_time")]
-    if isinstance(value, (list, tuple)):
-        return list(enumerate(value))
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return list(enumerate(value.ravel()))
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        steps = getattr(value, "steps", [])
-        return [*steps, *((key, each) for key, each in vars(value).items()
-                          if key.endswith("_") and not key.startswith("_"))]
-    if is_dataclass(value) and not isinstance(value, type):
-        return [(field.name, getattr(value, field.name)) for field in fields(value)]
-    return []
-
-
-def _numbers(value):
-    """Return a value as a vector of float64, words by their hashes; None of other things."""
-    if isinstance(value, (str, bytes)):
-        return np.array([_hash(value)])
-    if hasattr(value, "toarray"):
-        value = value.toarray()
-    if not isinstance(value, (np.ndarray, np.generic, bool, int, float)):
-        if not hasattr(value, "__array__"):
-            return None
-        value = np.asarray(value)
-    array = np.asarray(value).ravel()
-    if len(array) > _MOST:
-        array = array[np.linspace(0, len(array) - 1, _MOST).astype(int)]
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
-    if array.dtype.kind in "OUS":
-        return np.array([_hash(each) for each in array])
-    return None
+def _low_digits(values):
+    """Return what follows the last digit that a coarse grid would leave, and the lowest byte."""
+    bits = values.view(np.uint64)
+    lowest = (bits & np.uint64(0xFF)) + ((bits >> np.uint64(63)) << np.uint64(8))
+    with np.errstate(all="ignore"):
+        eighths = np.floor(np.mod(values * _GRIDS, 1.0) * 8.0)
+    return np.concatenate([lowest.astype(np.float64), eighths.ravel()])
 
 
 def _hash(value):
-    return float(zlib.crc32(repr(value).encode()))
-
-
-class Layout:
-    """Where each published number stands in a row of a matrix; fixed by the first fits.
-
-    Parameters
-    ----------
-    fits : list of dict
-        As `published` returns them.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the columns.
-    """
-
-    def __init__(self, fits):
-        self._lengths = {}
-        for fit in fits:
-            for name, values in fit.items():
-                self._lengths[name] = max(self._lengths.get(name, 0), len(values))
-        self.names = [f"{name}[{i}]" if length > 1 else name
-                      for name, length in self._lengths.items() for i in range(length)]
-        self.names += [f"size of {name}" for name in self._lengths]
-
-    def matrix(self, fits):
-        """Return an ndarray of shape (n_fits, n_names); what is not there is NaN."""
-        rows = np.full((len(fits), len(self.names)), np.nan)
-        for row, fit in zip(rows, fits, strict=True):
-            start = 0
-            for name, length in self._lengths.items():
-                values = fit.get(name, ())[:length]
-                row[start:start + len(values)] = values
-                start += length
-            row[start:] = [len(fit.get(name, ())) for name in self._lengths]
-        return rows
+    return float(zlib.crc32(value if isinstance(value, bytes) else repr(value).encode()))

@@ -18,8 +18,11 @@ _MOST = 150
 #: Shares of the spread that is common to all directions: the first finds directions without
 #: noise, the last one weighs all alike.
 _RIDGES = (1e-9, 1e-2, 1.0, 1e3)
-#: A number with more values than this over all fits is not taken for discrete.
+#: A number with more values than this over all fits is not taken for discrete; of a label so many
+#: of the most frequent values are told apart, and the others are one.
 _VALUES = 12
+#: By how many standard deviations the law of a label must differ to be weighed.
+_APART = 3.5
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,15 @@ class Statistic:
     score: Callable = field(repr=False)
 
 
-def learnt_statistics(first, second, names, kinds):
+def learnt_statistics(first, second, layout, kinds):
     """Return statistics learnt from fits on either table.
 
     Parameters
     ----------
     first, second : ndarray of shape (n_fits, n_names)
         What was published; NaN where there is nothing.
-    names : list of str
+    layout : Layout
+        Names of the columns, and which are labels.
     kinds : list of str
         Of STATISTICS.
 
@@ -55,19 +59,25 @@ def learnt_statistics(first, second, names, kinds):
     statistics : list of Statistic
         Empty if nothing ever varied.
     """
-    scale = _Scale(first, second)
-    if not len(scale.kept):
-        return []
-    tables = scale(first), scale(second)
-    names = [names[i] for i in scale.kept]
-    return [statistic for kind in kinds
-            for statistic in STATISTICS[kind](*tables, names, scale)]
+    numbers = np.flatnonzero(~layout.is_label)
+    scale = _Scale(first, second, numbers)
+    found = []
+    if len(scale.kept):
+        tables = scale(first), scale(second)
+        names = [layout.names[i] for i in scale.kept]
+        found = [statistic for kind in kinds if kind in _OF_NUMBERS
+                 for statistic in _OF_NUMBERS[kind](*tables, names, scale)]
+    if "values" in kinds:
+        found += _values(first, second, layout, [*np.flatnonzero(layout.is_label), *scale.kept])
+    return found
 
 
 class _Scale:
     """Centers and spreads of the numbers within tables, by medians and quartiles."""
 
-    def __init__(self, first, second):
+    def __init__(self, first, second, columns):
+        self._columns = columns
+        first, second = first[:, columns], second[:, columns]
         with np.errstate(all="ignore"):
             a, b = _finite(first), _finite(second)
             centers = np.median(a, axis=0), np.median(b, axis=0)
@@ -78,16 +88,21 @@ class _Scale:
             spread = np.maximum(spread, 1e-13 * size + 1e-290)
         self._center = centers[0] / 2 + centers[1] / 2
         self._spread = spread
-        self.kept = np.flatnonzero(varies)
-        if len(self.kept) > _MOST:
-            z = self(first), self(second)
+        self._chosen = np.flatnonzero(varies)
+        if len(self._chosen) > _MOST:
+            z = self._standardized(first), self._standardized(second)
             apart = np.abs(z[0].mean(axis=0) - z[1].mean(axis=0))
             wider = np.abs(np.log((z[0].std(axis=0) + 1e-6) / (z[1].std(axis=0) + 1e-6)))
-            self.kept = np.sort(self.kept[np.argsort(-np.maximum(apart, wider))[:_MOST]])
+            self._chosen = np.sort(self._chosen[np.argsort(-np.maximum(apart, wider))[:_MOST]])
+        self.kept = columns[self._chosen]
 
     def __call__(self, values):
+        return self._standardized(values[:, self._columns])
+
+    def _standardized(self, values):
         with np.errstate(all="ignore"):
-            z = (_finite(values)[:, self.kept] - self._center[self.kept]) / self._spread[self.kept]
+            z = _finite(values)[:, self._chosen] - self._center[self._chosen]
+            z /= self._spread[self._chosen]
         return np.clip(np.nan_to_num(z), -_CUT, _CUT)
 
 
@@ -136,33 +151,68 @@ def _widths(first, second, names, scale):
                             s * np.abs((scale(values) - c) @ w))
 
 
-def _values(first, second, names, scale):
-    """Yield a likelihood ratio of numbers with few values, each by itself."""
-    tables = []
-    for column in range(len(names)):
-        seen = np.unique(np.concatenate([first[:, column], second[:, column]]))
-        if len(seen) <= _VALUES:
-            counts = [np.array([np.sum(table[:, column] == value) for value in seen]) + 0.5
-                      for table in (first, second)]
-            ratio = np.log(counts[1] / counts[1].sum()) - np.log(counts[0] / counts[0].sum())
-            tables.append((column, seen, ratio))
-    if not tables:
-        return
+def _values(first, second, layout, columns):
+    """Return likelihood ratios of what has few values: of the best of them, and of all."""
+    ratios = [_Ratio(column, *_discrete(first[:, column], second[:, column],
+                                        layout.is_label[column])) for column in columns]
+    ratios = sorted((each for each in ratios if len(each.seen)), key=lambda each: -each.apart)
+    if not ratios:
+        return []
+    best = layout.names[ratios[0].column]
+    differing = [each for each in ratios if each.apart > _APART][:_MOST]
+    return [Statistic("values of discrete numbers", best, lambda values, each=each:
+                      sum(ratio.score(values) for ratio in each))
+            for each in (ratios[:1], differing) if each]
 
-    def score(values):
-        z, total = scale(values), np.zeros(len(values))
-        for column, seen, ratio in tables:
-            place = np.minimum(np.searchsorted(seen, z[:, column]), len(seen) - 1)
-            total += np.where(seen[place] == z[:, column], ratio[place], 0.0)
-        return total
 
-    best = max(tables, key=lambda table: np.ptp(table[2]))
-    yield Statistic("values of discrete numbers", names[best[0]], score)
+def _discrete(first, second, is_label):
+    """Return values that are told apart, none of a number of many, and how often each is seen."""
+    values, counts = np.unique(_finite(np.concatenate([first, second])), return_counts=True)
+    if not is_label:
+        seen = values if len(values) <= _VALUES else values[:0]
+    else:
+        often = np.argsort(-counts, kind="stable")[:_VALUES]
+        seen = np.sort(values[often[counts[often] > 1]])
+    return seen, *(np.array([np.sum(_finite(table) == value) for value in seen])
+                   for table in (first, second)), len(first), len(second)
+
+
+class _Ratio:
+    """The logarithm of how much likelier a value is on the second table.
+
+    Parameters
+    ----------
+    column : int
+    seen : ndarray of shape (n_values,)
+        Ascending; all others are one more.
+    first, second : ndarray of int of shape (n_values,)
+        How often they were seen on either table.
+    n_first, n_second : int
+        Fits on either table.
+    """
+
+    def __init__(self, column, seen, first, second, n_first, n_second):
+        self.column, self.seen = column, seen
+        counts = [np.append(found, n - found.sum())
+                  for found, n in ((first, n_first), (second, n_second))]
+        share = [(count + 0.5) / (count.sum() + 0.5 * len(count)) for count in counts]
+        self._ratio = np.log(share[1]) - np.log(share[0])
+        # By a chi-squared statistic of two samples, in standard deviations.
+        expected = (share[0] + share[1]) / 2 + 1e-12
+        chi = np.sum((share[0] - share[1])**2 / expected) / (1 / n_first + 1 / n_second)
+        free = max(1, np.count_nonzero(counts[0] + counts[1]) - 1)
+        self.apart = (chi - free) / np.sqrt(2 * free)
+
+    def score(self, values):
+        """Return the ratio of each fit."""
+        column = _finite(values[:, self.column])
+        place = np.minimum(np.searchsorted(self.seen, column), len(self.seen) - 1)
+        return np.where(self.seen[place] == column, self._ratio[place], self._ratio[-1])
 
 
 #: Kinds of statistics by name.
-STATISTICS = {"coordinate": _coordinate, "linear": _directions, "spread": _widths,
-              "values": _values}
+_OF_NUMBERS = {"coordinate": _coordinate, "linear": _directions, "spread": _widths}
+STATISTICS = (*_OF_NUMBERS, "values")
 
 
 def _linear(name, weights, names, scale):

@@ -1,6 +1,7 @@
 """Neighboring tables, as far apart as one row can bring them."""
 
-from dataclasses import dataclass, field
+import inspect
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -8,7 +9,7 @@ from sklearn.utils import get_tags
 
 from dpsk._privacy.noise.public import public_normals
 
-__all__ = ["Pair", "neighboring_tables"]
+__all__ = ["Pair", "degenerate", "neighboring_tables", "targets", "under_names"]
 
 _N_SAMPLES, _N_FEATURES = 64, 5
 #: How far the changed row lies beyond the others.
@@ -55,10 +56,9 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
         if neighbors != "worst":
             raise ValueError(f"neighbors={neighbors!r}: must be 'worst' or a list of pairs of "
                              "tables, each (X, y) or a dict of arguments of fit.")
-        target = _targets(estimator)
-        if X is not None:
-            return list(_around(X, y, target))
-        return list(_degenerate(target, seed))
+        target = targets(estimator)
+        found = degenerate(target, seed) if X is None else _around(X, y, target)
+        return [under_names(estimator, pair) for pair in found]
     pairs = []
     for number, (first, second) in enumerate(neighbors):
         tables = tuple(each if isinstance(each, dict) else
@@ -69,7 +69,18 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
     return pairs
 
 
-def _targets(estimator):
+def under_names(estimator, pair):
+    """Return a pair with rows and targets under the names that the arguments of `fit` have."""
+    given = [parameter.name for parameter in inspect.signature(estimator.fit).parameters.values()
+             if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    names = {"X": given[0] if given else "X", "y": "y"}
+    if "y" not in given and "Y" in given:
+        names["y"] = "Y"
+    return replace(pair, tables=tuple({names[key]: value for key, value in table.items()}
+                                      for table in pair.tables))
+
+
+def targets(estimator):
     """Return pairs of extreme targets, by what the estimator takes; None where it takes none."""
     params = estimator.get_params()
     if is_classifier(estimator):
@@ -84,7 +95,7 @@ def _targets(estimator):
     return [(0, 1)] if get_tags(estimator).target_tags.required else None
 
 
-def _degenerate(targets, seed):
+def degenerate(extremes, seed):
     """Yield pairs of small tables: of zeros, of one row many times, and of normal rows."""
     n, d = _N_SAMPLES, _N_FEATURES
     zeros, same = np.zeros((n, d)), np.zeros((n, d))
@@ -93,8 +104,8 @@ def _degenerate(targets, seed):
     far = np.zeros(d)
     far[0] = _FAR
     probes = np.vstack([np.zeros(d), np.eye(d)[:2], -np.eye(d)[:1], np.ones(d), cloud[:1]])
-    for low, high in targets or [(None, None)]:
-        if targets is None:
+    for low, high in extremes or [(None, None)]:
+        if extremes is None:
             both = rare = None
         else:
             # Each is there whatever the changed row says.
@@ -114,7 +125,7 @@ def _degenerate(targets, seed):
                     (np.full(d, _FAR), high), probes)
 
 
-def _around(X, y, targets):
+def _around(X, y, extremes):
     """Yield pairs of tables that are given ones but for their first row."""
     if not hasattr(X, "iloc"):
         X = np.asarray(X)
@@ -125,8 +136,8 @@ def _around(X, y, targets):
     if values is not None:
         least, greatest = np.unique(values)[[0, -1]]
         pairs = [(least, greatest)]
-        if targets is not None and values.dtype.kind == "f" and np.isfinite(targets[0]).all():
-            pairs.append(targets[0])
+        if extremes is not None and values.dtype.kind == "f" and np.isfinite(extremes[0]).all():
+            pairs.append(extremes[0])
     for first, second in pairs:
         own = None if values is None else values[0]
         if values is not None:

@@ -84,14 +84,15 @@ class Test:
                         float(_epsilon(*limits, claim.delta)))
 
 
-def chosen_tests(first, second, names, kinds, claim, runs, level):
+def chosen_tests(first, second, layout, kinds, claim, runs, level):
     """Return the tests that promise most: to refute the claim, and to bound epsilon.
 
     Parameters
     ----------
     first, second : ndarray of shape (n_fits, n_names)
         What fits on the two tables published.
-    names : list of str
+    layout : Layout
+        Of the columns.
     kinds : list of str
     claim : Claim
     runs : int
@@ -105,7 +106,7 @@ def chosen_tests(first, second, names, kinds, claim, runs, level):
         At most two, of different thresholds; empty if nothing that is published ever varied.
     """
     cut = [int(_LEARNING * len(table)) for table in (first, second)]
-    statistics = learnt_statistics(first[:cut[0]], second[:cut[1]], names, kinds)
+    statistics = learnt_statistics(first[:cut[0]], second[:cut[1]], layout, kinds)
     refuting, bounding = [], []
     for statistic in statistics:
         scores = statistic.score(first[cut[0]:]), statistic.score(second[cut[1]:])

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import Normalizer
 
 from dpsk import (
     DPAdditiveClassifier,
@@ -148,7 +150,7 @@ def test_the_row_of_a_frame_is_replaced_with_its_words():
         first, second = pair.tables
         _differ_in_row_0(first["X"], second["X"], first["y"], second["y"])
         assert list(second["X"].columns) == ["age", "word"]
-    assert published(model.fit(**second), pair.probes)
+    assert published(model.fit(**second), pair.probes).numbers
     assert second["X"]["age"][0] == 1e3 * (n - 1) and second["X"]["word"][0] == "b"
 
 
@@ -164,21 +166,51 @@ def make_broken():
     return NoisyTotal(noise=0.0)
 
 
-def test_the_command_line_exits_with_one_where_a_claim_is_refuted(tmp_path, capsys):
+def make_clean():
+    """Return an estimator that keeps its claim."""
+    return NoisyTotal()
+
+
+def make_constant():
+    """Return an estimator that learns nothing."""
+    return Normalizer()
+
+
+def make_refusing():
+    """Return an estimator that refuses every table."""
+    return IsotonicRegression(increasing="neither")
+
+
+def make_error():
+    """End with an error."""
+    raise RuntimeError("no model today")
+
+
+@pytest.mark.parametrize(("factory", "claim", "status", "verdict"), [
+    ("make_broken", ["1", "0"], 1, "refuted"), ("make_clean", ["1", "0"], 0, "not refuted"),
+    ("make_broken", ["60", "0.5"], 3, "nothing tested"),
+    ("make_constant", ["1", "0"], 3, "nothing tested")])
+def test_the_command_line_exits_by_the_verdict(factory, claim, status, verdict, tmp_path, capsys):
+    """False-alarm rate at most 1e-7."""
     file = tmp_path / "found.json"
-    assert main(["tests.auditing.test_audit:make_broken", "--runs", "60", "--json", str(file),
-                 "--quiet"]) == 1
+    assert main([f"tests.auditing.test_audit:{factory}", "--runs", "80", "--json", str(file),
+                 "--level", "1e-7", "--quiet", "--claim", *claim]) == status
     found = json.loads(file.read_text())
-    assert found["refuted"] and found["evidence"]
-    assert "REFUTED" in capsys.readouterr().out
-    assert main(["tests.auditing.test_audit:make_broken", "--runs", "40", "--claim", "60", "0.5",
-                 "--quiet"]) == 0
+    assert found["verdict"] == verdict and found["refuted"] == (status == 1)
+    assert verdict.upper() in capsys.readouterr().out.upper()
+
+
+@pytest.mark.parametrize("factory", ["make_refusing", "make_error"])
+def test_the_command_line_says_that_nothing_was_tested_where_an_audit_ends_early(factory, capsys):
+    assert main([f"tests.auditing.test_audit:{factory}", "--claim", "1", "0", "--quiet"]) == 3
+    assert "nothing tested" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["nothing", "no_such_module:make", "dpsk.audit:make"])
-def test_the_command_line_says_what_a_factory_must_be(name):
-    with pytest.raises(SystemExit, match=name):
+def test_the_command_line_says_what_a_factory_must_be(name, capsys):
+    with pytest.raises(SystemExit) as ended:
         main([name])
+    assert ended.value.code == 2 and name in capsys.readouterr().err
 
 
 def test_the_picture_holds_claim_and_evidence():

@@ -1,0 +1,103 @@
+"""Fits of an audit: made on both tables of a pair, in processes where that is asked for."""
+
+import sys
+import time
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
+
+from dpsk.auditing._publication import published, refusal
+
+__all__ = ["Fits", "fitted_on"]
+
+_CHUNK = 10
+
+
+class Fits:
+    """Makes fits on both tables of a pair, and says how many it has made.
+
+    Parameters
+    ----------
+    estimator : estimator
+    n_jobs : int or None
+    progress : bool or callable
+
+    Attributes
+    ----------
+    made : int
+    seconds : float
+        Since the start.
+    """
+
+    def __init__(self, estimator, n_jobs, progress):
+        self._estimator, self._jobs = estimator, effective_n_jobs(n_jobs)
+        self._progress = _printed() if progress is True else progress
+        self._start, self.made = time.monotonic(), 0
+
+    @property
+    def seconds(self):
+        return time.monotonic() - self._start
+
+    def __call__(self, pair, count):
+        """Return two lists of what `count` fits on either table published."""
+        found = [], []
+        with Parallel(n_jobs=self._jobs) as parallel:
+            while len(found[0]) < count:
+                sizes = [min(_CHUNK, left) for left in
+                         range(count - len(found[0]), 0, -_CHUNK)][:self._jobs]
+                for chunk in parallel(delayed(_chunk)(self._estimator, pair, size)
+                                      for size in sizes):
+                    for each, new in zip(found, chunk, strict=True):
+                        each.extend(new)
+                self.made += 2 * sum(sizes)
+                if self._progress:
+                    self._progress(self.made, f"{pair.name}, {len(found[0])} of {count}")
+        return found
+
+
+def fitted_on(estimator, table):
+    """Return a clone that is fitted on a table, whatever it warns of."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        model = clone(estimator)
+        model.fit(**table)
+        return model
+
+
+def _chunk(estimator, pair, count):
+    """Return what fits on either table published, the tables in turns."""
+    found = [], []
+    for turn in range(count):
+        # The order of Thue and Morse: what counts or alternates by itself tells no table.
+        order = (0, 1) if turn.bit_count() % 2 else (1, 0)
+        for place in order:
+            try:
+                model = fitted_on(estimator, pair.tables[place])
+            except Exception as error:
+                # Some fits end so and others do not: that shows as well.
+                found[place].append(refusal(error))
+            else:
+                found[place].append(_published(model, pair.probes))
+    return found
+
+
+def _published(model, probes):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return published(model, probes)
+
+
+def _printed():
+    """Return a function that prints progress at most once a second."""
+    start = last = time.monotonic()
+
+    def say(made, text):
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= 1.0:
+            last = now
+            print(f"audit: {made} fits, {now - start:.0f} s: {text}", file=sys.stderr, flush=True)
+
+    return say

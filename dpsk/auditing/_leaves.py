@@ -1,0 +1,252 @@
+"""Everything inside an object: its attributes, items and hidden state, down to plain values."""
+
+import gc
+import pickle
+import types
+import weakref
+from collections import deque
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["Opaque", "is_estimator", "leaves"]
+
+#: The most objects that are opened of one fit; the hash of its pickle stands for the rest.
+_NODES = 20_000
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
+#: What is shared by a whole process tells nothing of a fit.
+_SHARED = (type, types.ModuleType, types.FrameType, types.CodeType)
+_BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+#: Attributes of this name hold how long something took, which is no part of a model.
+_TIMES = ("_time", "_time_")
+
+
+class Opaque:
+    """Stand for a value of which the name of its type is all that is read.
+
+    Parameters
+    ----------
+    value : object
+    """
+
+    def __init__(self, value):
+        named = value if isinstance(value, _SHARED) else type(value)
+        self.name = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
+
+
+def leaves(value, name):
+    """Yield (name, leaf) of all that an object is made of, each object once.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        Of it; those of its parts follow after a dot.
+
+    Yields
+    ------
+    name : str
+    leaf : str, bytes, number, None, ndarray or Opaque
+        Arrays have plain dtypes.
+    """
+    # Objects are kept so that no later one has the identity of one that is gone.
+    seen, opened, waiting = {}, 0, [(name, value)]
+    while waiting and opened < _NODES:
+        name, value = waiting.pop()
+        leaf = _leaf(value)
+        if leaf is not None:
+            yield name, leaf[0]
+            continue
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        opened += 1
+        yield name, Opaque(value)
+        waiting.extend((f"{name}.{key}".lstrip("."), part)
+                       for key, part in reversed(_parts(value)))
+        if is_estimator(value) and id(type(value)) not in seen:
+            seen[id(type(value))] = type(value)
+            yield from _of_classes(type(value))
+
+
+def is_estimator(value):
+    """Return whether a value is an estimator and no class of one."""
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def _leaf(value):
+    """Return (leaf,) where nothing is inside of a value; None where something is."""
+    if isinstance(value, _PLAIN) and not isinstance(value, np.void):
+        return (value,)
+    if isinstance(value, _SHARED):
+        return (Opaque(value),)
+    if type(value) in (list, tuple) and value:
+        # Long lists of numbers or words are read as one.
+        for kinds in (_NUMBERS, str):
+            if all(isinstance(each, kinds) for each in value):
+                return (np.asarray(value),) if _fits_an_array(value) else None
+    if type(value) is np.ndarray and value.dtype.kind in "biufcUSmM":
+        return (value,)
+    return None
+
+
+def _fits_an_array(values):
+    return not any(isinstance(each, int) and abs(each) >= 2**63 for each in values)
+
+
+def _parts(value):
+    """Return [(key, part)] of what is inside of a value."""
+    if isinstance(value, np.ndarray | np.void):
+        return [*_of_array(np.asarray(value)), *_attributes(value)]
+    if isinstance(value, Mapping):
+        return [*_of_mapping(value), *_attributes(value)]
+    if isinstance(value, set | frozenset):
+        return list(enumerate(sorted(value, key=_order)))
+    if isinstance(value, list | tuple | deque):
+        return [*_named(value), *_attributes(value)]
+    if isinstance(value, weakref.ref):
+        return [("()", value())]
+    if isinstance(value, types.FunctionType):
+        return _of_function(value)
+    if isinstance(value, types.GeneratorType | types.CoroutineType):
+        frame = getattr(value, "gi_frame", None) or getattr(value, "cr_frame", None)
+        return [] if frame is None else list(frame.f_locals.items())
+    if isinstance(value, _BOUND):
+        return [("name", value.__name__), ("self", value.__self__),
+                ("function", getattr(value, "__func__", None))]
+    if hasattr(value, "to_numpy") and hasattr(value, "__array__"):
+        return _of_table(value)
+    return _of_instance(value)
+
+
+def _of_table(value):
+    """Return cells, index and names of a frame or column; its pickle stands for the rest."""
+    asked = {"array": lambda: value}
+    if getattr(value, "columns", None) is not None:
+        asked = {str(name): lambda name=name: value[name] for name in value.columns}
+    asked["index"] = lambda: value.index
+    return [*((name, _tried(lambda ask=ask: np.asarray(ask()))) for name, ask in asked.items()),
+            ("pickle", _tried(lambda: pickle.dumps(value)))]
+
+
+def _of_array(array):
+    if array.dtype.names:
+        return [(field, np.ascontiguousarray(array[field])) for field in array.dtype.names]
+    if array.dtype.kind == "V":
+        return [("bytes", array.tobytes())]
+    if array.dtype == object:
+        return [("shape", array.shape), ("items", array.ravel().tolist())]
+    return [("entries", np.array(array, subok=False))]
+
+
+def _of_mapping(value):
+    """Return keys and values; keys that are no names are values as well."""
+    found = list(value.items())
+    if all(isinstance(key, str) for key, _ in found) and len(found) < 1000:
+        return [("order of keys", "\n".join(key for key, _ in found)), *(
+            (key, part) for key, part in found if not key.endswith(_TIMES))]
+    return [("keys", [key for key, _ in found]), ("values", [part for _, part in found])]
+
+
+def _named(values):
+    """Return items by their places, steps of a pipeline and the like by their names."""
+    return [(part[0], part[1]) if isinstance(part, tuple) and len(part) == 2
+            and isinstance(part[0], str) and is_estimator(part[1]) else (place, part)
+            for place, part in enumerate(values)]
+
+
+def _order(value):
+    """Return a key that sorts items of a set and knows nothing of addresses."""
+    plain = isinstance(value, (*_PLAIN, tuple))
+    return type(value).__qualname__, repr(value) if plain else ""
+
+
+def _of_function(function):
+    cells = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            cells[name] = cell.cell_contents
+        except ValueError:
+            cells[name] = None
+    return [("closure", cells), ("defaults", function.__defaults__),
+            ("keywords", function.__kwdefaults__), ("attributes", vars(function)),
+            ("constants", function.__code__.co_consts), ("code", function.__code__.co_code)]
+
+
+def _of_instance(value):
+    """Return attributes, properties, what it pickles, and what the collector knows of it."""
+    found = _attributes(value)
+    if is_estimator(value):
+        steps = dict(found).get("steps")
+        if isinstance(steps, list):
+            found = [*_named(steps), *(each for each in found if each[0] != "steps")]
+        found += _properties(value)
+    if hasattr(value, "toarray") and np.prod(getattr(value, "shape", (0,))) < 2000:
+        found.append(("toarray()", _tried(value.toarray)))
+    if hasattr(value, "__array__"):
+        found.append(("array", _tried(lambda: np.asarray(value))))
+    own = type(value).__reduce__ is not object.__reduce__ or (
+        type(value).__reduce_ex__ is not object.__reduce_ex__)
+    if own or not found:
+        state = _pickled(value)
+        found += list(enumerate(gc.get_referents(value))) if state is None else state
+    return found
+
+
+def _attributes(value):
+    """Return what an object holds in its dictionary and in slots, that on its class left out."""
+    found = list(getattr(value, "__dict__", {}).items())
+    for cls in type(value).__mro__:
+        names = cls.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            name = f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and (
+                not name.endswith("__")) else name
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found.append((name, getattr(value, name)))
+    return [(name, part) for name, part in found if not name.endswith(_TIMES)]
+
+
+def _of_classes(cls):
+    """Return pickles of what classes hold beside their methods: a fit may write there."""
+    for each in cls.__mro__[:-1]:
+        held = {name: part for name, part in vars(each).items()
+                if not hasattr(part, "__get__") and not name.startswith("__")}
+        for parts in (held, *({name: part} for name, part in held.items())):
+            try:
+                yield f"{each.__qualname__}.{next(iter(parts), '')}", pickle.dumps(parts)
+            except Exception:
+                # One that has no pickle hides no other.
+                continue
+            if parts is held:
+                break
+
+
+def _properties(value):
+    """Return what properties answer, an error included."""
+    names = {name for cls in type(value).__mro__ for name, each in vars(cls).items()
+             if isinstance(each, property | cached_property) and not name.startswith("__")}
+    return [(name, _tried(lambda name=name: getattr(value, name))) for name in sorted(names)]
+
+
+def _tried(ask):
+    """Return an answer, or the type of the error in its place."""
+    try:
+        return ask()
+    except Exception as error:
+        return f"{type(error).__qualname__} was raised"
+
+
+def _pickled(value):
+    """Return the parts of which a pickle would make a value anew; None if it has none."""
+    try:
+        reduced = value.__reduce_ex__(4)
+    except Exception:
+        return None
+    if not isinstance(reduced, tuple):
+        return None
+    made, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    found = [("made by", made), ("arguments", arguments), ("state", state)]
+    found += [("items", list(items))] if items is not None else []
+    return found + ([("pairs", list(pairs))] if pairs is not None else [])

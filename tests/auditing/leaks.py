@@ -1,0 +1,170 @@
+"""Estimators that publish one noisy number, and the first row as it is in some odd place."""
+
+import functools
+import weakref
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.neighbors import BallTree, KDTree
+from sklearn.tree import DecisionTreeRegressor
+
+#: First rows, held by nothing that a fit holds.
+_ROWS = weakref.WeakKeyDictionary()
+
+
+class Leaky(BaseEstimator):
+    """Publishes noise, and what `leak` adds of the first entry of the first row.
+
+    Parameters
+    ----------
+    leak : callable, (fitted, entry, X) -> None
+    """
+
+    def __init__(self, leak=None, epsilon=1.0):
+        self.leak, self.epsilon = leak, epsilon
+
+    def fit(self, X, y=None):
+        X = np.asarray(X, dtype=float)
+        self.noise_ = np.random.default_rng().laplace(scale=1e3, size=3)
+        self._hide(float(X[0].sum()), X)
+        return self
+
+    def _hide(self, entry, X):
+        if self.leak is not None:
+            self.leak(self, entry, X)
+
+
+class Slots:
+    """Holds a number in a private slot."""
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value):
+        self.__value = value
+
+
+class Property(Leaky):
+    """The row stands in a table of the module, and a property reads it there."""
+
+    __hash__ = object.__hash__
+
+    def _hide(self, entry, X):
+        _ROWS[self] = entry
+
+    @property
+    def shown(self):
+        return _ROWS[self]
+
+
+class OnTheClass(Leaky):
+    """The row stands on the class."""
+
+    def _hide(self, entry, X):
+        OnTheClass.row = entry
+
+
+class AnswerAlone(Leaky):
+    """The row shows in the last answer alone, and the first one ends with an error."""
+
+    __hash__ = object.__hash__
+
+    def _hide(self, entry, X):
+        _ROWS[self] = entry
+
+    def transform(self, X):
+        raise RuntimeError("no features")
+
+    def predict(self, X):
+        return np.full(len(X), _ROWS[self])
+
+
+class BrokenTransform(Leaky):
+    """`transform` ends with an error, and an attribute holds the row."""
+
+    def _hide(self, entry, X):
+        self.row_ = X[0]
+
+    def transform(self, X):
+        raise TypeError("no features")
+
+
+def _low_bits(model, entry, X):
+    bits = model.noise_.view(np.uint64)
+    bits &= ~np.uint64(0xFF)
+    bits |= np.uint64(1 + 2 * (entry > 0))
+
+
+def _below_the_grid(model, entry, X):
+    model.noise_ = np.rint(model.noise_) + 1e-9 * np.sign(entry)
+
+
+def _only_for_one(model, entry, X):
+    if entry > 0:
+        model.extra_ = np.random.default_rng().normal()
+
+
+def _of_a_type(model, entry, X):
+    if entry > 0:
+        raise TypeError("not this table")
+
+
+def _closure(model, entry, X):
+    model.function_ = lambda value: value + entry
+
+
+def _itself(model, entry, X):
+    model.self_ = [model, {"self": model, "row": entry}]
+
+
+def _assigned(value):
+    """Return a leak that assigns what `value` makes of (entry, X)."""
+    return lambda model, entry, X: setattr(model, "held_", value(entry, X))
+
+
+#: By place: an estimator that is not private, whatever its noise.
+LEAKS = {
+    "another name": Leaky(lambda model, entry, X: setattr(model, "__cache", X[0])),
+    "closure": Leaky(_closure),
+    "nested dict": Leaky(_assigned(lambda entry, X: {"a": [{"b": (1, {2: {"c": entry}})}]})),
+    "tree of scikit-learn": Leaky(_assigned(
+        lambda entry, X: DecisionTreeRegressor(random_state=0).fit(X, X.sum(axis=1)).tree_)),
+    "k-d tree": Leaky(_assigned(lambda entry, X: [KDTree(X)])),
+    "ball tree": Leaky(_assigned(lambda entry, X: BallTree(X))),
+    "list of strings": Leaky(_assigned(lambda entry, X: [f"column {entry:.3f}", "other"])),
+    "generator": Leaky(_assigned(lambda entry, X: (value for value in X[0]))),
+    "iterator": Leaky(_assigned(lambda entry, X: zip(iter(X[0].tolist()), "abc", strict=False))),
+    "low bits": Leaky(_low_bits),
+    "digits below a grid": Leaky(_below_the_grid),
+    "length of a list": Leaky(_assigned(
+        lambda entry, X: np.random.default_rng().normal(size=3 + (entry > 0)).tolist())),
+    "attribute of one table": Leaky(_only_for_one),
+    "property": Property(),
+    "class": OnTheClass(),
+    "slots": Leaky(_assigned(lambda entry, X: Slots(entry))),
+    "partial": Leaky(_assigned(lambda entry, X: functools.partial(max, entry))),
+    "bound method": Leaky(_assigned(lambda entry, X: X[0].tolist().__contains__)),
+    "frame": Leaky(_assigned(lambda entry, X: pd.DataFrame({"a": [entry, 1.0], "b": ["x", "y"]}))),
+    "categories": Leaky(_assigned(lambda entry, X: pd.Categorical([str(entry)]))),
+    "sparse matrix": Leaky(_assigned(lambda entry, X: sparse.csr_matrix(X))),
+    "structured array": Leaky(_assigned(
+        lambda entry, X: np.array([(entry, b"x")], dtype=[("a", float), ("b", "S1")]))),
+    "date": Leaky(_assigned(lambda entry, X: np.datetime64(int(entry), "s"))),
+    "complex number": Leaky(_assigned(lambda entry, X: complex(0.0, entry))),
+    "long integer": Leaky(_assigned(lambda entry, X: 10**30 + int(entry))),
+    "bytes": Leaky(_assigned(lambda entry, X: X[0].tobytes())),
+    "order of keys": Leaky(_assigned(
+        lambda entry, X: dict.fromkeys("ab" if entry > 0 else "ba", 0))),
+    "sign of zero": Leaky(_assigned(lambda entry, X: -0.0 if entry > 0 else 0.0)),
+    "dtype": Leaky(_assigned(lambda entry, X: np.ones(2, np.float32 if entry > 0 else float))),
+    "state of a generator": Leaky(_assigned(
+        lambda entry, X: np.random.RandomState(5 + (entry > 0)))),
+    "seeded generator": Leaky(_assigned(lambda entry, X: np.random.default_rng(5 + (entry > 0)))),
+    "rows in a drawn order": Leaky(_assigned(
+        lambda entry, X: np.random.default_rng().permutation(X))),
+    "cycle": Leaky(_itself),
+    "error on one table": Leaky(_of_a_type),
+    "broken transform": BrokenTransform(),
+    "last answer": AnswerAlone(),
+}

@@ -1,0 +1,147 @@
+"""An audit ends with what it has shown and what it could have, or says that it saw nothing."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import Normalizer
+
+from dpsk.auditing import audit
+from tests.auditing.faults import NoisyTotal
+from tests.auditing.leaks import LEAKS, Leaky
+
+#: So rarely is a claim refuted that holds, where a test of every run says that it is not.
+SURE = 1e-7
+
+
+@pytest.mark.parametrize("place", LEAKS)
+def test_a_row_is_found_wherever_it_is_kept(place):
+    """Each is published without noise, and is missed with probability below 1e-7."""
+    found = audit(LEAKS[place], claim=(1.0, 1e-6), runs=40)
+    assert found.verdict == "refuted" and found.power is None, found
+
+
+def test_noise_alone_is_not_refuted():
+    """False-alarm rate at most 1e-7."""
+    found = audit(Leaky(), runs=200, level=SURE)
+    assert found.verdict == "not refuted"
+
+
+class RandomizedResponse(BaseEstimator):
+    """Publishes whether the first row is above 0, or the reverse, by a chance set by `true`."""
+
+    def __init__(self, epsilon=1.0, true=1.0):
+        self.epsilon, self.true = epsilon, true
+
+    def fit(self, X, y=None):
+        wrong = np.random.default_rng().uniform() < 1.0 / (1.0 + np.exp(self.true))
+        self.bit_ = int((np.asarray(X)[0, 0] > 0) != wrong)
+        return self
+
+
+_PAIR = [tuple({"X": np.array([[value], [0.0]])} for value in (-1.0, 1.0))]
+
+
+def test_the_power_is_what_an_audit_makes_of_a_leak_of_that_size():
+    """A leak as far beyond passes with probability below 1e-7, one at the claim is refuted with
+    1e-7 at most."""
+    clean = audit(RandomizedResponse(), neighbors=_PAIR, runs=2000, level=SURE)
+    assert clean.verdict == "not refuted" and 1.0 < clean.power.refutes_from < 2.0
+    assert clean.power.refutes_from < clean.power.epsilon_max
+    leak = RandomizedResponse(true=clean.power.refutes_from + 0.7)
+    assert audit(leak, neighbors=_PAIR, runs=2000, level=SURE).refuted
+
+
+def test_more_runs_have_more_power():
+    few, many = (audit(NoisyTotal(), neighbors=_PAIR, runs=runs, level=SURE).power
+                 for runs in (100, 1000))
+    assert many.epsilon_max > few.epsilon_max and many.refutes_from < few.refutes_from
+
+
+def test_no_audit_shows_more_than_its_power_allows():
+    """What is published without noise is shown by exactly what the power states."""
+    level = 1e-3
+    clean = audit(NoisyTotal(epsilon=100.0), claim=100.0, neighbors=_PAIR, runs=100, level=level)
+    assert clean.epsilon_lower <= clean.power.epsilon_max
+
+
+def test_a_claim_that_no_leak_would_have_refuted_is_not_tested():
+    found = audit(NoisyTotal(), claim=60.0, runs=40)
+    assert found.verdict == "nothing tested" and "raise runs" in found.untested
+    assert found.to_dict()["power"]["refutes_from"] is None
+
+
+@pytest.mark.parametrize("estimator", [Normalizer(), RandomizedResponse(true=1e3)])
+def test_nothing_that_varied_is_nothing_tested(estimator):
+    rows = {"X": np.ones((4, 2))}
+    found = audit(estimator, claim=1.0, neighbors=[(rows, rows)], runs=40)
+    assert found.verdict == "nothing tested" and not found.evidence and found.power is None
+    assert "nothing that is published ever varied" in found.untested
+
+
+def test_text_page_numbers_and_name_carry_verdict_and_power():
+    clean = audit(RandomizedResponse(), neighbors=_PAIR, runs=400, level=SURE)
+    least = f"{clean.power.refutes_from:.3g}"
+    for text in (str(clean), clean._repr_html_()):
+        assert "not refuted" in text and f"a planted leak of epsilon {least} is refuted" in text
+    data = json.loads(clean.to_json())
+    assert data["verdict"] == "not refuted"
+    assert data["power"]["refutes_from"] == clean.power.refutes_from
+    assert "not refuted" in repr(clean) and "refutes_from" in repr(clean)
+    nothing = audit(Normalizer(), claim=1.0, runs=40)
+    for text in (str(nothing), nothing._repr_html_()):
+        assert "NOTHING TESTED" in text
+    assert json.loads(nothing.to_json())["power"] is None and "nothing tested" in repr(nothing)
+
+
+class Refusing(BaseEstimator):
+    """Refuses tables that start with a row of a kind."""
+
+    def __init__(self, kind="below", epsilon=1.0):
+        self.kind, self.epsilon = kind, epsilon
+
+    def fit(self, X, y=None):
+        if self.kind == "all" or np.asarray(X)[0, 0] < 0:
+            raise ValueError("refused")
+        self.noise_ = np.random.default_rng().normal()
+        return self
+
+
+def test_pairs_of_which_one_table_is_refused_are_named():
+    """False-alarm rate at most 1e-7."""
+    found = audit(Refusing(), runs=40, level=SURE)
+    assert "sign of a long row among zeros: ValueError" in found.set_aside
+    assert "set aside" in str(found) and found.to_dict()["set_aside"] == list(found.set_aside)
+    with pytest.raises(ValueError, match=r"nothing is tested.*neighbors=.*refused"):
+        audit(Refusing("all"), runs=40)
+
+
+class Clocked(BaseEstimator):
+    """Publishes how many fits there were before, how long this one took, and a fresh object."""
+
+    fits = 0
+
+    def __init__(self, epsilon=1.0):
+        self.epsilon = epsilon
+
+    def fit(self, X, y=None):
+        start = time.perf_counter()
+        Clocked.fits += 1
+        self.number_, self.parity_, self.object_ = Clocked.fits, Clocked.fits % 2, object()
+        self.seconds_ = time.perf_counter() - start
+        return self
+
+
+def test_what_differs_between_any_two_fits_is_no_release():
+    """False-alarm rate at most 1e-7: counts, times and addresses, in whatever order fits run."""
+    assert not audit(Clocked(), runs=100, level=SURE, neighbors=_PAIR).refuted
+
+
+@pytest.mark.audit
+def test_claims_that_hold_are_refuted_no_more_often_than_the_level_says():
+    """False-alarm rate below 1e-7: more than 30 of 200 at a level of 0.05."""
+    found = [audit(RandomizedResponse(true=1.0), neighbors=_PAIR, runs=100).refuted
+             for _ in range(200)]
+    assert sum(found) <= 30
