@@ -20,7 +20,7 @@ from dpsk.reporting._findings import (
     Private,
 )
 from dpsk.reporting._report import PrivacyReport
-from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, kind_of
+from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, is_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import STATELESS, UNKEPT_FITS, WRAPPERS
 
@@ -31,7 +31,8 @@ _SENTENCES = {
     MIXES: "has no certificate: what it makes of one row follows from others as well.",
     PICKS: "has no certificate: it picks columns by exact scores of rows.",
 }
-_LEARNS = "has no certificate: what it learnt from rows, it learnt without noise as far as is known."
+_LEARNS = ("has no certificate: what it learnt from rows, it learnt without noise as far as is "
+           "known.")
 
 
 def parts_of(fitted, path):
@@ -67,7 +68,8 @@ def parts_of(fitted, path):
     elif kind == NOTHING:
         yield from _held(fitted, path, set())
     else:
-        yield from _learnt(fitted, path, _SENTENCES.get(kind, _LEARNS))
+        yield from _learnt(fitted, path, _SENTENCES.get(kind, _LEARNS),
+                           UNKNOWN if kind == MIXES else LEARNT)
 
 
 def _expanded(part):
@@ -117,13 +119,15 @@ def _wrapper(model, path):
         # What was fitted with noise had rows to protect, which may be these.
         found = [part for part in found if getattr(part, "why", None) != LEARNT]
     yield from found
+    # The best of a search carries the certificate of its member.
+    seen |= {id(part.certificate) for part in found if isinstance(part, Private)}
     # Of what has no guarantee it is enough to know what else was fitted.
     yield from (_fitted_ones if is_open else _held)(model, path, seen)
 
 
-def _learnt(fitted, path, sentence):
+def _learnt(fitted, path, sentence, why):
     """Yield that something was learnt without noise, and the private fits that are in it."""
-    yield Exposed(path, f"{type(fitted).__name__} {sentence}")
+    yield Exposed(path, f"{type(fitted).__name__} {sentence}", why)
     inner = [part for part in _fitted_ones(fitted, path, set())
              if getattr(part, "why", None) != LEARNT]
     yield from inner
@@ -136,7 +140,7 @@ def _held(thing, path, seen):
     allowed = own_names(type(thing))
     for name, value in attributes(thing).items():
         place = f"{path}.{name}"
-        if name not in allowed:
+        if name not in allowed and id(value) not in seen:
             yield Exposed(place, f"{type(thing).__name__} holds {name!r}, which its own code does "
                                  "not set: unknown, no guarantee. Delete it, and report on it by "
                                  "itself.", UNKNOWN)
@@ -161,7 +165,10 @@ def _fitted_ones(thing, path, seen):
     """Yield what the estimators in the attributes of an object are, and of no other attribute."""
     for name, value in attributes(thing).items():
         for where, each in inside(value, f"{path}.{name}", seen):
-            if is_estimator(each):
+            if kind_of(type(each)) is None and is_of(type(each), "sklearn"):
+                # A detail, such as what calibrates.
+                yield from _fitted_ones(each, where, seen)
+            elif is_estimator(each):
                 yield from parts_of(each, where)
 
 
@@ -170,12 +177,13 @@ def _unknown(fitted, path):
     cls = type(fitted)
     known = next((base for base in cls.__mro__[1:] if kind_of(base) is not None
                   and is_estimator(base)), None)
-    what = "a class that is in no table" if known is None else (
-        f"a subclass of {known.__name__}, whose methods may be others")
-    return Exposed(path, f"{cls.__name__}: unknown, no guarantee. It is {what}, and may learn from "
-                         "rows in any method. Use classes of this package and of scikit-learn as "
-                         "they are; or report on its private parts by themselves, and vouch for "
-                         "the rest.", UNKNOWN)
+    what = "It is of a class in no table"
+    if known is not None:
+        what = f"It is of a subclass of {known.__name__}, whose methods may be others"
+    return Exposed(path, f"{cls.__name__}: unknown, no guarantee. {what}, and may learn from rows "
+                         "in any method. Use classes of this package and of scikit-learn as they "
+                         "are; or report on its private parts alone, and vouch for the rest.",
+                   UNKNOWN)
 
 
 def _certificate(fitted):

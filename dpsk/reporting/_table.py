@@ -112,9 +112,9 @@ def kind_of(cls):
 
 
 def is_of(thing, package):
-    """Return whether a class or function is what a package has by its name."""
+    """Return whether a class or function is what a package, or a part of one, has by its name."""
     module = getattr(thing, "__module__", None)
-    if not isinstance(module, str) or module.partition(".")[0] != package:
+    if not (isinstance(module, str) and f"{module}.".startswith(f"{package}.")):
         return False
     found = sys.modules.get(module)
     for name in thing.__qualname__.split("."):

@@ -4,7 +4,6 @@ import types
 
 import numpy as np
 from joblib import Memory
-from scipy import sparse
 from sklearn.utils import Bunch
 
 from dpsk.reporting._attributes import attributes
@@ -14,11 +13,13 @@ __all__ = ["inside", "is_estimator"]
 
 #: Types whose objects hold numbers, text or public randomness.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice,
-          np.random.RandomState, np.random.Generator, np.ufunc)
+          np.ufunc)
 _MAPPINGS = (dict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
 #: What functions and classes may be of.
 _PACKAGES = ("sklearn", "dpsk", "numpy", "scipy", "builtins")
+#: Parts of packages whose objects hold entries, or public randomness.
+_TABLES = ("pandas", "scipy.sparse", "numpy.random")
 
 
 def inside(value, path, seen):
@@ -68,9 +69,9 @@ def _is_plain(value):
         return value.dtype != object
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         return any(is_of(value, package) for package in _PACKAGES)
-    numpys = isinstance(value, (np.generic, np.dtype)) and is_of(cls, "numpy")
-    table = (sparse.issparse(value) and is_of(cls, "scipy")) or is_of(cls, "pandas")
-    return numpys or table or cls is Memory
+    if isinstance(value, (np.generic, np.dtype)):
+        return is_of(cls, "numpy")
+    return cls is Memory or any(is_of(cls, package) for package in _TABLES)
 
 
 def _is_detail(value):

@@ -73,8 +73,7 @@ def _(columns, path):
                             "names, positions or make_column_selector.", UNKNOWN)
     elif asked:
         yield Note(path, "the dtypes of columns are taken as public.")
-    frames = hasattr(columns, "feature_names_in_")
-    if columns.sparse_threshold > 0 and not all(_is_dense(each, frames) for _, each in fitted):
+    if columns.sparse_threshold > 0 and not _are_dense(columns, [each for _, each in fitted]):
         yield Exposed(path, "whether the columns are sparse together, sparse_output_, may follow "
                             "from how many entries are zero; use sparse_threshold=0.")
 
@@ -242,11 +241,13 @@ def _by_dtype(chosen):
     return type(chosen).__name__ == "make_column_selector" and is_of(type(chosen), "sklearn")
 
 
-def _is_dense(part, frames):
-    """Return whether what a part of columns makes is dense, whatever the entries."""
-    if isinstance(part, str):
-        return part == "drop" or frames
-    cls = type(part)
-    if is_of(cls, "dpsk"):
-        return cls.__module__.startswith("dpsk.preprocessing.")
-    return frames and kind_of(cls) == NOTHING and cls.__name__ not in _SPARSE
+def _are_dense(columns, parts):
+    """Return whether what all parts of columns make is dense, whatever the entries."""
+    tables = [is_of(type(each), "dpsk") and hasattr(each, "privacy_") and "DPTransformer" in {
+        base.__name__ for base in type(each).__mro__} for each in parts]
+    # Frames are dense, and so is what these take.
+    dense = hasattr(columns, "feature_names_in_") or any(tables)
+    return all(known or (isinstance(each, str) and each == "drop") or (
+        dense and (isinstance(each, str) or (
+            kind_of(type(each)) == NOTHING and type(each).__name__ not in _SPARSE)))
+        for known, each in zip(tables, parts, strict=True))
