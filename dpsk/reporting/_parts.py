@@ -16,7 +16,6 @@ from dpsk.reporting._findings import (
     UNKNOWN,
     Exposed,
     Member,
-    Note,
     Private,
 )
 from dpsk.reporting._report import PrivacyReport

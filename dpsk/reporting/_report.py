@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._privacy import accountant
-from dpsk._privacy.certificate_fields import GROUP_RELATION, RELATION, written_epsilon
+from dpsk._privacy.certificate_fields import RELATION, written_epsilon
 from dpsk._privacy.events import Composed, Repeated
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ class PrivacyReport:
         if not self.private:
             return "no guarantee: nothing in it is private"
         if self.relation == _NO_UNIT:
-            return ("no guarantee: some fits protect rows, others groups of rows, which do not add "
-                    "up; fit all with groups, or none")
+            return ("no guarantee: some fits protect rows, others groups of rows, which do not "
+                    "add up; fit all with groups, or none")
         if self.delta >= 1:
             return "no guarantee: the deltas of the fits add up to 1 or more"
         if self.epsilon_at(self.delta) == math.inf:

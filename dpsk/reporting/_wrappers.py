@@ -233,7 +233,7 @@ def _maps_entries(function):
     plain = all(type(each) in (int, float) or (type(each) is np.ndarray and each.ndim < 2 and
                                                each.dtype.kind in "iuf") for each in constants)
     return (plain and function.signature is None and function.nout == 1
-            and function.nin == len(constants) + 1)
+            and function.nargs == len(constants) + 2)
 
 
 def _by_dtype(chosen):

@@ -85,7 +85,7 @@ WRAPPED = {
     "bags with replacement": (lambda: BaggingClassifier(model(), 3), 3, ["with replacement"]),
     "out of bag": (lambda: BaggingClassifier(model(), 3, oob_score=True), 3,
                    ["with replacement", "oob_score_"]),
-    "boosting": (lambda: AdaBoostClassifier(model(50.0), n_estimators=1), 1,
+    "boosting": (lambda: AdaBoostClassifier(model(1e4, max_iter=30), n_estimators=1), 1,
                  ["exact errors", "were not kept"]),
     "calibrated": (lambda: CalibratedClassifierCV(model(), cv=KFold(3), method="isotonic"), 3,
                    ["isotonic"]),
