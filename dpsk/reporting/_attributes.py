@@ -13,7 +13,7 @@ __all__ = ["attributes", "is_template", "own_names", "parameters"]
 #: What functions of scikit-learn, or of this package, set on estimators from outside of them.
 _SET_ELSEWHERE = {"n_features_in_", "feature_names_in_", "_sklearn_output_config",
                   "_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "_budgets",
-                  "row_norm_"}
+                  "_implied_norm", "row_norm_"}
 
 
 def attributes(thing):

@@ -11,7 +11,7 @@ __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
 
 _NOTHING = ("passthrough", "drop")
 #: What each wrapper says, by the name of its class.
-WRAPPERS = {}
+WRAPPERS: dict = {}
 #: Wrappers that may hold what is fitted as a parameter.
 STATELESS = {"FeatureUnion", "FixedThresholdClassifier", "FrozenEstimator", "FunctionTransformer",
              "Pipeline"}
