@@ -18,7 +18,8 @@ _SET_ELSEWHERE = {"n_features_in_", "feature_names_in_", "_sklearn_output_config
 
 def attributes(thing):
     """Return the attributes that an object itself has, slots included, by name."""
-    found = dict(getattr(thing, "__dict__", {}))
+    # A dictionary of somebody's own class may show less than it has.
+    found = dict(list(dict.items(getattr(thing, "__dict__", {}))))
     for base in type(thing).__mro__:
         slots = vars(base).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
@@ -28,9 +29,10 @@ def attributes(thing):
 
 
 def is_template(thing):
-    """Return whether an estimator has parameters alone, and so was never fitted."""
+    """Return whether an estimator has parameters and names of columns alone: nothing learnt."""
     return set(attributes(thing)) <= parameters(type(thing)) | {
-        "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_budgets"}
+        "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_budgets",
+        "n_features_in_", "feature_names_in_"}
 
 
 @cache

@@ -16,6 +16,7 @@ from dpsk.reporting._findings import (
     UNKNOWN,
     Exposed,
     Member,
+    Note,
     Private,
 )
 from dpsk.reporting._report import PrivacyReport
@@ -77,6 +78,8 @@ def _expanded(part):
         yield part
     elif not part.silent:
         yield from parts_of(part.fitted, part.path)
+    elif is_estimator(part.fitted):
+        yield from _held(part.fitted, part.path, set())
 
 
 def _ours(fitted, path):
@@ -87,7 +90,7 @@ def _ours(fitted, path):
     if certificate is None:
         yield from _held(fitted, path, set())
         return
-    yield Private(path, certificate)
+    yield from _of_certificate(certificate, path)
     said = set()
     for part in _held(fitted, path, set()):
         if isinstance(part, Private):
@@ -197,6 +200,9 @@ def _certificate(fitted):
 
 def _of_certificate(certificate, path):
     yield Private(path, certificate)
+    if certificate.reproducible:
+        yield Note(path, "the noise repeats under a seed: it is not private for anyone who knows "
+                         "or can guess that.")
 
 
 def _of_report(report, path):
@@ -214,6 +220,8 @@ def _of_dict(results, path):
     if "fit_time" not in results:
         for name, each in results.items():
             yield Member(f"{path}[{name!r}]", each)
+            for where, other in inside(name, f"{path}[{name!r}]", set()):
+                yield Member(where, other)
         return
     yield Exposed(path, "scores are exact ones of rows: they have no noise.")
     yield Exposed(path, "times of fits and of scores depend on rows.")

@@ -25,6 +25,7 @@ from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pur
 from dpsk.reporting._confirmed import is_confirmed
 from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Private
 from dpsk.reporting._table import OURS, kind_of
+from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import wraps
 
 __all__ = []
@@ -45,6 +46,11 @@ def _(search, path):
     if _is_stratified(search.cv, search.estimator):
         yield Exposed(path, "folds are stratified: which rows are in one follows from the labels "
                             "of all, so that one label moves many rows; use cv=KFold(...).")
+    # Functions and folds of somebody's own may fit as well.
+    for name in ("scorer_", "cv"):
+        for where, each in inside(getattr(search, name, None), f"{path}.{name}", set()):
+            if not is_estimator(each):
+                yield Member(where, each)
     best = getattr(search, "best_estimator_", None)
     if not _splits_groups(search.cv) and any(
             _protects_groups(fitted) for _, _, fitted in _private_ones(search.estimator, best)):

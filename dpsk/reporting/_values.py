@@ -19,7 +19,9 @@ _SEQUENCES = (list, tuple, set, frozenset)
 #: What functions and classes may be of.
 _PACKAGES = ("sklearn", "dpsk", "numpy", "scipy", "builtins")
 #: Parts of packages whose objects hold entries, or public randomness.
-_TABLES = ("pandas", "scipy.sparse", "numpy.random")
+_TABLES = ("scipy.sparse", "numpy.random")
+#: Names of columns and dtypes, as pandas has them.
+_NAMES = {"Index", "ExtensionDtype"}
 
 
 def inside(value, path, seen):
@@ -42,10 +44,13 @@ def inside(value, path, seen):
         return
     seen.add(id(value))
     if type(value) in _MAPPINGS:
+        for name, each in attributes(value).items():
+            yield from inside(each, f"{path}.{name}", seen)
         for name, each in value.items():
             yield from inside(name, path, seen)
             yield from inside(each, f"{path}[{name!r}]", seen)
-    elif type(value) in _SEQUENCES or type(value) is np.ndarray:
+    elif type(value) in _SEQUENCES or (
+            type(value) is np.ndarray and value.dtype == object):
         for place, each in enumerate(value.ravel() if isinstance(value, np.ndarray) else value):
             yield from inside(each, f"{path}[{place}]", seen)
     elif _is_detail(value):
@@ -66,11 +71,13 @@ def _is_plain(value):
     if cls in _PLAIN:
         return True
     if cls in (np.ndarray, np.memmap):
-        return value.dtype != object
+        return not value.dtype.hasobject
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         return any(is_of(value, package) for package in _PACKAGES)
     if isinstance(value, (np.generic, np.dtype)):
         return is_of(cls, "numpy")
+    if is_of(cls, "pandas"):
+        return bool(_NAMES & {base.__name__ for base in cls.__mro__})
     return cls is Memory or any(is_of(cls, package) for package in _TABLES)
 
 

@@ -203,7 +203,7 @@ def _(model, path):
 
 def _named(steps, path):
     for name, step in steps:
-        if not (step is None or (isinstance(step, str) and step in _NOTHING)):
+        if not (step is None or (type(step) is str and step in _NOTHING)):
             yield Member(f"{path}.{name}", step)
 
 
@@ -211,7 +211,7 @@ def _members(estimators, path):
     flat = [each for group in estimators for each in (group if isinstance(group, list) else
                                                       [group])]
     for place, each in enumerate(flat):
-        if not isinstance(each, str):
+        if type(each) is not str:
             yield Member(f"{path}.estimators_[{place}]", each)
 
 

@@ -107,6 +107,8 @@ def test_every_fit_of_this_package_is_known(cls, solver):
     reported(estimator.fit(*training_rows(estimator), **groups))
 
 
+#: Estimators of tables of any kind of column.
+READS_WORDS = {"DPTableVectorizer", "DPAdditiveClassifier", "DPOneHotEncoder"}
 #: Arguments of what is around fits, or takes other tables.
 AROUND = {
     "DPPipeline": ([[("scaler", DPStandardScaler()), ("model", linear())]], {}),
@@ -123,7 +125,13 @@ def test_what_is_fitted_to_tables_is_known(name, frames):
     cls = ALL_ESTIMATORS[name]
     given, options = AROUND.get(name, ([], {}))
     estimator = cls(*given, **options)
-    X = pytest.importorskip("pandas").DataFrame(ROWS, columns=list("abcd")) if frames else ROWS
+    X = ROWS
+    if frames:
+        pd = pytest.importorskip("pandas")
+        X = pd.DataFrame(ROWS, columns=list("abcd"))
+        if name in READS_WORDS:
+            X["words"] = pd.Series(["one", "two"] * 15, dtype="string")
+            X["kinds"] = pd.Series(["one", "two"] * 15, dtype="category")
     if "next_states" in inspect.signature(cls.fit).parameters:
         reported(estimator.fit(X, ROWS[:, 0], next_states=X))
     else:

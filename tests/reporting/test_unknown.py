@@ -2,6 +2,7 @@
 
 import functools
 import math
+import types
 
 import numpy as np
 import pytest
@@ -151,6 +152,58 @@ class Own(DPLogisticRegression):
     pass
 
 
+class Bare:
+    def fit(self, X, y=None):
+        return self
+
+
+class Folds(KFold):
+    pass
+
+
+class Hiding(list):
+    def __iter__(self):
+        return iter(self[1:])
+
+
+class Word(str):
+    def transform(self, X):
+        return X - X.mean(axis=0)
+
+
+def hiding(pipeline):
+    pipeline.steps = Hiding(pipeline.steps)
+    return pipeline
+
+
+def with_step(step):
+    pipeline = make_pipeline(DPStandardScaler(), model()).fit(X, Y)
+    pipeline.steps.insert(0, ("step", step))
+    return pipeline
+
+
+def encoded_by():
+    """Return an ensemble whose encoder of labels holds rows."""
+    voting = VotingClassifier([("a", model())]).fit(X, Y)
+    voting.le_.kept = X
+    return voting
+
+
+class Showing(dict):
+    """Shows less than it has."""
+
+    def keys(self):
+        return [name for name in dict.keys(self) if name != "raw_"]
+
+    def __iter__(self):
+        return iter(self.keys())
+
+
+def with_dict(fitted):
+    fitted.__dict__ = Showing(vars(fitted), raw_=X)
+    return fitted
+
+
 #: Programmes around a class of one's own, and its name.
 PLACES = {
     "alone": (lambda: Claiming().fit(X, Y), "Claiming"),
@@ -185,6 +238,14 @@ PLACES = {
         scoring="accuracy").fit(X, Y), "Centering"),
     "a private search of one's own": (lambda: DPGridSearchCV(
         Own(classes=[0, 1]), {"alpha": [0.0, 0.1]}, scoring="accuracy").fit(X, Y), "Own"),
+    "without tags": (lambda: Bare(), "Bare"),
+    "folds of a search": (lambda: GridSearchCV(model(), {"alpha": [0.1]}, cv=Folds(2)).fit(X, Y),
+                          "Folds"),
+    "scores of a search": (lambda: GridSearchCV(
+        model(), {"alpha": [0.1]}, cv=KFold(2), scoring=lambda *rows: 0.0).fit(X, Y), "function"),
+    "behind a list": (lambda: hiding(make_pipeline(Centering(), model()).fit(X, Y)), "Hiding"),
+    "a key of a dict": (lambda: {Centering(): model().fit(X, Y)}, "Centering"),
+    "a word": (lambda: with_step(Word("passthrough")), "Word"),
     "memory": (lambda: Pipeline([("model", model())], memory=Cache()).fit(X, Y), "Cache"),
     "not in the table": (lambda: [_ConstantPredictor().fit(X, Y)], "_ConstantPredictor"),
 }
@@ -223,6 +284,16 @@ HOLDING = {
     "a class for a parameter": lambda: holding(model().fit(X, Y), "alpha", Slotted),
     "in a container": lambda: holding(model().fit(X, Y), "solver_options", {"a": [Slotted()]}),
     "in an array": lambda: holding(model().fit(X, Y), "coef_", np.array([Centering()])),
+    "in fields": lambda: holding(model().fit(X, Y), "coef_", np.array(
+        [(Centering(),)], dtype=[("a", object)])),
+    "an array of another class": lambda: holding(
+        model().fit(X, Y), "coef_", np.ma.masked_array(np.eye(3))),
+    "in a frame": lambda: holding(
+        model().fit(X, Y), "coef_", pytest.importorskip("pandas").DataFrame({"a": [1.0]})),
+    "in a mapping": lambda: holding(
+        model().fit(X, Y), "solver_options", types.MappingProxyType({"a": Slotted()})),
+    "in an encoder": encoded_by,
+    "a dictionary that hides": lambda: with_dict(model().fit(X, Y)),
     "in a part": lambda: in_a_part(X),
     "in a stateless one": lambda: make_pipeline(
         holding(Normalizer(), "seen_", X), model()).fit(X, Y),
