@@ -45,13 +45,10 @@ def parameters(cls):
 
 @cache
 def own_names(cls):
-    """Return the names of attributes that a class may set by its own code, an upper bound.
-
-    Names of what it has itself, such as methods, are none of these.
-    """
+    """Return the names of attributes that a class may set by its own code, an upper bound."""
     names, named, by_name = set(parameters(cls)) | _SET_ELSEWHERE, set(), False
     for base in cls.__mro__:
-        names |= set(vars(base).get("__annotations__", ()))
+        names |= set(inspect.get_annotations(base))
         names |= {name for name, member in vars(base).items()
                   if isinstance(member, cached_property)}
         for code in (code for member in vars(base).values() for code in _codes(member)):
@@ -62,8 +59,7 @@ def own_names(cls):
             by_name |= "setattr" in code.co_names and base is not DPEstimator
     if issubclass(cls, DPEstimator):
         names |= {stage.attribute for stage in _subclasses(Stage)}
-    return frozenset(names | (named if by_name else set())) - {
-        name for name in names | named if _is_code(inspect.getattr_static(cls, name, None))}
+    return frozenset(names | (named if by_name else set()))
 
 
 def _codes(member):
@@ -93,9 +89,3 @@ def _subclasses(cls):
     yield cls
     for each in cls.__subclasses__():
         yield from _subclasses(each)
-
-
-def _is_code(member):
-    """Return whether what a class has runs where it is asked for; slots and caches do not."""
-    return callable(member) or isinstance(member, (property, classmethod, staticmethod)) or (
-        hasattr(member, "fn"))

@@ -34,8 +34,8 @@ Y = (X[:, 0] > 0).astype(int)
 THREE = np.digitize(X[:, 0], [-0.3, 0.3])
 BOTH = np.c_[Y, 1 - Y]
 #: Parameters that take an estimator.
-TAKING = {"estimator", "estimators", "steps", "transformers", "transformer_list", "regressor",
-          "final_estimator", "init"}
+TAKING = {"estimator", "base_estimator", "estimators", "steps", "transformers",
+          "transformer_list", "regressor", "final_estimator", "init"}
 
 
 def linear(**params):
@@ -51,6 +51,9 @@ def scaler():
     return DPStandardScaler(epsilon=0.5, delta=DELTA)
 
 
+#: As chains of old and new scikit-learn call it.
+CHAINED = next(name for name in ("estimator", "base_estimator")
+               if name in inspect.signature(ALL["ClassifierChain"]).parameters)
 #: What each wrapper is built with, what it is fitted to, and whether all of it has a guarantee.
 BUILT = {
     "AdaBoostClassifier": ({"estimator": linear(epsilon=100.0), "n_estimators": 1}, Y, False),
@@ -61,7 +64,7 @@ BUILT = {
         {"estimator": ridge(), "n_estimators": 3, "bootstrap": False}, X[:, 0], True),
     "CalibratedClassifierCV": (
         {"estimator": linear(), "cv": KFold(3), "ensemble": False}, Y, False),
-    "ClassifierChain": ({"estimator": linear()}, BOTH, False),
+    "ClassifierChain": ({CHAINED: linear()}, BOTH, False),
     "ColumnTransformer": (
         {"transformers": [("a", scaler(), [0, 1]), ("b", scaler(), [1, 2])]}, None, True),
     "FeatureUnion": (
@@ -93,7 +96,7 @@ BUILT = {
     "RandomizedSearchCV": (
         {"estimator": linear(), "param_distributions": {"alpha": [0.0, 0.1]}, "n_iter": 2,
          "cv": RepeatedKFold(n_splits=2, n_repeats=2)}, Y, False),
-    "RegressorChain": ({"estimator": ridge(), "cv": 2}, X[:, :2], False),
+    "RegressorChain": ({CHAINED: ridge(), "cv": 2}, X[:, :2], False),
     "SelectFromModel": ({"estimator": linear()}, Y, False),
     "SelfTrainingClassifier": ({"estimator": linear(), "max_iter": 2},
                                np.r_[Y[:100], np.full(20, -1)], False),
@@ -230,6 +233,15 @@ def test_parameters_that_were_changed_after_a_search_price_nothing(changed, fits
     report = privacy_report(search.set_params(**changed))
     assert report.fits_epsilon == math.inf
     assert "change no parameters after the fit" in report.exposed[-1].sentence
+
+
+def test_what_the_best_was_given_confirms_no_other_candidate():
+    search = GridSearchCV(linear(epsilon=50.0), [{"epsilon": [1.0]}, {"alpha": [0.1]}], cv=KFold(2),
+                          scoring=lambda fitted, *_: -fitted.epsilon).fit(X, Y)
+    report = privacy_report(search.set_params(estimator__epsilon=1.0))
+    assert search.best_params_ == {"epsilon": 1.0}
+    assert [part.path for part in report.exposed if "does not follow" in part.sentence] == [
+        "GridSearchCV.candidate[1]"]
 
 
 def test_what_the_best_estimator_says_now_is_held_to_its_certificate():
