@@ -236,7 +236,8 @@ def test_parameters_that_were_changed_after_a_search_price_nothing(changed, fits
 
 
 def test_what_the_best_was_given_confirms_no_other_candidate():
-    search = GridSearchCV(linear(epsilon=50.0), [{"epsilon": [1.0]}, {"alpha": [0.1]}], cv=KFold(2),
+    grid = [{"epsilon": [1.0]}, {"alpha": [0.1]}]
+    search = GridSearchCV(linear(epsilon=50.0), grid, cv=KFold(2),
                           scoring=lambda fitted, *_: -fitted.epsilon).fit(X, Y)
     report = privacy_report(search.set_params(estimator__epsilon=1.0))
     assert search.best_params_ == {"epsilon": 1.0}
