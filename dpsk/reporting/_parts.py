@@ -1,297 +1,191 @@
 """What is in a fitted object: private fits, how often a row is in them, and all that is not."""
 
 import inspect
-from dataclasses import dataclass, replace
-from functools import singledispatch
+import re
+from dataclasses import replace
 
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    BaggingClassifier,
-    BaggingRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import get_tags
+from sklearn.utils import Bunch
 
 from dpsk._budget import PrivacyBudget
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
+from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
+from dpsk.reporting._attributes import attributes, is_template, own_names, parameters
+from dpsk.reporting._findings import (
+    LEARNT,
+    UNKEPT,
+    UNKNOWN,
+    Exposed,
+    Member,
+    Note,
+    Private,
+)
 from dpsk.reporting._report import PrivacyReport
+from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, is_of, kind_of
+from dpsk.reporting._values import inside, is_estimator
+from dpsk.reporting._wrappers import STATELESS, UNKEPT_FITS, WRAPPERS
 
-__all__ = ["Exposed", "Note", "Private", "known", "parts_of"]
+__all__ = ["parts_of"]
 
-_NOTHING = ("passthrough", "drop", None)
-#: Packages of which it is known what a `fit` does.
-_KNOWN = {"dpsk", "sklearn"}
-
-
-@dataclass(frozen=True)
-class Private:
-    """Private fits that a row is in.
-
-    Attributes
-    ----------
-    path : str
-        Where they are in what was reported on.
-    certificate : Certificate
-        Of one of them, or what bounds it.
-    count : int
-        How many of them one row is in at most.
-    """
-
-    path: str
-    certificate: Certificate
-    count: int = 1
-
-
-@dataclass(frozen=True)
-class Exposed:
-    """Something of rows that leaves without noise, or of which nothing is known.
-
-    Attributes
-    ----------
-    path, sentence : str
-    """
-
-    path: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something that the guarantee rests on, and that cannot be checked here.
-
-    Attributes
-    ----------
-    path, sentence : str
-    """
-
-    path: str
-    sentence: str
+_SENTENCES = {
+    KEEPS: "has no certificate: it keeps rows, or what they are known by, as they are.",
+    MIXES: "has no certificate: what it makes of one row follows from others as well.",
+    PICKS: "has no certificate: it picks columns by exact scores of rows.",
+}
+_LEARNS = ("has no certificate: what it learnt from rows, it learnt without noise as far as is "
+           "known.")
 
 
 def parts_of(fitted, path):
-    """Yield the parts of a fitted object, whose place in the whole is `path`."""
-    yield from _parts(fitted, path)
-    if _parts.dispatch(type(fitted)) is not _parts.dispatch(object) and _has_own_fit(fitted):
-        yield Exposed(path, f"{type(fitted).__name__} has a fit of its own: what that learns of "
-                            "rows beside the parts is not known.")
+    """Yield the parts of a fitted object, whose place in the whole is `path`.
 
+    Parameters
+    ----------
+    fitted : object
+    path : str
 
-@singledispatch
-def _parts(fitted, path):
-    """Yield the parts of what stands for itself; a kind of wrapper is one that is registered."""
-    certificate, name = _certificate(fitted), type(fitted).__name__
-    if certificate is not None:
-        yield Private(path, certificate)
-        if _has_own_fit(fitted):
-            yield Note(path, f"{name} has a fit of its own: that it learns of rows no more than "
-                             "its certificate states is taken on trust.")
-    elif _learns_nothing(fitted):
+    Yields
+    ------
+    part : Private, Exposed or Note
+    """
+    several = _SEVERAL.get(type(fitted))
+    if several is not None:
+        for part in several(fitted, path):
+            yield from _expanded(part)
         return
+    if isinstance(fitted, PrivacyBudget):
+        raise TypeError(f"{path} is a budget, which limits fits and is none of them: print it for "
+                        "what has been spent, and report on the fitted models.")
+    kind, name = kind_of(type(fitted)), type(fitted).__name__
+    if kind is None:
+        yield _unknown(fitted, path)
+    elif kind == OURS:
+        yield from _ours(fitted, path)
+    elif name not in STATELESS and is_template(fitted) and kind != NOTHING:
+        # Nothing was fitted, but for what parameters hold.
+        yield from _held(fitted, path, set())
+    elif name in WRAPPERS:
+        yield from _wrapper(fitted, path)
+    elif kind == NOTHING:
+        yield from _held(fitted, path, set())
     else:
-        yield Exposed(path, f"{name} has no certificate: what it learnt from rows, it learnt "
-                            "without noise as far as is known.")
+        yield from _learnt(fitted, path, _SENTENCES.get(kind, _LEARNS),
+                           UNKNOWN if kind == MIXES else LEARNT)
 
 
-#: Registers the parts of a kind of wrapper.
-known = _parts.register
+def _expanded(part):
+    """Yield a finding, or those of a member."""
+    if not isinstance(part, Member):
+        yield part
+    elif not part.silent:
+        yield from parts_of(part.fitted, part.path)
+    elif is_estimator(part.fitted):
+        yield from _held(part.fitted, part.path, set())
 
 
-@known
-def _(certificate: Certificate, path):
-    yield Private(path, certificate)
+def _ours(fitted, path):
+    """Yield the certificate of an object of this package, and what is in it beside that."""
+    certificate, name = _certificate(fitted), type(fitted).__name__
+    if certificate is None and not is_template(fitted):
+        yield Exposed(path, f"{name} {_LEARNS}")
+    if certificate is None:
+        yield from _held(fitted, path, set())
+        return
+    yield from _of_certificate(certificate, path)
+    said = set()
+    for part in _held(fitted, path, set()):
+        if isinstance(part, Private):
+            # It pays for all that its fit left; what was fitted before, and handed over, is more.
+            name = re.split(r"[.\[]", part.path[len(path) + 1:])[0]
+            if part.certificate is not certificate and name in parameters(type(fitted)):
+                yield part
+        elif part.sentence not in said:
+            said.add(part.sentence)
+            yield part
 
 
-@known
-def _(report: PrivacyReport, path):
-    for part in (*report.private, *report.exposed, *report.notes):
-        yield replace(part, path=f"{path}.{part.path}")
+def _wrapper(model, path):
+    """Yield what a wrapper of scikit-learn says, its members, and what else it holds."""
+    seen, found, is_open = set(), [], False
+    for part in WRAPPERS[type(model).__name__](model, path):
+        if isinstance(part, Member):
+            seen.add(id(part.fitted))
+        is_open |= isinstance(part, Exposed)
+        found += _expanded(part)
+    name = type(model).__name__
+    if name.startswith("Bagging") and any(
+            isinstance(part, Private) and part.certificate.relation == GROUP_RELATION
+            for part in found):
+        found.append(Exposed(path, "bags are drawn by rows, as many as there are, which "
+                                   "guarantees for groups of rows do not cover."))
+    if name == "FrozenEstimator":
+        # What was fitted with noise had rows to protect, which may be these.
+        found = [part for part in found if getattr(part, "why", None) != LEARNT]
+    yield from found
+    # The best of a search carries the certificate of its member.
+    seen |= {id(part.certificate) for part in found if isinstance(part, Private)}
+    # Of what has no guarantee it is enough to know what else was fitted.
+    yield from (_fitted_ones if is_open else _held)(model, path, seen)
 
 
-@known
-def _(budget: PrivacyBudget, path):
-    raise TypeError(f"{path} is a budget, which limits fits and is none of them: print it for "
-                    "what has been spent, and report on the fitted models.")
+def _learnt(fitted, path, sentence, why):
+    """Yield that something was learnt without noise, and the private fits that are in it."""
+    yield Exposed(path, f"{type(fitted).__name__} {sentence}", why)
+    inner = [part for part in _fitted_ones(fitted, path, set())
+             if getattr(part, "why", None) != LEARNT]
+    yield from inner
+    if any(isinstance(part, Private) for part in inner):
+        yield Exposed(path, UNKEPT_FITS, UNKEPT)
 
 
-@known
-def _(frozen: FrozenEstimator, path):
-    # What was fitted with noise had rows to protect, which may be these.
-    yield from (part for part in parts_of(frozen.estimator, f"{path}.estimator")
-                if isinstance(part, Private))
-    yield Note(path, f"{type(frozen.estimator).__name__} is frozen: that it was fitted to other "
-                     "rows, but for what it has a certificate of, is taken on trust.")
+def _held(thing, path, seen):
+    """Yield what an object holds in attributes, all of which its own code has to set."""
+    allowed = own_names(type(thing))
+    for name, value in attributes(thing).items():
+        place = f"{path}.{name}"
+        if name not in allowed and id(value) not in seen:
+            yield Exposed(place, f"{type(thing).__name__} holds {name!r}, which its own code does "
+                                 "not set: unknown, no guarantee. Delete it, and report on it by "
+                                 "itself.", UNKNOWN)
+        else:
+            yield from _of_value(value, place, seen)
 
 
-@known
-def _(transformer: FunctionTransformer, path):
-    if transformer.func is not None:
-        yield Note(path, "the function of a FunctionTransformer is taken to map every row by "
-                         "itself.")
+def _of_value(value, place, seen):
+    """Yield what is in the value of an attribute."""
+    for where, each in inside(value, place, seen):
+        if type(each) is Certificate:
+            yield Private(where, each)
+        elif kind_of(type(each)) == OURS and not is_estimator(each):
+            # Budgets come along to workers, and hold nothing of rows.
+            if not isinstance(each, PrivacyBudget):
+                yield from _held(each, where, seen)
+        else:
+            yield from parts_of(each, where)
 
 
-@known(list)
-@known(tuple)
-def _(several, path):
-    for place, each in enumerate(several):
-        yield from parts_of(each, f"{path}[{place}]")
+def _fitted_ones(thing, path, seen):
+    """Yield what the estimators in the attributes of an object are, and of no other attribute."""
+    for name, value in attributes(thing).items():
+        for where, each in inside(value, f"{path}.{name}", seen):
+            if kind_of(type(each)) is None and is_of(type(each), "sklearn"):
+                # A detail, such as what calibrates.
+                yield from _fitted_ones(each, where, seen)
+            elif is_estimator(each):
+                yield from parts_of(each, where)
 
 
-@known
-def _(pipeline: Pipeline, path):
-    yield from _named(pipeline.steps, path)
-
-
-@known
-def _(union: FeatureUnion, path):
-    yield from _named(union.transformer_list, path)
-
-
-@known
-def _(columns: ColumnTransformer, path):
-    yield from _named([(name, fitted) for name, fitted, _ in columns.transformers_], path)
-
-
-@known
-def _(regressor: TransformedTargetRegressor, path):
-    yield from parts_of(regressor.transformer_, f"{path}.transformer_")
-    yield from parts_of(regressor.regressor_, f"{path}.regressor_")
-
-
-@known
-def _(model: OneVsRestClassifier, path):
-    yield from _members(model.estimators_, path)
-    yield _classes(path)
-
-
-@known(MultiOutputClassifier)
-@known(MultiOutputRegressor)
-def _(model, path):
-    yield from _members(model.estimators_, path)
-
-
-@known(VotingClassifier)
-@known(VotingRegressor)
-def _(model, path):
-    yield from _members(model.estimators_, path)
-    if isinstance(model, VotingClassifier):
-        yield _classes(path)
-
-
-@known
-def _(model: OneVsOneClassifier, path):
-    yield from _members(model.estimators_, path)
-    yield Exposed(path, "OneVsOneClassifier fits each pair of classes on the rows of these two: "
-                        "how many rows a class has is used without noise, and a row whose label "
-                        "changes leaves one set of fits for another.")
-
-
-@known(BaggingClassifier)
-@known(BaggingRegressor)
-def _(model, path):
-    members = list(_members(model.estimators_, path))
-    yield from members
-    if model.bootstrap:
-        yield Exposed(path, "bags are drawn with replacement: a row that is in one several times "
-                            "is not protected by a guarantee for one row; use bootstrap=False.")
-    if any(isinstance(part, Private) and part.certificate.relation == GROUP_RELATION
-           for part in members):
-        yield Exposed(path, "bags are drawn by rows, as many as there are, which guarantees for "
-                            "groups of rows do not cover.")
-    if hasattr(model, "oob_score_"):
-        yield _exact(path, "oob_score_")
-    if isinstance(model, BaggingClassifier):
-        yield _classes(path)
-
-
-@known(AdaBoostClassifier)
-@known(AdaBoostRegressor)
-def _(model, path):
-    yield from _members(model.estimators_, path)
-    yield Exposed(path, f"{type(model).__name__} weights rows by the exact errors of the members "
-                        "before, and publishes these errors and weights of members.")
-
-
-@known
-def _(model: CalibratedClassifierCV, path):
-    yield from _members([each.estimator for each in model.calibrated_classifiers_], path)
-    yield Exposed(f"{path}.calibrated_classifiers_",
-                  f"{model.method} calibration is fitted to exact scores and labels of rows, and "
-                  "stores scores of single rows where it is isotonic.")
-
-
-@known
-def _(model: FixedThresholdClassifier, path):
-    # Around a fitted one it predicts without a fit of its own.
-    name = "estimator_" if hasattr(model, "estimator_") else "estimator"
-    yield from parts_of(getattr(model, name), f"{path}.{name}")
-
-
-@known
-def _(model: TunedThresholdClassifierCV, path):
-    yield from parts_of(model.estimator_, f"{path}.estimator_")
-    yield Exposed(path, "best_threshold_ was chosen by exact scores of rows: they have no noise. "
-                        "Use DPTunedThresholdClassifier.")
-    yield _unkept(path)
-
-
-@known(StackingClassifier)
-@known(StackingRegressor)
-def _(model, path):
-    yield from _members(model.estimators_, path)
-    yield from parts_of(model.final_estimator_, f"{path}.final_estimator_")
-    if model.cv != "prefit":
-        yield _unkept(path)
-    if isinstance(model, StackingClassifier):
-        yield _classes(path)
-
-
-def _named(steps, path):
-    for name, step in steps:
-        if not (isinstance(step, str) or step in _NOTHING):
-            yield from parts_of(step, f"{path}.{name}")
-
-
-def _members(estimators, path):
-    flat = [each for group in estimators for each in (group if isinstance(group, list) else
-                                                      [group])]
-    for place, each in enumerate(flat):
-        yield from parts_of(each, f"{path}.estimators_[{place}]")
-
-
-def _classes(path):
-    return Note(path, "the classes that occur in the rows are taken as public.")
-
-
-def _exact(path, name):
-    return Exposed(path, f"{name} is, or was chosen by, exact scores of rows: they have no noise.")
-
-
-def _unkept(path):
-    return Exposed(path, "models that were fitted to folds inside were not kept, so what they "
-                         "cost is not known; fit inside a PrivacyBudget, which charges them.")
-
-
-def _learns_nothing(fitted):
-    """Return whether a transformer says that it needs no rows to be fitted."""
-    # A predictor may say so as well, and learn from those that it gets.
-    if not hasattr(fitted, "transform") or hasattr(fitted, "predict"):
-        return False
-    try:
-        return not get_tags(fitted).requires_fit
-    except (AttributeError, TypeError, ValueError):
-        return False
+def _unknown(fitted, path):
+    """Return that nothing is known of a class."""
+    cls = type(fitted)
+    known = next((base for base in cls.__mro__[1:] if kind_of(base) is not None
+                  and is_estimator(base)), None)
+    what = "It is of a class in no table"
+    if known is not None:
+        what = f"It is of a subclass of {known.__name__}, whose methods may be others"
+    return Exposed(path, f"{cls.__name__}: unknown, no guarantee. {what}, and may learn from rows "
+                         "in any method. Use classes of this package and of scikit-learn as they "
+                         "are; or report on its private parts alone, and vouch for the rest.",
+                   UNKNOWN)
 
 
 def _certificate(fitted):
@@ -301,10 +195,45 @@ def _certificate(fitted):
     except AttributeError:
         return None
     found = fitted.privacy_
-    return found if isinstance(found, Certificate) else None
+    return found if type(found) is Certificate else None
 
 
-def _has_own_fit(fitted):
-    """Return whether the `fit` of an estimator is of neither this package nor scikit-learn."""
-    fit = getattr(type(fitted), "fit", None)
-    return fit is not None and fit.__module__.partition(".")[0] not in _KNOWN
+def _of_certificate(certificate, path):
+    yield Private(path, certificate)
+    if certificate.reproducible:
+        yield Note(path, "the noise repeats under a seed: it is not private for anyone who knows "
+                         "or can guess that.")
+
+
+def _of_report(report, path):
+    for part in (*report.private, *report.exposed, *report.notes):
+        yield replace(part, path=f"{path}.{part.path}")
+
+
+def _of_sequence(several, path):
+    for place, each in enumerate(several):
+        yield Member(f"{path}[{place}]", each)
+
+
+def _of_dict(results, path):
+    """Yield fitted objects by name, or what `cross_validate` returned."""
+    if "fit_time" not in results:
+        for name, each in results.items():
+            yield Member(f"{path}[{name!r}]", each)
+            for where, other in inside(name, f"{path}[{name!r}]", set()):
+                yield Member(where, other)
+        return
+    yield Exposed(path, "scores are exact ones of rows: they have no noise.")
+    yield Exposed(path, "times of fits and of scores depend on rows.")
+    if "estimator" not in results:
+        yield Exposed(path, "the models were not kept, so what they cost is not known; use "
+                            "return_estimator=True, or fit inside a PrivacyBudget.", UNKEPT)
+    for name, value in results.items():
+        if name != "indices":
+            for where, each in inside(value, f"{path}[{name!r}]", set()):
+                yield Member(where, each)
+
+
+#: What holds several, or stands for a fit, by its very type.
+_SEVERAL = {Certificate: _of_certificate, PrivacyReport: _of_report, list: _of_sequence,
+            tuple: _of_sequence, dict: _of_dict, Bunch: _of_dict}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._privacy import accountant
-from dpsk._privacy.certificate_fields import GROUP_RELATION, RELATION, written_epsilon
+from dpsk._privacy.certificate_fields import RELATION, written_epsilon
 from dpsk._privacy.events import Composed, Repeated
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ __all__ = ["PrivacyReport", "privacy_report"]
 
 #: What members of a list or a dict are called together.
 _SEVERAL = "Several fits"
+#: What is protected where some fits protect rows and others groups of them.
+_NO_UNIT = "none: some fits protect rows, others groups of rows"
 _FIXED = ("The total holds if neither which fits were made nor how they were set up followed from "
           "what an earlier one released; where it did, fit within a PrivacyBudget.")
 
@@ -76,6 +78,12 @@ class PrivacyReport:
                 and self.fits_epsilon < math.inf)
 
     @property
+    def is_counted(self) -> bool:
+        """bool : whether all private fits are known, and protect the same: rows, or groups."""
+        return self.relation != _NO_UNIT and all(
+            part.why == "learnt" for part in self.exposed)
+
+    @property
     def delta(self) -> float:
         """float : the sum of the deltas of all fits that a row is in."""
         return max((sum(part.count * part.certificate.delta for part in parts)
@@ -88,14 +96,19 @@ class PrivacyReport:
 
     @cached_property
     def fits_epsilon(self) -> float:
-        """float : of the private fits alone at `delta`."""
-        return self.epsilon_at(min(self.delta, 1.0))
+        """float : of the private fits alone at `delta`; infinite where not all are counted."""
+        return self.epsilon_at(min(self.delta, 1.0)) if self.is_counted else math.inf
 
     @property
     def relation(self) -> str:
-        """str : what is protected: rows, or groups of rows if all fits protect these."""
-        found = {part.certificate.relation for part in self.private}
-        return GROUP_RELATION if found == {GROUP_RELATION} else RELATION
+        """str : what all fits protect that release something: rows, or groups of rows."""
+        found = {part.certificate.relation for part in self.private
+                 if accountant.delta(part.certificate.event, 0.0) > 0.0}
+        if len(found) > 1:
+            return _NO_UNIT
+        # Where nothing is released, it is what was declared.
+        return found.pop() if found else next(
+            (part.certificate.relation for part in self.private), RELATION)
 
     def epsilon_at(self, delta: float) -> float:
         """Return the epsilon of the private fits together at a delta, an upper bound.
@@ -108,8 +121,10 @@ class PrivacyReport:
         Returns
         -------
         epsilon : float
-            0 where nothing is private.
+            0 where nothing is private; infinite where fits protect different units.
         """
+        if self.relation == _NO_UNIT:
+            return math.inf
         return max((accountant.epsilon(event, delta) for event in self.events), default=0.0)
 
     def delta_at(self, epsilon: float) -> float:
@@ -123,8 +138,10 @@ class PrivacyReport:
         Returns
         -------
         delta : float
-            In [0, 1].
+            In [0, 1]; 1 where fits protect different units.
         """
+        if self.relation == _NO_UNIT:
+            return 1.0
         return max((accountant.delta(event, epsilon) for event in self.events), default=0.0)
 
     @property
@@ -142,10 +159,15 @@ class PrivacyReport:
             return f"({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
         if not self.private:
             return "no guarantee: nothing in it is private"
-        if self.fits_epsilon == math.inf:
-            return "no guarantee: a fit has no noise"
+        if self.relation == _NO_UNIT:
+            return ("no guarantee: some fits protect rows, others groups of rows, which do not "
+                    "add up; fit all with groups, or none")
         if self.delta >= 1:
             return "no guarantee: the deltas of the fits add up to 1 or more"
+        if self.epsilon_at(self.delta) == math.inf:
+            return "no guarantee: a fit has no noise"
+        if not self.is_counted:
+            return "no guarantee, and not all private fits in it can be counted"
         return ("no guarantee for all of it; the private fits alone are "
                 f"({self.fits_epsilon:.6g}, {self.delta:.3g})-differentially private")
 
@@ -199,7 +221,8 @@ class PrivacyReport:
             first = f"{self.name} {has} no differential privacy guarantee as a whole"
         sentences = [
             f"{first}: {self.guarantee}.",
-            f"Neighbors are {self.relation.split(': ', 1)[1]}."]
+            f"Neighbors are {self.relation.split(': ', 1)[1]}." if self.relation != _NO_UNIT
+            else "It has no neighbors in common."]
         if kinds:
             times = "once" if fits == 1 else f"in at most {fits} fits"
             sentences.append(f"A row was used {times} ({', '.join(kinds)}), which are composed "
@@ -254,7 +277,8 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
         these.
     disjoint : bool, default=False
         Whether the members of a list or dict were fitted to disjoint parts of the rows that
-        were cut by position, whatever the rows hold. Then a row pays for one of them.
+        were cut by position, whatever the rows hold; of fits with `groups`, to whole groups by
+        their names. Then a row, or a group, pays for one of them.
 
     Returns
     -------
@@ -298,11 +322,14 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     StandardScaler has no certificate: what it learnt from rows, it learnt without noise as far as
     is known.
     """
-    if hasattr(fitted, "fit"):
-        check_is_fitted(fitted)
     # What knows all of scikit-learn's wrappers imports them, as nothing else here does.
-    from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
-    from dpsk.reporting._parts import Exposed, Note, Private, parts_of
+    from dpsk.reporting._findings import Exposed, Note, Private
+    from dpsk.reporting._parts import parts_of
+    from dpsk.reporting._table import kind_of
+
+    # What classes of somebody's own say of themselves is not asked for.
+    if kind_of(type(fitted)) is not None and hasattr(fitted, "fit"):
+        check_is_fitted(fitted)
 
     members = isinstance(fitted, (list, tuple)) or (
         isinstance(fitted, dict) and "fit_time" not in fitted)

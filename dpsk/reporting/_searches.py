@@ -16,78 +16,77 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
+    check_cv,
 )
-from sklearn.model_selection._search import BaseSearchCV
 
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
-from dpsk.reporting._parts import Exposed, Private, known, parts_of
+from dpsk.reporting._confirmed import is_confirmed
+from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Private
+from dpsk.reporting._table import OURS, kind_of
+from dpsk.reporting._values import inside, is_estimator
+from dpsk.reporting._wrappers import wraps
 
 __all__ = []
 
 _STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
                RepeatedStratifiedKFold)
+#: Folds that are not known, as they are not those that are asked for now.
+_OTHER = object()
 #: Folds of as many rows as go, but for one.
 _EVEN = (KFold, RepeatedKFold, StratifiedKFold, RepeatedStratifiedKFold)
 
 
-@known
-def _(search: BaseSearchCV, path):
+@wraps("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+def _(search, path):
     yield Exposed(path, "best_params_, best_score_ and cv_results_ are exact scores of rows, or "
                         "follow from them: they have no noise. Use DPGridSearchCV.")
     yield Exposed(path, "times of fits and of scores in cv_results_ depend on rows.")
     if _is_stratified(search.cv, search.estimator):
         yield Exposed(path, "folds are stratified: which rows are in one follows from the labels "
                             "of all, so that one label moves many rows; use cv=KFold(...).")
+    # Functions and folds of somebody's own may fit as well.
+    for name in ("scorer_", "cv"):
+        for where, each in inside(getattr(search, name, None), f"{path}.{name}", set()):
+            if not is_estimator(each):
+                yield Member(where, each)
     best = getattr(search, "best_estimator_", None)
     if not _splits_groups(search.cv) and any(
             _protects_groups(fitted) for _, _, fitted in _private_ones(search.estimator, best)):
         yield Exposed(path, "folds follow from how many rows groups have, so that one group moves "
                             "others; use cv=GroupKFold(..., shuffle=True).")
-    for place, params in enumerate(search.cv_results_["params"]):
-        candidate = clone(search.estimator).set_params(**clone(params, safe=False))
-        yield from _fits(candidate, best, search.cv, search.n_splits_,
-                         f"{path}.candidate[{place}]", hasattr(search, "n_resources_"))
+    for place in range(len(search.cv_results_["params"])):
+        yield from _fits(search, place, best, f"{path}.candidate[{place}]")
     if best is not None:
-        yield from parts_of(best, f"{path}.best_estimator_")
+        yield Member(f"{path}.best_estimator_", best)
 
 
-@known
-def _(results: dict, path):
-    """Report on what `cross_validate` returned, or on fitted objects by name."""
-    if "fit_time" not in results:
-        for name, each in results.items():
-            yield from parts_of(each, f"{path}[{name!r}]")
-        return
-    yield Exposed(path, "scores are exact ones of rows: they have no noise.")
-    yield Exposed(path, "times of fits and of scores depend on rows.")
-    if "estimator" not in results:
-        yield Exposed(path, "the models were not kept, so what they cost is not known; use "
-                            "return_estimator=True, or fit inside a PrivacyBudget.")
-    for place, each in enumerate(results.get("estimator", ())):
-        yield from parts_of(each, f"{path}['estimator'][{place}]")
-
-
-def _fits(candidate, best, cv, n_splits, path, halving):
+def _fits(search, place, best, path):
     """Yield what fits of a candidate to folds cost the row that is in most of them."""
-    trainings, found = _trainings(cv, n_splits), False
+    params = search.cv_results_["params"][place]
+    candidate = clone(search.estimator).set_params(**clone(params, safe=False))
+    best_params, n_splits = getattr(search, "best_params_", {}), search.n_splits_
+    cv = search.cv if _splits(search.cv) == n_splits else _OTHER
+    found = False
     for name, leaf, fitted in _private_ones(candidate, best):
         # Halving fits to some of the rows, and does not say to how many.
-        certificate = None
-        if leaf.delta is not None or not halving:
+        certificate, halving = None, hasattr(search, "n_resources_")
+        if is_confirmed(name, leaf, fitted, params, best_params) and not (
+                halving and leaf.delta is None):
             certificate = _bound(leaf, fitted, cv, n_splits)
-        found = True
+        found, where = True, f"{path}.{name}" if name else path
         if certificate is None:
-            yield Exposed(f"{path}{name}", "what its fits cost does not follow from what was "
-                                           "kept; declare delta, or fit inside a PrivacyBudget, "
-                                           "which charges them.")
+            yield Exposed(where, "what its fits cost does not follow from what was kept; declare "
+                                 "delta, change no parameters after the fit, or fit inside a "
+                                 "PrivacyBudget, which charges them.", UNKEPT)
         else:
             # Folds of rows may all have some of a group.
-            yield Private(f"{path}{name}", certificate,
-                          n_splits if _protects_groups(fitted) else trainings)
+            yield Private(where, certificate, n_splits if _protects_groups(fitted) else
+                          _trainings(cv, n_splits))
     if not found:
-        yield Exposed(path, f"{type(candidate).__name__} has no private part.")
+        yield Exposed(path, f"{type(candidate).__name__} has no private part.",
+                      LEARNT if kind_of(type(candidate)) else UNKNOWN)
 
 
 def _private_ones(candidate, best):
@@ -95,14 +94,14 @@ def _private_ones(candidate, best):
     steps = getattr(best, "named_steps", {})
     everything = {"": candidate, **candidate.get_params(deep=True)}
     private = {name: part for name, part in everything.items()
-               if hasattr(part, "epsilon") and hasattr(part, "delta")
-               and not isinstance(part, type)}
+               if kind_of(type(part)) == OURS and hasattr(part, "epsilon")
+               and hasattr(part, "delta")}
     for name, part in private.items():
         # What is inside of a private whole is paid by it.
         if not any(outer != name and (outer == "" or name.startswith(f"{outer}__"))
                    for outer in private):
             # Parameters of a fitted object are not fitted, but steps of a pipeline are.
-            yield (f".{name}" if name else ""), part, steps.get(name) if name else best
+            yield name, part, steps.get(name) if name else best
 
 
 def _bound(leaf, twin, cv, n_splits):
@@ -151,6 +150,12 @@ def _splits_groups(cv):
     """Return whether folds are of whole groups, whatever the sizes of others."""
     return isinstance(cv, (GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut)) or (
         isinstance(cv, GroupKFold) and bool(getattr(cv, "shuffle", False)))
+
+
+def _splits(cv):
+    """Return how many folds there are by what is asked for now; None where it is not known."""
+    known = cv is None or isinstance(cv, (int, np.integer)) or type(cv) in _EVEN
+    return check_cv(cv).get_n_splits() if known else None
 
 
 def _trainings(cv, n_splits):

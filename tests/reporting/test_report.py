@@ -87,7 +87,8 @@ WRAPPED = {
                    ["with replacement", "oob_score_"]),
     # Its weights sum to 1, and noise is that of weights of 1 each: with less budget the first
     # member may be worse than a random one, which boosting refuses.
-    "boosting": (lambda: AdaBoostClassifier(model(1e8), n_estimators=2), None, ["exact errors"]),
+    "boosting": (lambda: AdaBoostClassifier(model(1e8, max_iter=30), n_estimators=1), 1,
+                 ["exact errors", "were not kept"]),
     "calibrated": (lambda: CalibratedClassifierCV(model(), cv=KFold(3), method="isotonic"), 3,
                    ["isotonic"]),
     "threshold": (lambda: TunedThresholdClassifierCV(model(), cv=KFold(3)), 1,

@@ -1,0 +1,91 @@
+"""Which attributes an object has, and which of them the code of its class sets."""
+
+import dis
+import inspect
+from functools import cache, cached_property
+from types import CodeType
+
+from dpsk._estimator import DPEstimator
+from dpsk._stages.base import Stage
+
+__all__ = ["attributes", "is_template", "own_names", "parameters"]
+
+#: What functions of scikit-learn, or of this package, set on estimators from outside of them.
+_SET_ELSEWHERE = {"n_features_in_", "feature_names_in_", "_sklearn_output_config",
+                  "_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "_budgets",
+                  "_implied_norm", "row_norm_"}
+
+
+def attributes(thing):
+    """Return the attributes that an object itself has, slots included, by name."""
+    # A dictionary of somebody's own class may show less than it has.
+    found = dict(list(dict.items(getattr(thing, "__dict__", {}))))
+    for base in type(thing).__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
+                found[name] = getattr(thing, name)
+    return found
+
+
+def is_template(thing):
+    """Return whether an estimator has parameters and names of columns alone: nothing learnt."""
+    return set(attributes(thing)) <= parameters(type(thing)) | {
+        "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_budgets",
+        "n_features_in_", "feature_names_in_"}
+
+
+@cache
+def parameters(cls):
+    """Return the names of the parameters of a class of estimators; none of other classes."""
+    if not hasattr(cls, "get_params"):
+        return frozenset()
+    return frozenset(inspect.signature(cls.__init__).parameters) - {"self"}
+
+
+@cache
+def own_names(cls):
+    """Return the names of attributes that a class may set by its own code, an upper bound."""
+    names, named, by_name = set(parameters(cls)) | _SET_ELSEWHERE, set(), False
+    for base in cls.__mro__:
+        names |= set(inspect.get_annotations(base))
+        names |= {name for name, member in vars(base).items()
+                  if isinstance(member, cached_property)}
+        for code in (code for member in vars(base).values() for code in _codes(member)):
+            names |= {each.argval for each in dis.get_instructions(code)
+                      if each.opname == "STORE_ATTR"}
+            named |= set(_texts(code.co_consts))
+            # What every estimator sets so are its parameters, and what stages released.
+            by_name |= "setattr" in code.co_names and base is not DPEstimator
+    if issubclass(cls, DPEstimator):
+        names |= {stage.attribute for stage in _subclasses(Stage)}
+    return frozenset(names | (named if by_name else set()))
+
+
+def _codes(member):
+    """Yield the code of a function and all inside, or of those that a descriptor holds."""
+    if isinstance(member, CodeType):
+        yield member
+        for inner in member.co_consts:
+            yield from _codes(inner) if isinstance(inner, CodeType) else ()
+        return
+    for name in ("fget", "fset", "func", "fn", "__func__", "__wrapped__", "__code__"):
+        inner = getattr(member, name, None) if not isinstance(member, type) else None
+        if inner is not None and inner is not member:
+            yield from _codes(inner)
+
+
+def _texts(constants):
+    """Yield the strings among constants of code."""
+    for each in constants:
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, tuple):
+            yield from _texts(each)
+
+
+def _subclasses(cls):
+    """Yield a class and all that derive from it."""
+    yield cls
+    for each in cls.__subclasses__():
+        yield from _subclasses(each)

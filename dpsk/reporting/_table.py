@@ -1,0 +1,123 @@
+"""The table of scikit-learn's estimators: what each does with rows.
+
+A class that is not in it, of scikit-learn or of anybody, has no guarantee. Classes are told by
+identity: a subclass is another class, and so is one that borrows a name.
+"""
+
+import inspect
+import sys
+
+__all__ = ["COUNTS", "HIDES", "KEEPS", "KINDS", "LEARNS", "MIXES", "NOTHING", "OURS", "PICKS",
+           "WEIGHS", "is_of", "kind_of"]
+
+#: Learns nothing from the entries of rows, and maps each row by itself.
+NOTHING = "learns nothing"
+#: A wrapper: all its fits are kept, and each counts.
+COUNTS = "counts fits"
+#: A wrapper that makes fits which it does not keep.
+HIDES = "hides fits"
+#: A wrapper by which one row changes the weights of others.
+WEIGHS = "weighs rows"
+#: Chooses columns by exact scores.
+PICKS = "picks columns"
+#: Stores rows, or what they are known by.
+KEEPS = "keeps rows"
+#: What it makes of one row follows from others as well.
+MIXES = "mixes rows"
+#: Learns from rows without noise.
+LEARNS = "learns without noise"
+#: A class of this package, which says itself what it guarantees.
+OURS = "of this package"
+
+#: Names of classes by what they do; old and new ones of scikit-learn.
+KINDS = {
+    NOTHING: """
+        AdditiveChi2Sampler Binarizer FeatureHasher FunctionTransformer GaussianRandomProjection
+        HashingVectorizer Normalizer PolynomialCountSketch PolynomialFeatures SkewedChi2Sampler
+        SparseCoder SparseRandomProjection
+        """,
+    COUNTS: """
+        ColumnTransformer FeatureUnion FixedThresholdClassifier FrozenEstimator
+        MultiOutputClassifier MultiOutputRegressor OneVsOneClassifier OneVsRestClassifier
+        OutputCodeClassifier Pipeline TransformedTargetRegressor VotingClassifier VotingRegressor
+        """,
+    HIDES: """
+        CalibratedClassifierCV ClassifierChain GridSearchCV HalvingGridSearchCV
+        HalvingRandomSearchCV IterativeImputer RANSACRegressor RandomizedSearchCV RegressorChain
+        SelfTrainingClassifier StackingClassifier StackingRegressor TunedThresholdClassifierCV
+        """,
+    WEIGHS: """
+        AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor
+        """,
+    PICKS: """
+        GenericUnivariateSelect RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest
+        SelectPercentile SequentialFeatureSelector VarianceThreshold
+        """,
+    KEEPS: """
+        AffinityPropagation AgglomerativeClustering Birch ClassicalMDS DBSCAN FeatureAgglomeration
+        GaussianProcessClassifier GaussianProcessRegressor HDBSCAN Isomap IsotonicRegression
+        KNNImputer KNeighborsClassifier KNeighborsRegressor KNeighborsTransformer KernelDensity
+        KernelPCA KernelRidge LabelPropagation LabelSpreading LocalOutlierFactor
+        LocallyLinearEmbedding MDS MeanShift NearestNeighbors NuSVC NuSVR Nystroem OPTICS
+        OneClassSVM RadiusNeighborsClassifier RadiusNeighborsRegressor RadiusNeighborsTransformer
+        SVC SVR SpectralBiclustering SpectralClustering SpectralCoclustering SpectralEmbedding TSNE
+        """,
+    MIXES: """
+        KernelCenterer MiniBatchNMF NMF PatchExtractor
+        """,
+    LEARNS: """
+        ARDRegression BayesianGaussianMixture BayesianRidge BernoulliNB BernoulliRBM
+        BisectingKMeans CCA CategoricalNB ComplementNB CountVectorizer DecisionTreeClassifier
+        DecisionTreeRegressor DictVectorizer DictionaryLearning DummyClassifier DummyRegressor
+        ElasticNet ElasticNetCV EllipticEnvelope EmpiricalCovariance ExtraTreeClassifier
+        ExtraTreeRegressor ExtraTreesClassifier ExtraTreesRegressor FactorAnalysis FastICA
+        GammaRegressor GaussianMixture GaussianNB GradientBoostingClassifier
+        GradientBoostingRegressor GraphicalLasso GraphicalLassoCV HistGradientBoostingClassifier
+        HistGradientBoostingRegressor HuberRegressor IncrementalPCA IsolationForest
+        KBinsDiscretizer KMeans LabelBinarizer LabelEncoder Lars LarsCV Lasso LassoCV LassoLars
+        LassoLarsCV LassoLarsIC LatentDirichletAllocation LedoitWolf LinearDiscriminantAnalysis
+        LinearRegression LinearSVC LinearSVR LogisticRegression LogisticRegressionCV MLPClassifier
+        MLPRegressor MaxAbsScaler MinCovDet MinMaxScaler MiniBatchDictionaryLearning
+        MiniBatchKMeans MiniBatchSparsePCA MissingIndicator MultiLabelBinarizer MultiTaskElasticNet
+        MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV MultinomialNB NearestCentroid
+        NeighborhoodComponentsAnalysis OAS OneHotEncoder OrdinalEncoder OrthogonalMatchingPursuit
+        OrthogonalMatchingPursuitCV PCA PLSCanonical PLSRegression PLSSVD
+        PassiveAggressiveClassifier PassiveAggressiveRegressor Perceptron PoissonRegressor
+        PowerTransformer QuadraticDiscriminantAnalysis QuantileRegressor QuantileTransformer
+        RBFSampler RandomForestClassifier RandomForestRegressor RandomTreesEmbedding Ridge RidgeCV
+        RidgeClassifier RidgeClassifierCV RobustScaler SGDClassifier SGDOneClassSVM SGDRegressor
+        ShrunkCovariance SimpleImputer SparsePCA SplineTransformer StandardScaler TargetEncoder
+        TfidfTransformer TfidfVectorizer TheilSenRegressor TruncatedSVD TweedieRegressor
+        """,
+}
+_KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
+
+
+def kind_of(cls):
+    """Return what a class does with rows, None where it is not known.
+
+    Parameters
+    ----------
+    cls : type
+        As ``type(fitted)`` says, which nobody can pretend.
+
+    Returns
+    -------
+    kind : str or None
+        One of `KINDS`, or `OURS`.
+    """
+    if is_of(cls, "dpsk"):
+        return OURS
+    return _KIND_OF.get(cls.__name__) if is_of(cls, "sklearn") else None
+
+
+def is_of(thing, package):
+    """Return whether a class or function is what a package, or a part of one, has by its name."""
+    module = getattr(thing, "__module__", None)
+    if not (isinstance(module, str) and f"{module}.".startswith(f"{package}.")):
+        return False
+    found = sys.modules.get(module)
+    for name in thing.__qualname__.split("."):
+        # Modules and classes may answer for names that they do not have.
+        found = inspect.getattr_static(found, name, None)
+    return found is thing
