@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
-from dpsk.metrics._regression import RegressionEvaluation
+from dpsk.metrics._regression import RegressionEvaluation, check_metric
 
 if TYPE_CHECKING:
     from typing import Any
@@ -246,6 +246,7 @@ def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[fl
     >>> float(dp_r2_score(y, y, target_bounds=(0, 1), epsilon=8.0)) > 0.9
     True
     """
+    check_metric("r2", options.get("residual_bound"), target_bounds)
     return _alone(RegressionEvaluation, "r2", y_true, y_pred, epsilon=epsilon,
                   delta=delta, target_bounds=target_bounds, **options)
 
