@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpsk._privacy.events import Event
+from dpsk._rehearsal import stop_rehearsal
 
 if TYPE_CHECKING:
     from typing import Any
@@ -126,6 +127,7 @@ def admit(name, event, *, carried=(), of_groups=False):
     files : frozenset
         Of the budgets that have paid.
     """
+    stop_rehearsal()
     budgets = {_file(budget): budget for budget in (*_active(), *_away(carried))}
     files = sorted(set(budgets) - _COVERED.get())
     if not files:

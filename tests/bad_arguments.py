@@ -99,7 +99,7 @@ EXAMPLES = {
                                                               {"alpha": [0.0, 0.1]}),
     "DPTunedThresholdClassifier": lambda: dpsk.DPTunedThresholdClassifier(_classifier()),
     "DPPipeline": _pipeline(dpsk.DPTableVectorizer, _classifier),
-    "DPTDRegressor": lambda: dpsk.DPTDRegressor(max_iter=2, reward_bounds=(-1.0, 1.0)),
+    "DPTDRegressor": lambda: dpsk.DPTDRegressor(reward_bounds=(-1.0, 1.0)),
     "DPGridSearchCV of regressors": lambda: dpsk.DPGridSearchCV(
         _regressor(), {"alpha": [0.0, 0.1]}, score_bound=1.0),
     "DPGridSearchCV of pipelines": lambda: dpsk.DPGridSearchCV(
@@ -114,7 +114,7 @@ EXAMPLES = {
         "principal components": (dpsk.DPPCA, _classifier),
         "an additive model": (dpsk.DPStandardScaler, dpsk.DPAdditiveClassifier),
         "a network": (Normalizer, dpsk.DPStandardScaler,
-                      lambda: dpsk.DPMLPClassifier((3,), max_iter=2)),
+                      lambda: dpsk.DPMLPClassifier(hidden_layer_sizes=(3,), max_iter=2)),
         "splines": (dpsk.DPSplineTransformer, _regressor),
         "columns": (_columns, _classifier),
         "parts": (_union, _regressor),
@@ -154,7 +154,8 @@ def _fit_of(make):
     """Return the call of a fit, with all that it may be told of rows."""
     made = make()
     known = inspect.signature(type(made).fit).parameters
-    params = {name: value for name, value in _SHORT.items() if name in made.get_params()}
+    params = {name: value for name, value in _SHORT.items()
+              if name in made.get_params() and not isinstance(made, dpsk.DPTDRegressor)}
     if "states" in known:
         given = {"states": X, "rewards": TARGETS, "next_states": X, "terminal": LABELS == 1}
         return Call(make, params, given, True)

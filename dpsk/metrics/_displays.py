@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
 from dpsk.metrics._binary import BinaryEvaluation
+from dpsk.metrics._estimate import check_level
 
 if TYPE_CHECKING:
     from typing import Any
@@ -73,6 +73,12 @@ class _BandDisplay(LineDisplay):
         ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
 
     @classmethod
+    def _check_all(cls, way, level, ax, name, style):
+        """Raise what a display would of all that it is told, before anything is released."""
+        cls._check_drawing(way, ax, name, style)
+        check_level(level)
+
+    @classmethod
     def from_evaluation(cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
                         name: str | None = None, **kwargs: Any) -> Self:
         """Draw an evaluation that was released before, which costs nothing.
@@ -92,7 +98,7 @@ class _BandDisplay(LineDisplay):
         display : object
             With the axes, the figure, the line and the band.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_evaluation")
+        cls._check_all("from_evaluation", level, ax, name, kwargs)
         x, y, low, high = cls._of(evaluation, level)
         if name is None:
             name = cls._named(evaluation)
@@ -128,7 +134,7 @@ class _BandDisplay(LineDisplay):
         display : object
             With what was released in `evaluation_`.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_predictions")
+        cls._check_all("from_predictions", level, ax, name, kwargs)
         evaluation = BinaryEvaluation.from_predictions(
             y_true, y_score, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
@@ -165,7 +171,7 @@ class _BandDisplay(LineDisplay):
         display : object
             With what was released in `evaluation_`.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_estimator")
+        cls._check_all("from_estimator", level, ax, name, kwargs)
         evaluation = BinaryEvaluation.from_estimator(
             estimator, X, y, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["Estimate"]
+__all__ = ["Estimate", "check_level"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,11 +160,16 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         ValueError
             If `level` is not in (0, 1).
         """
-        level = check_real("level", level, low=0, high=1, open_low=True, open_high=True,
-                           remedy="a number in (0, 1)")
+        level = check_level(level)
         reach = ndtri(0.5 + level / 2.0) * self.standard_error
         low, high = (np.clip(self.value + side * reach, *self.bounds) for side in (-1.0, 1.0))
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
+
+
+def check_level(level):
+    """Return how often an interval or a band covers, as a float; a ValueError unless in (0, 1)."""
+    return check_real("level", level, low=0, high=1, open_low=True, open_high=True,
+                      remedy="a number in (0, 1)")
 
 
 def _plain(value):
