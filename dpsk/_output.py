@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 from sklearn.utils._set_output import _get_output_config
@@ -21,7 +21,11 @@ def check_output_container(transformer: Any) -> None:
     if not hasattr(transformer, "transform"):
         return
     library = _get_output_config("transform", transformer)["dense"]
-    if library != "default" and find_spec(library) is None:
+    if library == "default":
+        return
+    try:
+        import_module(library)
+    except ImportError as error:
         raise ImportError(f"set_output(transform={library!r}): {library} is not installed; "
-                          f"install it, or leave transform='default', also in "
-                          "sklearn.set_config(transform_output=...).")
+                          "install it, or leave transform='default', also in "
+                          "sklearn.set_config(transform_output=...).") from error
