@@ -10,6 +10,8 @@ from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._estimate import check_level
+from dpsk.metrics._inputs import score_range_of
+from dpsk.metrics._scores import require_probabilities
 
 if TYPE_CHECKING:
     from typing import Any
@@ -71,6 +73,10 @@ class _BandDisplay(LineDisplay):
 
     def _draw_reference(self, ax):
         ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
+
+    @classmethod
+    def _check_range(cls, score_range):
+        """Raise a ValueError where scores of a range cannot be drawn, before they are counted."""
 
     @classmethod
     def _check_all(cls, way, level, ax, name, style):
@@ -135,6 +141,7 @@ class _BandDisplay(LineDisplay):
             With what was released in `evaluation_`.
         """
         cls._check_all("from_predictions", level, ax, name, kwargs)
+        cls._check_range((evaluation_kw or {}).get("score_range", (0.0, 1.0)))
         evaluation = BinaryEvaluation.from_predictions(
             y_true, y_score, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
@@ -172,6 +179,7 @@ class _BandDisplay(LineDisplay):
             With what was released in `evaluation_`.
         """
         cls._check_all("from_estimator", level, ax, name, kwargs)
+        cls._check_range(score_range_of(estimator))
         evaluation = BinaryEvaluation.from_estimator(
             estimator, X, y, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
@@ -313,6 +321,10 @@ class DPCalibrationDisplay(_BandDisplay):
     """
 
     _labels = ("mean predicted probability", "share of positives")
+
+    @classmethod
+    def _check_range(cls, score_range):
+        require_probabilities("calibration_curve", score_range)
 
     @staticmethod
     def _of(evaluation, level):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, check_metric
+from dpsk.metrics._scores import require_probabilities
 
 if TYPE_CHECKING:
     from typing import Any
@@ -114,6 +115,7 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
     >>> float(dp_brier_score_loss(p > 0.5, p, epsilon=8.0)) < 0.2
     True
     """
+    require_probabilities("brier_score", options.get("score_range", (0.0, 1.0)))
     return _alone(BinaryEvaluation, "brier_score", y_true, y_proba, epsilon=epsilon,
                   delta=delta, **options)
 

@@ -7,9 +7,10 @@ from inspect import signature
 from typing import TYPE_CHECKING, ClassVar
 
 from dpsk.metrics._binary import BinaryEvaluation
+from dpsk.metrics._inputs import score_range_of
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, check_metric
-from dpsk.metrics._scores import ScoreBins
+from dpsk.metrics._scores import ScoreBins, require_probabilities
 from dpsk.metrics._table import checked_budget
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class _Scorer:
 
     def __call__(self, estimator: Any, X: Table, y: ArrayLike) -> Estimate:
         evaluation, metric, sign = SCORERS[self.name]
+        if metric == "brier_score":
+            require_probabilities(metric, score_range_of(estimator))
         evaluated = evaluation.from_estimator(estimator, X, y, **self.options)
         return sign * replace(getattr(evaluated, metric)(), privacy_=evaluated.privacy_)
 
