@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion
@@ -271,8 +271,8 @@ _BAD_GROUPS = {
 #: What stands for a value of any parameter: those that it takes are no harm.
 _ANYTHING = {repr(value): value for value in (
     None, True, -1, 0, 1, 2, 0.5, 1.5, -0.5, 1e-310, 1e300, math.nan, math.inf, 10**400, 1j,
-    "auto", "nonsense", (), [], [1], ["a"], (0.0, 1.0), (1.0, 0.0), {}, {0: 1.0}, {"a": 1}, [[0, 1]],
-    [0, 1], [5, 6], [0.5], (3,), b"bytes")}
+    "auto", "nonsense", (), [], [1], ["a"], (0.0, 1.0), (1.0, 0.0), {}, {0: 1.0}, {"a": 1},
+    [[0, 1]], [0, 1], [5, 6], [0.5], (3,), b"bytes")}
 _ANYTHING["object()"], _ANYTHING["array"], _ANYTHING["type"] = object(), X[:2], int
 _TABLES = {**dict.fromkeys(("X", "states", "next_states", "public_X"), _BAD_ROWS),
            **dict.fromkeys(("groups",), _BAD_GROUPS),

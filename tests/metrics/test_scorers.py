@@ -47,7 +47,7 @@ def scored(name):
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_has_a_scorer_after_that_of_scikit_learn(name):
     """Named as there, of the same sign, and as near it as its error says, without noise."""
-    exact = name.removeprefix("dp_").removesuffix("_score").removesuffix("_loss")
+    exact = name.removeprefix("dp_").removesuffix("_loss").removesuffix("_score")
     known = {one.removesuffix("_score").removeprefix("neg_"): one
              for one in sklearn.metrics.get_scorer_names()}
     theirs = known[exact]
