@@ -133,7 +133,7 @@ def _behind(name, step, plain, gapped, y):
             plain = mapped(clone(step), plain, len(plain))
     except (IndexError, KeyError, TypeError, ValueError):
         return None
-    if not private and getattr(gapped, "dtype", None) == object:
+    if not private and getattr(getattr(gapped, "dtype", None), "hasobject", False):
         # Words of its own may be all that a function takes.
         return None
     if not private:

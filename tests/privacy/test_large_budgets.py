@@ -77,7 +77,7 @@ def test_every_solver_meets_large_budgets(cls, solver):
 @pytest.mark.parametrize("model", [*OTHERS.values(), DPLogisticRegression()],
                          ids=[*OTHERS, "model"])
 def test_what_no_double_tells_is_refused_by_name(model, epsilon):
-    with pytest.raises(ValueError, match="epsilon=.*at most 1e12"):
+    with pytest.raises(ValueError, match=r"epsilon=.*at most 1e12"):
         certificate(model, epsilon)
-    with pytest.raises(ValueError, match="epsilon=.*at most 1e12"):
+    with pytest.raises(ValueError, match=r"epsilon=.*at most 1e12"):
         get_scorer("dp_accuracy", epsilon=epsilon)
