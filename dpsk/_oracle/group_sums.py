@@ -173,7 +173,7 @@ class GroupSums(RowSums):
                       np.arange(n + 1, dtype=np.int32) * np.int32(width), width)
 
 
-def _refusal(what):
+def _refusal(what: str) -> RuntimeError:
     return RuntimeError(f"GroupSums has no {what}: it is bounded for rows, and a group's rows are "
                         "averaged and clipped again; ask sums over rows.")
 

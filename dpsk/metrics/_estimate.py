@@ -81,7 +81,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else str(self)
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]  # numbers leave it to their kinds
         return hash(self.value)
 
     def __eq__(self, other: object) -> Any:

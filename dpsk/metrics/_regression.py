@@ -277,7 +277,7 @@ class RegressionEvaluation:
             If targets have no bounds.
         """
         _check_spread(self.target_bounds)
-        _, half = middle_of(*self.target_bounds)
+        _, half = middle_of(*self.target_bounds)  # type: ignore[misc]  # bounds there are
 
         def r2(moments):
             spread = (moments[..., 5] + 1.0) / 2.0 - 4.0 * moments[..., 4]**2
