@@ -8,6 +8,29 @@ __all__ = ["LineDisplay"]
 class LineDisplay:
     """A display of one line; matplotlib is imported where it is drawn."""
 
+    @classmethod
+    def _check_drawing(cls, way, ax, name, style):
+        """Raise what drawing would of what it is told, before anything is released for it.
+
+        Parameters
+        ----------
+        way : str
+            Of the method that draws, for messages.
+        ax, name, style : object
+            As for `_drawn`.
+        """
+        check_matplotlib_support(f"{cls.__name__}.{way}")
+        from matplotlib.axes import Axes
+        from matplotlib.figure import Figure
+
+        if ax is not None and not isinstance(ax, Axes):
+            raise TypeError(f"ax of type {type(ax).__name__}: must be axes of matplotlib, or "
+                            "None.")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name={name!r}: must be a string, or None.")
+        (line,) = Figure().subplots().plot([0.0], [0.0])
+        line.set(**style)
+
     def _drawn(self, ax, name, draw, x, y, style, **labels):
         """Draw the line by a method of the axes, and set the attributes that displays have."""
         check_matplotlib_support(f"{type(self).__name__}.plot")

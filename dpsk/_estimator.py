@@ -124,6 +124,12 @@ class DPEstimator(TakesCallbacks, Carries, BaseEstimator):
         """Return the solver of that name."""
         return NOISELESS.get(name) or self._solvers[name]
 
+    def _takes_given(self, name):
+        """Return whether a solver has a use for all parameters of solvers that are given."""
+        cls = self._solver_class(name)
+        return not any(getattr(self, key) is not None for key in cls.ignores) and (
+            set(self.solver_options or ()) <= set(cls.options()))
+
     def _build_solver(self, name):
         """Return the solver with this estimator's parameters, None where not given."""
         cls = self._solver_class(name)

@@ -105,11 +105,16 @@ def check_verbose(name, value):
         check_integer(name, value, low=0, remedy="an int >= 0, True or False")
 
 
+#: Beyond it doubles do not tell what a budget allows.
+_MOST_EPSILON = 1e12
+
+
 def check_epsilon(name, value):
     """Raise a ValueError unless `value` is a budget, or the infinite float: no noise."""
     if not (isinstance(value, Real) and value == math.inf):
-        check_real(name, value, low=0, open_low=True,
-                   remedy="a finite number > 0, such as 1.0; or inf: no noise, not private")
+        check_real(name, value, low=0, open_low=True, high=_MOST_EPSILON,
+                   remedy="a finite number > 0 and at most 1e12, such as 1.0; or inf: no noise, "
+                          "not private")
 
 
 def check_clip_norm(name, value):
@@ -162,7 +167,9 @@ def plain(value):
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-_STEPS = optional(partial(check_integer, low=1, remedy="None, or an int >= 1"))
+#: Far from where a product of some of them is no float any more.
+_STEPS = optional(partial(check_integer, low=1, high=10**15,
+                          remedy="None, or an int in [1, 10**15]"))
 #: What `delta` must be where all noise is Gaussian.
 GAUSSIAN_DELTA = optional(number(
     "None for 1/n**2, or a number in (0, 1), as the noise is Gaussian", low=0, open_low=True,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion
@@ -22,7 +22,27 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 import dpsk
 from dpsk import metrics
 
-__all__ = ["Call", "bad_values", "calls", "public_callables"]
+__all__ = ["EXEMPT", "WEIGHTS", "Call", "X", "bad_values", "calls", "public_callables"]
+
+#: What is public and releases nothing of rows by itself.
+EXEMPT = {
+    **dict.fromkeys(("BestOf", "Certificate", "Composed", "Disclosure", "Dominated", "Gaussian",
+                     "NotPrivate", "Pure", "Repeated", "SampledGaussian", "certificate_schema",
+                     "compose", "delta", "epsilon", "from_dp_accounting", "noise_multiplier",
+                     "noise_scale", "to_dp_accounting", "total", "type_two_error",
+                     "PrivacyCurveDisplay", "TradeOffCurveDisplay"), "accounting without rows"),
+    **dict.fromkeys(("PrivacyBudget", "BudgetExceededError", "PrivacyWarning", "NoiseSeed",
+                     "NpyFiles", "ParquetFiles"), "no call on rows"),
+    **dict.fromkeys(("PrivacyReport", "privacy_report", "PrivacyPlan", "PrivacyPlanDisplay",
+                     "plan_privacy", "DPShapeDisplay", "Estimate", "CrossValidation"),
+                    "reads what was released, or public numbers"),
+    **dict.fromkeys(("get_scorer", "get_scorer_names", "make_dp_pipeline"),
+                    "makes what releases, and is called by other names"),
+    **dict.fromkeys(("audit", "main", "AuditDisplay", "AuditResult", "delta_lower_bound",
+                     "epsilon_lower_bound", "mu_lower_bound"), "audits tables of its own"),
+}
+#: Arguments that are functions of the caller's: what they make of rows is theirs.
+_FUNCTIONS = ("functiontransformer__func", "functiontransformer__kw_args")
 
 N_ROWS, N_COLUMNS = 40, 3
 _RNG = np.random.default_rng(0)
@@ -66,7 +86,8 @@ class Call:
 
     def changed(self, name, value):
         """Return the call with another value of one argument, of the constructor or beside it."""
-        if name in self.given or not self.is_estimator:
+        of_fit = inspect.signature(self.make().fit).parameters if self.is_estimator else ()
+        if not self.is_estimator or name in of_fit or name.endswith("__sample_weight"):
             return replace(self, given={**self.given, name: value})
         return replace(self, params={**self.params, name: value})
 
@@ -145,9 +166,10 @@ def calls():
         elif name.startswith("dp_"):
             found[name] = _metric(name, made)
         for way in ("from_predictions", "from_estimator"):
-            if hasattr(made, way):
+            if hasattr(made, way) and name not in EXEMPT:
                 found[f"{name}.{way}"] = _evaluation(name, getattr(made, way), way)
-    return {**found, **{name: _fit_of(make) for name, make in EXAMPLES.items() if name not in found}}
+    return {**found, **{name: _fit_of(make) for name, make in EXAMPLES.items()
+                        if name not in found}}
 
 
 def _fit_of(make):
@@ -208,7 +230,8 @@ _BAD_ROWS = {
     "shorter": X[:-1], "list": X.tolist(), "None": None, "text": "rows", "object()": object(),
     "nan": _row(np.nan), "inf": _row(np.inf), "huge": _row(1e300), "nan32": _row(np.nan, "f4"),
     "huge32": _row(3e38, "f4"), "all nan": np.full_like(X, np.nan), "zeros": np.zeros_like(X),
-    "csr": sparse.csr_array(X), "coo": sparse.coo_array(X), "csr32": sparse.csr_array(X, dtype="f4"),
+    "csr": sparse.csr_array(X), "coo": sparse.coo_array(X),
+    "csr32": sparse.csr_array(X, dtype="f4"),
     "frame": pd.DataFrame(X, columns=list("abc")), "names": pd.DataFrame(X, columns=["a", 1, "c"]),
     "twins": pd.DataFrame(X, columns=["a", "a", "c"]),
     "mixed": pd.DataFrame({"a": X[:, 0], "b": LABELS.astype(str), "c": X[:, 2]}),
@@ -220,7 +243,8 @@ _BAD_ROWS = {
 _BAD_TARGETS = {
     "shorter": lambda y: y[:-1], "empty": lambda y: y[:0], "column": lambda y: y[:, None],
     "2-D": lambda y: np.stack([y, y], axis=1), "None": lambda y: None, "text": lambda y: "words",
-    "constant": lambda y: np.zeros_like(y), "nan": lambda y: np.where(np.arange(len(y)), y, np.nan),
+    "constant": lambda y: np.zeros_like(y),
+    "nan": lambda y: np.where(np.arange(len(y)), y, np.nan),
     "inf": lambda y: np.where(np.arange(len(y)), y, np.inf), "huge": lambda y: y * 1e300,
     "words": lambda y: y.astype(str), "complex": lambda y: y.astype(complex),
     "dates": lambda y: y.astype("M8[s]"), "float32": lambda y: y.astype("f4"),
@@ -246,9 +270,9 @@ _BAD_GROUPS = {
         GROUPS.astype(complex), "mixed": np.array([*GROUPS[1:].tolist(), "x"], object)}
 #: What stands for a value of any parameter: those that it takes are no harm.
 _ANYTHING = {repr(value): value for value in (
-    None, True, -1, 0, 1, 2, 0.5, 1.5, -0.5, 1e-310, 1e300, math.nan, math.inf, 10**400, 1j, "auto",
-    "nonsense", (), [], [1], ["a"], (0.0, 1.0), (1.0, 0.0), {}, {0: 1.0}, {"a": 1}, [[0, 1]], [0, 1],
-    [5, 6], [0.5], (3,), b"bytes")}
+    None, True, -1, 0, 1, 2, 0.5, 1.5, -0.5, 1e-310, 1e300, math.nan, math.inf, 10**400, 1j,
+    "auto", "nonsense", (), [], [1], ["a"], (0.0, 1.0), (1.0, 0.0), {}, {0: 1.0}, {"a": 1},
+    [[0, 1]], [0, 1], [5, 6], [0.5], (3,), b"bytes")}
 _ANYTHING["object()"], _ANYTHING["array"], _ANYTHING["type"] = object(), X[:2], int
 _TABLES = {**dict.fromkeys(("X", "states", "next_states", "public_X"), _BAD_ROWS),
            **dict.fromkeys(("groups",), _BAD_GROUPS),
@@ -258,17 +282,34 @@ _TARGET_NAMES = ("y", "rewards", "public_y", "y_true", "y_pred", "y_score", "y_p
 
 def bad_values(call):
     """Yield (name, what, value) of arguments that may be bad, of all that a call takes."""
-    target = type(call.made()).fit if call.is_estimator else call.make
-    known = [name for name, parameter in inspect.signature(target).parameters.items()
-             if name != "self" and parameter.kind is not parameter.VAR_KEYWORD]
-    for name in known:
-        if name in _TABLES:
-            yield from ((name, what, value) for what, value in _TABLES[name].items())
+    for name in _arguments(call):
+        table = _TABLES.get(name.rpartition("__")[2])
+        if table is not None:
+            yield from ((name, what, value) for what, value in table.items())
         elif name in _TARGET_NAMES:
             good = call.given.get(name, LABELS)
             yield from ((name, what, bad(good)) for what, bad in _BAD_TARGETS.items())
         else:
             yield from ((name, what, value) for what, value in _ANYTHING.items())
     if call.is_estimator:
-        for name in sorted(call.made().get_params(deep=True)):
+        for name in sorted(set(call.made().get_params(deep=True)) - set(_FUNCTIONS)):
             yield from ((name, what, value) for what, value in _ANYTHING.items())
+
+
+def _arguments(call):
+    """Return the names of all arguments of a call, those of steps and of options included."""
+    target = type(call.made()).fit if call.is_estimator else call.make
+    parameters = inspect.signature(target).parameters
+    known = [name for name, parameter in parameters.items()
+             if name != "self" and parameter.kind is not parameter.VAR_KEYWORD]
+    if "options" in parameters or "evaluation_kw" in parameters:
+        known += sorted({name for evaluation in (
+            metrics.BinaryEvaluation, metrics.MulticlassEvaluation, metrics.RegressionEvaluation)
+            for name in inspect.signature(evaluation.from_predictions).parameters
+            if name not in known and name[:2] != "y_"})
+    if "evaluation_kw" in parameters:
+        known += ["color", "linewidth", "unknown"]
+    if hasattr(target, "__self__") or not call.is_estimator or not hasattr(call.made(), "steps"):
+        return known
+    return [*known, *(f"{name}__sample_weight" for name, step in call.made().steps
+                      if "sample_weight" in inspect.signature(step.fit).parameters)]

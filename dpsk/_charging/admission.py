@@ -19,6 +19,7 @@ from dpsk._charging.account import Account, Charge
 from dpsk._charging.board import Note, is_orphan, post, posted
 from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.unfinished import Unfinished, under_way
+from dpsk._rehearsal import stop_rehearsal
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
     BudgetExceededError
         Where it is not admitted.
     """
+    stop_rehearsal()
     prepaid = (carried.prepaid if carried is not None else None) or current()
     notes = list(posted())
     if prepaid is None:

@@ -49,8 +49,14 @@ def clipped_targets(target_map, bounds, dtype, y):
 
 
 def numeric_targets(y):
-    """Return targets in double precision; a ValueError, which quotes none, if they are words."""
-    return discreetly("y", np.asarray, y, np.float64)
+    """Return targets in double precision; a ValueError, which quotes none, if they are words, or
+    one is missing or infinite.
+    """
+    numbers = discreetly("y", np.asarray, y, np.float64)
+    if not np.isfinite(numbers).all():
+        # Of None among objects NumPy makes NaN.
+        raise ValueError("Input y contains NaN or infinity; leave out rows without a target.")
+    return numbers
 
 
 def middle_of(low, high):

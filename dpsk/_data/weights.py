@@ -14,18 +14,25 @@ __all__ = ["check_weights", "class_factors", "class_weighted"]
 def check_weights(sample_weight, X, dtype, whole=True):
     """Return sample weights as an array of `dtype`, or None.
 
-    A ValueError if they are not finite and >= 0, or, of a `whole` table, all zero; no message
-    carries a weight.
+    A ValueError if they are not finite and >= 0, or, of a `whole` table, all zero, in single
+    precision as well; no message carries a weight.
     """
     if sample_weight is None:
         return None
-    weights = discreetly("sample_weight", _check_sample_weight, sample_weight, X, dtype=dtype)
-    if not np.all((weights >= 0) & np.isfinite(weights)):
-        raise ValueError("sample_weight: must be finite and >= 0; a row's weight multiplies "
-                         "its loss.")
-    if whole and not weights.any():
-        raise ValueError("sample_weight: all weights are zero; at least one must not be.")
-    return weights
+    weights = discreetly("sample_weight", _check_sample_weight, sample_weight, X,
+                         dtype=np.float64)
+    # Whatever the rows: steps of a fit may have them in single precision, after others were
+    # charged for.
+    with np.errstate(all="ignore"):
+        single = weights.astype(np.float32)
+    if not np.all((single >= 0) & np.isfinite(single)):
+        raise ValueError("sample_weight: must be finite and >= 0, in single precision as well; a "
+                         "row's weight multiplies its loss, so divide all of them by their "
+                         "largest.")
+    if whole and not single.any():
+        raise ValueError("sample_weight: all weights are zero, or are in single precision; at "
+                         "least one must not be.")
+    return weights.astype(dtype)
 
 
 def class_weighted(rows, class_weight, classes, dtype):

@@ -120,10 +120,19 @@ class WhitenedModel(LinearModel):
     @cached_property
     def spread(self) -> float:
         """float : by how much the map may lengthen one row more than another."""
-        return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self._sizes))
+        with np.errstate(divide="ignore"):
+            return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self._sizes))
 
     def rounding_terms(self, n_rows: float) -> int:
-        return math.ceil(n_rows * math.sqrt(self.spread))
+        """Return how many terms round as much as sums over `n_rows` do, each beside its bound.
+
+        A sum over n rows as they are is off by n roundings a row, its map by one for each of d
+        entries, and the map lets both grow by `spread`.
+        """
+        if not math.isfinite(self.spread):
+            raise ValueError("matrix: must be regular, as what rounds before a map that shortens "
+                             "some rows to nothing has no bound; raise its least singular values.")
+        return math.ceil(math.sqrt(n_rows * (n_rows + len(self.matrix)) * self.spread))
 
     def factors(self, X: Features, lengths: FloatArray, constants: Any,
                 scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:

@@ -75,6 +75,23 @@ class GroupSums(RowSums):
                     column[width] += constants @ factors
         return total
 
+    def curvature(self, theta: FloatArray, bound: float) -> FloatArray:
+        """Raise a RuntimeError: a bound on rows' curvatures says nothing of clipped averages."""
+        raise _refusal("curvature")
+
+    def curvature_bound(self, bound: float) -> tuple[float, int]:
+        """Raise a RuntimeError, as `curvature` does."""
+        raise _refusal("curvature_bound")
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Raise a RuntimeError: what is summed is the gradient of no loss."""
+        raise _refusal("hessian")
+
+    def require_monotone(self) -> None:
+        """Raise a ValueError: a group's clipped average is the gradient of no convex loss."""
+        raise ValueError("groups: averages that are clipped are gradients of no convex loss; use "
+                         "solver='gd' or 'sgd', or groups=None.")
+
     def _contributions(self, theta: FloatArray, rows: Chosen = None) -> Iterator[Any]:
         """Yield, block by block, the averages of groups as `_averages` does, and their factors."""
         units = np.arange(self.n_samples) if rows is None else rows
@@ -154,6 +171,11 @@ class GroupSums(RowSums):
             self._indices, self._width = np.tile(np.arange(width, dtype=np.int32), n), width
         return csr_of(np.ascontiguousarray(X).ravel(), self._indices[:n * width],
                       np.arange(n + 1, dtype=np.int32) * np.int32(width), width)
+
+
+def _refusal(what: str) -> RuntimeError:
+    return RuntimeError(f"GroupSums has no {what}: it is bounded for rows, and a group's rows are "
+                        "averaged and clipped again; ask sums over rows.")
 
 
 def _weighted(weights: FloatArray, ends: IntArray) -> Features:

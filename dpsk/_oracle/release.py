@@ -46,9 +46,14 @@ _NOISE_BLOCK = 1 << 15
 def rounding_margin(n_rows: float) -> float:
     """Return what the sensitivity of a sum of `n_rows` terms, added in any order, grows by.
 
-    Each of two neighboring sums may be off by ``n u`` times the sum of the terms' norms.
+    Each of two neighboring sums may be off by ``n u / (1 - n u)`` times the sum of the terms'
+    norms (Higham 2002, Theorem 3.1 with the product by a term's factor), so to all orders.
     """
-    return 1.0 + n_rows**2 * 2.0**-53
+    rounding = n_rows * 2.0**-53
+    if not rounding < 0.5:
+        raise ValueError(f"n_rows={n_rows:.6g}: must be below 2**52, as sums of so many terms may "
+                         "be rounded to anything.")
+    return 1.0 + n_rows**2 * 2.0**-53 / (1.0 - rounding)
 
 
 @dataclass(frozen=True)

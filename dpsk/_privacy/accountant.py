@@ -23,6 +23,8 @@ __all__ = ["Account", "Releases", "account", "delta", "epsilon",
            "left_beside", "merge", "mu_beside"]
 
 _LEAST = math.ulp(0.0)
+#: The largest epsilon that is looked for.
+_MOST = 1e30
 # (tail mass of one evaluation, smallest delta it serves); tried in turn
 _TAILS = ((1e-15, 1e-13), (1e-40, 1e-38), (1e-120, 1e-118), (1e-290, 0.0))
 
@@ -218,8 +220,9 @@ def _solve_epsilon(releases: Releases, delta: float) -> float:
     guess, slope = min(most, 1.0), -5.0
     if len(releases.parts) > 1 or releases.parts[0][0].closed_form(1, guess) is None:
         guess, slope = smallest_passing(lambda e: excess(e, 8.0), guess, slope=slope,
-                                        rtol=1e-3, low=1e-9, high=1e9)
-    result, _ = smallest_passing(excess, guess, slope=slope, rtol=1e-6, low=1e-9, high=1e9)
+                                        rtol=1e-3, low=1e-9, high=_MOST)
+    result, _ = smallest_passing(excess, guess, slope=slope, rtol=1e-6, low=1e-9,
+                                 high=_MOST)
     return min(result, most)
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["calibrate", "noise_scale"]
 
+#: Of larger budgets doubles do not tell the price.
+MOST_EPSILON = 1e13
 _LEAST_SCALE, _LARGEST_SCALE = 1e-12, 1e15
 _COARSE = 10.0
 
@@ -60,8 +62,9 @@ def calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
     74.6126
     """
     epsilon, delta = float(epsilon), float(delta)
-    if not 0 < epsilon < math.inf:
-        raise ValueError(f"epsilon={epsilon!r}: must be a finite number > 0.")
+    if not 0 < epsilon <= MOST_EPSILON:
+        raise ValueError(f"epsilon={epsilon!r}: must be a number in (0, {MOST_EPSILON:g}]; beyond "
+                         "it nothing is private.")
     if not 0 <= delta < 1:
         raise ValueError(f"delta={delta!r}: must be in [0, 1), far below 1/n for n rows; "
                          f"1/n**2 is a common choice.")

@@ -60,6 +60,7 @@ from scipy.special import erf, erfcx, erfinv, expit, log_ndtr, ndtr, ndtri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from dpsk._privacy.elementary import Parts
     from dpsk._typing import FloatArray
@@ -77,6 +78,8 @@ _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 _SMALL_MU = 0.01
 _UNDERFLOW = -40.0
+#: Squares of longer distances overflow.
+_LONG_MU = 1e100
 #: Ranges of a loss from which on its mu is bounded.
 _LONG_RANGE = 1000.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
@@ -90,8 +93,7 @@ def gaussian_log_delta(mu: float, epsilon: float) -> float:
     """
     if mu == 0:
         return -math.inf
-    ratio = epsilon / mu
-    a, b = mu / 2 - ratio, -mu / 2 - ratio
+    a, b = _places(mu, epsilon)
     if math.isinf(a) and a > 0:
         return 0.0
     if a < _UNDERFLOW:
@@ -104,8 +106,20 @@ def gaussian_log_delta(mu: float, epsilon: float) -> float:
     if a <= 0:
         gap = float(erfcx(-a / _SQRT2)) - float(erfcx(-b / _SQRT2))
         return -a * a / 2 + math.log(gap / 2)
-    value = math.exp(log_ndtr(a)) - math.exp(epsilon + float(log_ndtr(b)))
-    return math.log(value)
+    return math.log(float(ndtr(a)) - math.exp(-a * a / 2) * float(erfcx(-b / _SQRT2)) / 2)
+
+
+def _places(mu: float, epsilon: Any) -> tuple[Any, Any]:
+    """Return a and b of the module, a to the last bits also where its two terms cancel."""
+    ratio = epsilon / mu
+    if not 1.0 < mu < _LONG_MU:
+        return mu / 2 - ratio, -mu / 2 - ratio
+    # a = (mu^2 - 2 epsilon) / (2 mu), the square in two doubles (Dekker 1971).
+    split = 134217729.0 * mu
+    high = split - (split - mu)
+    low, square = mu - high, mu * mu
+    error = ((high * high - square) + 2.0 * high * low) + low * low
+    return ((square - 2.0 * epsilon) + error) / (2.0 * mu), -mu / 2 - ratio
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -119,15 +133,14 @@ def gaussian_deltas(mu: float, losses: FloatArray) -> FloatArray:
     Relative errors are below 1e-11; below zero the curve is that of the other direction.
     """
     epsilon = np.abs(losses)
-    ratio = epsilon / mu
-    a, b = mu / 2 - ratio, -mu / 2 - ratio
+    a, b = _places(mu, epsilon)
     if mu < _SMALL_MU:
         x = -a[:, None] + mu * _NODES
         tail = mu * ((1 - x * _SQRT_HALF_PI * erfcx(x / _SQRT2)) @ _WEIGHTS)
         above = np.exp(-a * a / 2 - _LOG_SQRT_2PI) * tail
     else:
         far = np.exp(-a * a / 2) * (erfcx(-a / _SQRT2) - erfcx(-b / _SQRT2)) / 2
-        near = ndtr(a) - np.exp(epsilon + log_ndtr(b))
+        near = ndtr(a) - np.exp(-a * a / 2) * erfcx(-b / _SQRT2) / 2
         above = np.where(a <= 0, far, near)
     return np.where(losses >= 0, above, -np.expm1(-epsilon) + np.exp(-epsilon) * above)
 

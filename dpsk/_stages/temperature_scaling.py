@@ -141,9 +141,12 @@ def best_factor(oracle: Any, penalty: Penalty, theta: FloatArray) -> float:
     slopes = np.array([
         oracle.gradient(np.array([factor]))[0]
         + float(np.vdot(penalty.slope(factor * theta), theta)) for factor in np.exp(_LOGS)])
+    error = oracle.noise_std / np.sqrt(len(_LOGS))
+    # A power of two, which leaves all digits: squares of the slopes of a vast penalty overflow.
+    size = 2.0 ** np.frexp(np.abs(slopes).max())[1]
+    slopes, error = slopes / size, error / size
     offsets = _LOGS - _USUAL
     # Without noise the slopes grow with the factor.
     rise = max(0.0, float(offsets @ slopes) / float(offsets @ offsets))
-    error = oracle.noise_std / np.sqrt(len(_LOGS))
     away = -float(slopes.mean()) * rise * _SPREAD**2 / ((rise * _SPREAD)**2 + error**2)
     return float(np.exp(np.clip(_USUAL + away, _LOGS[0], _LOGS[-1])))

@@ -128,6 +128,10 @@ class LinearEstimator(DPEstimator):
         if name == "auto":
             exact = not (facts.is_private or loss.minimax)
             name = "exact" if exact else self._auto_solver(facts)
+            if not exact and facts.delta > 0 and not self._takes_given(name) and (
+                    "gd" in self._solvers):
+                # What it would stand for may follow from columns that nobody knows beforehand.
+                name = "gd"
             if rows.groups is not None and not self._build_solver(name).takes_groups:
                 name = "gd"
             if not self._build_solver(name).takes_unit and self._would_learn(facts):

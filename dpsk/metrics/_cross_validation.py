@@ -18,6 +18,7 @@ from dpsk._parameters import check_integer
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.noise.seeds import public_seed
+from dpsk._rehearsal import rehearse
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
 from dpsk.metrics._inputs import (
     predicted,
@@ -147,6 +148,7 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     discreetly("X", check_consistent_length, X, y)
     splits = _splits(cv, len(y), random_state)
     evaluated = _opened(estimator, y, epsilon, delta, random_state, options)
+    _check_fits(estimator, evaluated, splits, X, y)
     members: Any = np.zeros((len(splits), len(y)), bool)
     estimators = []
     for place, (train, test) in enumerate(splits):
@@ -169,6 +171,19 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     public = [fact for fact in certificate.public if fact != DISJOINT]
     certificate = replace(certificate, public=(*public, *facts)).verify()
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
+
+
+def _check_fits(estimator, evaluated, splits, X, y):
+    """Raise what fits to all rows, and to each training part, would before the first is charged.
+    """
+    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    if not {"epsilon", "delta"} <= set(known):
+        raise TypeError(f"{type(estimator).__name__} has no parameters epsilon and delta, and "
+                        "would leave no certificate; give a private estimator.")
+    # All rows: those that no model is fitted to are predicted for.
+    for rows in (np.arange(len(y)), *(train for train, _ in splits)):
+        rehearse(evaluated.told(clone(estimator)), _safe_indexing(X, rows),
+                 _safe_indexing(y, rows))
 
 
 def _worst(certificates, members):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
 from dpsk.metrics._binary import BinaryEvaluation
+from dpsk.metrics._estimate import check_level
+from dpsk.metrics._inputs import score_range_of
+from dpsk.metrics._scores import require_probabilities
 
 if TYPE_CHECKING:
     from typing import Any
@@ -73,6 +75,16 @@ class _BandDisplay(LineDisplay):
         ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
 
     @classmethod
+    def _check_range(cls, score_range):
+        """Raise a ValueError where scores of a range cannot be drawn, before they are counted."""
+
+    @classmethod
+    def _check_all(cls, way, level, ax, name, style):
+        """Raise what a display would of all that it is told, before anything is released."""
+        cls._check_drawing(way, ax, name, style)
+        check_level(level)
+
+    @classmethod
     def from_evaluation(cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
                         name: str | None = None, **kwargs: Any) -> Self:
         """Draw an evaluation that was released before, which costs nothing.
@@ -92,7 +104,7 @@ class _BandDisplay(LineDisplay):
         display : object
             With the axes, the figure, the line and the band.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_evaluation")
+        cls._check_all("from_evaluation", level, ax, name, kwargs)
         x, y, low, high = cls._of(evaluation, level)
         if name is None:
             name = cls._named(evaluation)
@@ -128,7 +140,8 @@ class _BandDisplay(LineDisplay):
         display : object
             With what was released in `evaluation_`.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_predictions")
+        cls._check_all("from_predictions", level, ax, name, kwargs)
+        cls._check_range((evaluation_kw or {}).get("score_range", (0.0, 1.0)))
         evaluation = BinaryEvaluation.from_predictions(
             y_true, y_score, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
@@ -165,7 +178,8 @@ class _BandDisplay(LineDisplay):
         display : object
             With what was released in `evaluation_`.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_estimator")
+        cls._check_all("from_estimator", level, ax, name, kwargs)
+        cls._check_range(score_range_of(estimator))
         evaluation = BinaryEvaluation.from_estimator(
             estimator, X, y, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
@@ -307,6 +321,10 @@ class DPCalibrationDisplay(_BandDisplay):
     """
 
     _labels = ("mean predicted probability", "share of positives")
+
+    @classmethod
+    def _check_range(cls, score_range):
+        require_probabilities("calibration_curve", score_range)
 
     @staticmethod
     def _of(evaluation, level):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
-from dpsk.metrics._regression import RegressionEvaluation
+from dpsk.metrics._regression import RegressionEvaluation, check_metric
+from dpsk.metrics._scores import require_probabilities
 
 if TYPE_CHECKING:
     from typing import Any
@@ -114,6 +115,7 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
     >>> float(dp_brier_score_loss(p > 0.5, p, epsilon=8.0)) < 0.2
     True
     """
+    require_probabilities("brier_score", options.get("score_range", (0.0, 1.0)))
     return _alone(BinaryEvaluation, "brier_score", y_true, y_proba, epsilon=epsilon,
                   delta=delta, **options)
 
@@ -246,6 +248,7 @@ def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[fl
     >>> float(dp_r2_score(y, y, target_bounds=(0, 1), epsilon=8.0)) > 0.9
     True
     """
+    check_metric("r2", options.get("residual_bound"), target_bounds)
     return _alone(RegressionEvaluation, "r2", y_true, y_pred, epsilon=epsilon,
                   delta=delta, target_bounds=target_bounds, **options)
 

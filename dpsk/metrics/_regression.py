@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dpsk._typing import Table
     from dpsk.metrics._estimate import Estimate
 
-__all__ = ["RegressionEvaluation", "checked_bounds"]
+__all__ = ["RegressionEvaluation", "check_metric", "checked_bounds"]
 
 #: Bounds on the norm of what is averaged, without targets and with them: signs count a half, so
 #: that rows of both signs are no farther apart than others.
@@ -276,10 +276,8 @@ class RegressionEvaluation:
         ValueError
             If targets have no bounds.
         """
-        if self.target_bounds is None:
-            raise ValueError("target_bounds=None: r2 compares with the spread of targets, which "
-                             "is released where they have bounds; declare target_bounds.")
-        _, half = middle_of(*self.target_bounds)
+        _check_spread(self.target_bounds)
+        _, half = middle_of(*self.target_bounds)  # type: ignore[misc]  # bounds there are
 
         def r2(moments):
             spread = (moments[..., 5] + 1.0) / 2.0 - 4.0 * moments[..., 4]**2
@@ -310,6 +308,19 @@ def _features(y, guesses, bound, ends):
     e = np.nan_to_num((y - guesses) / bound, nan=2.0)
     cut, e = np.abs(e) > 1.0, np.clip(e, -1.0, 1.0)
     return np.column_stack([e / 2.0, 2.0 * np.abs(e) - 1.0, 2.0 * e**2 - 1.0, cut - 0.5, *columns])
+
+
+def check_metric(metric, residual_bound, target_bounds):
+    """Raise a ValueError where a metric would for the bounds that are given, before a release."""
+    checked_bounds(residual_bound, target_bounds)
+    if metric == "r2":
+        _check_spread(target_bounds)
+
+
+def _check_spread(target_bounds):
+    if target_bounds is None:
+        raise ValueError("target_bounds=None: r2 compares with the spread of targets, which is "
+                         "released where they have bounds; declare target_bounds.")
 
 
 def checked_bounds(residual_bound, target_bounds):

@@ -378,10 +378,7 @@ class ScoreTable(TableEvaluation):
                                   *_curves.steps(metric, self.counts, edges))))
 
     def _check_probabilities(self, what):
-        if not self.bins.are_probabilities:
-            raise ValueError(f"score_range=({self.bins.low:g}, {self.bins.high:g}): {what} is one "
-                             "of probabilities; evaluate those of predict_proba, whose "
-                             "score_range is (0, 1).")
+        self.bins.check_probabilities(what)
 
 
 def _precision_recall(above):

@@ -9,7 +9,7 @@ from scipy.special import logit
 from dpsk._data.errors import discreetly
 from dpsk._parameters import check_integer, check_real
 
-__all__ = ["ScoreBins"]
+__all__ = ["ScoreBins", "require_probabilities"]
 
 _MOST_BINS = 1 << 12
 
@@ -63,10 +63,12 @@ class ScoreBins:
         """ndarray : all edges, the outer ones included, shape (n_bins + 1,)."""
         return np.array([self.low, *self.inner, self.high])
 
-    @property
-    def are_probabilities(self):
-        """bool : whether scores are taken as probabilities."""
-        return (self.low, self.high) == (0.0, 1.0)
+    def check_probabilities(self, what):
+        """Raise a ValueError unless scores are taken as probabilities, of which `what` is."""
+        if (self.low, self.high) != (0.0, 1.0):
+            raise ValueError(f"score_range=({self.low:g}, {self.high:g}): {what} is one of "
+                             "probabilities; evaluate those of predict_proba, whose score_range "
+                             "is (0, 1).")
 
     @property
     def middle(self):
@@ -89,6 +91,11 @@ class ScoreBins:
             inside = math.isfinite(left) and math.isfinite(right)
             share[place] = (right - threshold) / (right - left) if inside else 0.5
         return share
+
+
+def require_probabilities(what, score_range):
+    """Raise a ValueError where `what` would for scores of a range, before they are counted."""
+    ScoreBins.of("auto", score_range, 2).check_probabilities(what)
 
 
 _REMEDY = ("'auto', an int in [2, 4096], or the increasing edges between bins, inside of "

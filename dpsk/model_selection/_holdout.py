@@ -23,11 +23,12 @@ from dpsk._data.targets import numeric_targets
 from dpsk._data.validation import count_rows, is_source
 from dpsk._delegation import Delegates
 from dpsk._estimator import warn_of_weak_budget
-from dpsk._fit import Method, certify, check_holdout, opened_stream
+from dpsk._fit import Method, certify, opened_stream
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._problem import Budget
+from dpsk._rehearsal import rehearse
 from dpsk.model_selection._settings import settings_text
 from dpsk.model_selection._split import holdout_size, split_rows
 
@@ -51,8 +52,8 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
     _chosen: ClassVar[str]
     _kind: ClassVar[str]
     _constraints: ClassVar[dict] = {
-        "epsilon": number("a finite number > 0, such as 1.0; for fits without noise use "
-                          "scikit-learn's", low=0, open_low=True),
+        "epsilon": number("a finite number > 0 and at most 1e12, such as 1.0; for fits without "
+                          "noise use scikit-learn's", low=0, open_low=True, high=1e12),
         "delta": GAUSSIAN_DELTA,
         "test_size": number("a number in (0, 1), the share of rows that are held out", low=0,
                             open_low=True, high=1, open_high=True),
@@ -94,12 +95,16 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
 
     def _at_budget(self, model, releases, classes, plan):
         """Set what a run may cost; return a model that can be trained."""
+        if isinstance(self.random_state, NoiseSeed):
+            model.set_params(random_state=NoiseSeed(releases.index(_SEEDS)))
+        return self._priced(model, classes, plan)
+
+    def _priced(self, model, classes, plan):
+        """Return a model at what a run may cost, which knows all classes and prints nothing."""
         model.set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
         for key in model.get_params():
             if key.split("__")[-1] == "verbose":
                 model.set_params(**{key: 0})
-        if isinstance(self.random_state, NoiseSeed):
-            model.set_params(random_state=NoiseSeed(releases.index(_SEEDS)))
         last = last_step(model)
         # Labels are public as in any fit: all of them, as the training part may lack some.
         if classes is not None and getattr(last, "classes", classes) is None:
@@ -132,17 +137,13 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
                  f"{type(last_step(model))}": model for model in models}
         for model in kinds.values():
             without_warnings(clone(model)._check_table, X, y)
+        classes = encode_labels(y, last_step(self.estimator).classes, "")[0] if is_classifier(
+            self.estimator) else None
+        # As many as are trained on; which of them, by index, is of no consequence.
+        few = slice(0, plan.n_train)
         for model in models:
-            model = clone(model).set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
-            check = getattr(model, "_check_inside", None)
-            if check is not None:
-                without_warnings(check, y, len(y))
-            elif hasattr(model, "_check_fit"):
-                without_warnings(model._check_fit, len(y), y)
-            solver = getattr(model, "solver", "auto")
-            if solver != "auto" and hasattr(model, "_build_solver"):
-                # No run is told of public rows.
-                check_holdout(solver, model._build_solver(solver), None)
+            model = self._priced(clone(model), classes, plan)
+            rehearse(model, _safe_indexing(X, few), y[few])
 
     def _releases(self, plan, X, y):
         """Charge open budgets; return what names the fit, its releases and their stream."""

@@ -3,14 +3,18 @@
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
+from dpsk._data.errors import without_warnings
 from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
 from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
 from dpsk._fit import check_holdout
+from dpsk._output import check_output_container
 from dpsk._parameters import check_real
+from dpsk._rehearsal import rehearse
+from dpsk.pipeline._known import is_private
 
-__all__ = ["check_fit", "check_prices", "check_shares"]
+__all__ = ["check_fit", "check_parameters", "check_prices", "check_shares"]
 
 
 def check_fit(steps, private, params, y, n_samples):
@@ -39,16 +43,34 @@ def check_fit(steps, private, params, y, n_samples):
         check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
 
 
-def check_prices(priced, y, n_samples):
+def check_parameters(step):
+    """Raise what a step of scikit-learn would of its parameters, and any of its output container.
+    """
+    if not is_private(step) and hasattr(step, "_parameter_constraints"):
+        step._validate_params()
+    check_output_container(step)
+
+
+def check_prices(priced, y, n_samples, params):
     """Raise what steps would at their (epsilon, delta), whatever the columns.
 
     `priced` is a dict of (step, price) by name; a step says what it refuses by
-    ``_check_fit(n_samples, y)``.
+    ``_check_fit(n_samples, y)``, and by a fit to a column of zeros where any rows will do.
     """
-    for step, (epsilon, delta) in priced.values():
-        if hasattr(step, "_check_fit") and hasattr(step, "_target_checks"):
-            labels = check_targets(type(step).__name__, y, n_samples, step._target_checks)
-            clone(step).set_params(epsilon=epsilon, delta=delta)._check_fit(n_samples, labels)
+    for name, (step, (epsilon, delta)) in priced.items():
+        predicts = hasattr(step, "_target_checks")
+        labels = check_targets(type(step).__name__, y, n_samples,
+                               step._target_checks) if predicts else None
+        step = clone(step).set_params(epsilon=epsilon, delta=delta)
+        if hasattr(step, "_check_fit"):
+            without_warnings(step._check_fit, n_samples, labels)
+        if not predicts:
+            continue
+        given = params.get(name, {})
+        # Rows of others have names, or go with public ones.
+        if not ({"columns", "interactions"} & set(step.get_params(deep=False))
+                or "public_X" in given):
+            rehearse(step, np.zeros((n_samples, 1)), labels, **given)
 
 
 def check_shares(name, value):

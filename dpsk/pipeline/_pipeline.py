@@ -15,12 +15,12 @@ from dpsk._fit import Method
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional, with_implied_norm
 from dpsk._problem import Budget
 from dpsk._steps import Steps
-from dpsk.pipeline._checks import check_fit, check_prices, check_shares
+from dpsk.pipeline._checks import check_fit, check_parameters, check_prices, check_shares
 from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped, transformed
-from dpsk.pipeline._tables import check_gaps, check_tables
+from dpsk.pipeline._tables import check_tables
 
 if TYPE_CHECKING:
     from typing import Any
@@ -173,8 +173,7 @@ class DPPipeline(Composition):
                      if any(is_private(each) for _, each in every_part([step])))
         for _, step in steps[:first]:
             X = mapped(step, X, n_samples)
-        # The first step by itself looks at its rows before it is charged for.
-        (check_tables if has_parts(steps[first][1]) else check_gaps)(steps[first:], X, y)
+        check_tables(steps[first:], X, y)
         shares = self._fixed_shares(steps[first:], private, X, budget)
         releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
                                            params)
@@ -204,7 +203,7 @@ class DPPipeline(Composition):
                   for name, share in shares.items()}
         prices.setdefault(private[-1], last_price)
         check_prices({name: (parts[name], prices[name]) for name in private}, y,
-                     budget.n_samples)
+                     budget.n_samples, params)
         norm, fitted = None, {}
 
         def fit(name, step, X):
@@ -255,9 +254,7 @@ class DPPipeline(Composition):
             X = mapped(step if step in NOTHING else clone(step), X, n_samples)
 
     def _check_steps(self):
-        """Return the names of the private steps; a ValueError where there is none, or another
-        step learns from rows.
-        """
+        """Return the names of the private steps; a ValueError where another learns from rows."""
         for name, check in self._constraints.items():
             check(name, getattr(self, name))
         # Names, and that all but the last are transformers, are as for any pipeline.
@@ -272,6 +269,8 @@ class DPPipeline(Composition):
                     "Use a step with epsilon and delta, such as DPTableVectorizer, or a "
                     "FunctionTransformer with public constants, or fit it to public data and "
                     "pass FrozenEstimator of it.")
+        for _, step in (*self.steps, *every_part(self.steps)):
+            check_parameters(step)
         if not private:
             raise ValueError("steps: none of them is private, so there is nothing to spend "
                              "epsilon on; use a step with epsilon and delta, or scikit-learn's "

@@ -6,24 +6,26 @@ not where earlier steps leave it so: rows of zeros with the same gaps stand for 
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_array
 
-from dpsk._data.errors import without_warnings
+from dpsk._data.errors import discreetly, without_warnings
 from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._known import is_private
 from dpsk.pipeline._parts import every_part, has_parts, named_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped
 
-__all__ = ["check_gaps", "check_tables"]
+__all__ = ["check_tables"]
 
 
 def check_tables(steps, X, y):
     """Raise what steps would of rows that come to the first of them, which is private."""
+    _check_frame(*steps[0], X)
     _check_parts(*steps[0], X, y)
-    check_gaps(steps, X, y)
+    _check_gaps(steps, X, y)
 
 
-def check_gaps(steps, X, y):
+def _check_gaps(steps, X, y):
     """Raise what steps would of what is missing in rows that the first of them takes.
 
     Nothing is raised where a step may do anything else with what is missing.
@@ -34,6 +36,29 @@ def check_gaps(steps, X, y):
             return
         if step not in NOTHING:
             rows = without_warnings(_behind, name, step, *rows, y)
+
+
+def _check_frame(name, step, X):
+    """Raise what a step with parts would of its own parameters, and of names of columns.
+
+    All but its private parts are fitted, to two rows: they map each by itself.
+    """
+    if not has_parts(step):
+        return
+    frame = clone(step)
+    if hasattr(frame, "transformer_list"):
+        frame.transformer_list = [(part, "drop" if is_private(each) else each)
+                                  for part, each in frame.transformer_list]
+    else:
+        frame.transformers = [(part, "drop" if is_private(each) else each, columns)
+                              for part, each, columns in frame.transformers]
+        if is_private(frame.remainder):
+            frame.remainder = "drop"
+    few = min(2, _num_samples(X))
+    rows = _safe_indexing(X, slice(0, few))
+    if not hasattr(rows, "shape"):
+        rows = discreetly("X", check_array, rows, dtype=object, ensure_all_finite=False)
+    mapped(frame, rows, few)
 
 
 def _check_parts(name, step, X, y):
@@ -54,14 +79,11 @@ def _stand_ins(name, step, X):
             for part, each in every_part([(name, step)])
             if getattr(each, "_keeps_missing", False)]
     if has_parts(step):
-        gaps += [_missing(each, rows.get(f"{name}__{part}", X))
-                 for part, each in named_parts(step) if not is_private(each)]
+        left = [_left(each, rows.get(f"{name}__{part}", X))
+                for part, each in named_parts(step) if not is_private(each)]
+        return _beside([*(np.where(each, np.nan, 0.0) for each in gaps), *left])
     if not any(each.any() for each in gaps):
         return None
-    if has_parts(step):
-        # What other columns there are may follow from what is released.
-        missing = np.hstack(gaps).any(axis=1, keepdims=True)
-        return np.zeros(missing.shape), np.where(missing, np.nan, 0.0)
     (missing,) = gaps
     plain = clone(step)._like_mapped(X)
     gapped = plain.copy()
@@ -71,15 +93,31 @@ def _stand_ins(name, step, X):
     return plain, gapped
 
 
-def _missing(part, X):
-    """Return where numbers are missing behind a part that learns nothing, if that is known."""
+def _beside(columns):
+    """Return rows of zeros, and those with what parts leave of gaps, infinities or words; or None.
+    """
+    # What other columns there are may follow from what is released: one stands for all.
+    if any(each.dtype == object for each in columns):
+        words = next(each for each in columns if each.dtype == object)
+        return np.zeros(words.shape), words
+    odd = np.hstack(columns).sum(axis=1, keepdims=True) if columns else np.zeros((1, 0))
+    return (np.zeros(odd.shape), odd) if np.any(odd != 0.0) else None
+
+
+def _left(part, X):
+    """Return what a part that learns nothing leaves: 0 of a finite number, and what is not one.
+
+    Of rows that are no numbers a column of words, which tells none of them.
+    """
+    n_samples = _num_samples(X)
     if isinstance(part, str) and part == "drop":
-        return np.zeros((_num_samples(X), 0), dtype=bool)
-    found = X if isinstance(part, str) else mapped(clone(part), X, _num_samples(X))
+        return np.zeros((n_samples, 0))
+    found = X if isinstance(part, str) else mapped(clone(part), X, n_samples)
     try:
-        return np.isnan(np.asarray(found, dtype=np.float64)).reshape(_num_samples(X), -1)
+        values = np.asarray(found, dtype=np.float64).reshape(n_samples, -1)
     except (TypeError, ValueError):
-        return np.zeros((_num_samples(X), 0), dtype=bool)
+        return np.full((n_samples, 1), "", dtype=object)
+    return np.where(np.isfinite(values), 0.0, np.abs(values))
 
 
 def _behind(name, step, plain, gapped, y):
@@ -94,6 +132,9 @@ def _behind(name, step, plain, gapped, y):
         else:
             plain = mapped(clone(step), plain, len(plain))
     except (IndexError, KeyError, TypeError, ValueError):
+        return None
+    if not private and getattr(getattr(gapped, "dtype", None), "hasobject", False):
+        # Words of its own may be all that a function takes.
         return None
     if not private:
         return plain, mapped(clone(step), gapped, len(gapped))

@@ -17,6 +17,7 @@ from dpsk._data.source import Rows
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator, warn_of_weak_budget
 from dpsk._fit import certify, release_private
+from dpsk._output import check_output_container
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
@@ -104,6 +105,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
             The estimator, fitted.
         """
         self._check_params()
+        check_output_container(self)
         table = self._read(X)
         budget = Budget(*table.values.shape, *self._budget(len(table.values)))
         self._described = table.columns

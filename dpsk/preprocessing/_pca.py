@@ -22,6 +22,7 @@ from dpsk._fit import release_private
 from dpsk._models.principal import PrincipalRows
 from dpsk._models.ranges import RangedRows
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
+from dpsk._output import check_output_container
 from dpsk._parameters import (
     GAUSSIAN_DELTA,
     PARAMETER_CONSTRAINTS,
@@ -194,10 +195,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
             The estimator, fitted.
         """
         self._check_params()
-        X = check_unlabeled_rows(self, X, dtype=FLOATS)
-        if isinstance(self.n_components, Integral) and self.n_components > X.shape[1]:
-            raise ValueError(f"n_components={self.n_components!r}: must be at most the number of "
-                             f"features, {X.shape[1]}.")
+        check_output_container(self)
+        X = self._checked(X)
         budget = Budget(*X.shape, *self._budget(len(X)))
         warn_of_weak_budget(budget)
         plan = _Plan(self._centered(budget))
@@ -291,7 +290,19 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         self.row_norm_ = self._row_map().norm
 
     def _check_table(self, X, y):
-        check_unlabeled_rows(self, X, dtype=FLOATS)
+        self._checked(X)
+
+    def _check_fit(self, n_samples, y):
+        """Raise a ValueError where a fit to n rows would, whatever the columns."""
+        self._centered(Budget(n_samples, 1, *self._budget(n_samples)))
+
+    def _checked(self, X):
+        """Return training rows as an array; a ValueError where they have too few columns."""
+        X = check_unlabeled_rows(self, X, dtype=FLOATS)
+        if isinstance(self.n_components, Integral) and self.n_components > X.shape[1]:
+            raise ValueError(f"n_components={self.n_components!r}: must be at most the number of "
+                             f"features, {X.shape[1]}.")
+        return X
 
     def _count(self, spectrum, ratios):
         """Return how many directions are kept, from what was released."""

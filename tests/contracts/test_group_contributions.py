@@ -1,5 +1,8 @@
 """What a group adds to a sum is a function of its own rows, to the last bit."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,6 +13,7 @@ from dpsk._models import LinearModel, ScaleModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._oracle import group_sums
 from dpsk._oracle.group_sums import GroupSums
+from dpsk._oracle.release import rounding_margin
 
 _CLIP, _GROUP_CLIP = 0.2, 0.03
 #: Rows beside one another meet other places of a product's blocks than alone.
@@ -105,6 +109,56 @@ def test_many_groups_and_wide_rows_keep_their_bits_in_batches_of_any_size():
     for size in (1, 2, 7, 64, 149):
         batch = rng.permutation(150)[:size]
         assert contributions(sums, theta, batch) == [whole[unit] for unit in batch]
+
+
+@pytest.mark.parametrize("n_groups, width", [(10, 3), (1000, 1), (1000, 40), (100_000, 2)])
+@pytest.mark.parametrize("kind", ["plain", "whitened"])
+def test_rounding_of_sums_over_many_groups_is_within_the_margin(kind, n_groups, width):
+    """Rows that are alike round alike, each sum the same way; a sum is off by half a margin.
+
+    The worst of several rows is at least a thousandth of the bound, so that one that leaves out
+    a factor of the number of groups is seen to.
+    """
+    worst = 0.0
+    for seed in range(6):
+        row = np.random.default_rng(seed).normal(size=width)
+        X = np.tile(row, (n_groups, 1))
+        model = LinearModel(width, None, False, 100.0)
+        if kind == "whitened":
+            model = WhitenedModel.of(model, np.diag(np.geomspace(1.0, 8.0, width)))
+        rows = Rows(X, np.ones(n_groups), groups=groups_of(np.arange(n_groups), n_groups))
+        with np.errstate(all="ignore"):
+            sums = GroupSums(model, Logistic(), rows, 1.0, 0.1)
+            found = sums.gradient(np.zeros(width))
+            ((features, _),), factors = next(iter(sums._contributions(np.zeros(width))))
+            one = (features.toarray() if sparse.issparse(features) else features)[0]
+        exact = [n_groups * Fraction(float(entry)) * Fraction(float(factors[0])) for entry in one]
+        off = math.hypot(*(float(Fraction(float(a)) - b) for a, b in zip(found, exact,
+                                                                          strict=True)))
+        margin = 0.1 * (rounding_margin(sums.rounding_terms(n_groups)) - 1.0)
+        assert off <= margin
+        worst = max(worst, off / margin)
+    assert worst > 1e-3 * width**-1.0 or kind == "whitened"
+
+
+@pytest.mark.parametrize("n_rows", [1.0, 1e3, 1e8, 1e15])
+def test_the_margin_is_that_of_all_orders(n_rows):
+    """Of n terms each sum is off by n u / (1 - n u) of n bounds, two by twice that."""
+    u = Fraction(1, 2**53)
+    exact = 1 + Fraction(n_rows) ** 2 * u / (1 - Fraction(n_rows) * u)
+    assert rounding_margin(n_rows) >= float(exact) * (1.0 - 2.0**-52)
+    with pytest.raises(ValueError, match="n_rows"):
+        rounding_margin(2.0**52)
+
+
+def test_what_is_bounded_for_rows_alone_is_refused_of_groups():
+    sums, theta = made("plain", "logistic", "f8", "dense", 1, "before")
+    for call in (lambda: sums.curvature(theta, 1.0), lambda: sums.whole_curvature(theta, 1.0),
+                 lambda: sums.hessian(theta), lambda: sums.curvature_bound(1.0)):
+        with pytest.raises(RuntimeError, match="bounded for rows"):
+            call()
+    with pytest.raises(ValueError, match="no convex loss"):
+        sums.require_monotone()
 
 
 @pytest.mark.parametrize("size", [1e-165, 1e-200])

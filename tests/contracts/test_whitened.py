@@ -1,5 +1,7 @@
 """Whitened rows that are never made: bounds, exactness, units, and what a fit makes of them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,6 +11,7 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._oracle.grid_sums import WhitenedGridSums
+from dpsk._oracle.release import rounding_margin
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.events import tally
 from dpsk._stages.whitening import _largest, _on_grid, inverse_root
@@ -173,3 +176,35 @@ def test_squares_are_fitted_through_whitened_rows_as_through_their_images():
     sums = RowSums(model, Squared(), Rows(X, y), 1e6)
     images = _images(model, X)
     np.testing.assert_allclose(sums.hessian(theta), images.T @ images, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_rows, size", [(2, 60), (40, 8), (500, 3)])
+@intercepts
+def test_rounding_of_a_mapped_sum_is_within_what_its_terms_say(n_rows, size, intercept):
+    """Whatever the number of rows and of columns: of few rows it is the map that rounds."""
+    rng = np.random.default_rng(0)
+    whole = size + intercept
+    turn = np.linalg.qr(rng.normal(size=(whole, whole)))[0]
+    matrix = (turn * np.geomspace(1e-3, 1.0, whole)) @ turn.T
+    model = WhitenedModel.of(LinearModel(size, None, intercept, 10.0), matrix)
+    assert model.rounding_terms(n_rows)**2 >= n_rows * (n_rows + whole) * model.spread
+    X = np.tile(rng.normal(size=size), (n_rows, 1)) + 1e-3 * rng.normal(size=(n_rows, size))
+    slopes, total = rng.uniform(0.5, 1.0, size=n_rows), np.zeros(whole)
+    scale, lengths = model.row_scales(X)
+    model.gradient_sum(slopes.copy(), X, scale, total)
+    rows = [[Fraction(float(slope)) * Fraction(float(own)) * Fraction(float(entry))
+             for entry in row] + [Fraction(float(slope)) * Fraction(float(one))] * intercept
+            for slope, (own, one), row in zip(slopes, scale, X, strict=True)]
+    sums = [sum(column) for column in zip(*rows, strict=True)]
+    exact = [sum(Fraction(float(entry)) * each for entry, each in zip(column, sums, strict=True))
+             for column in matrix.T]
+    off = np.linalg.norm([float(Fraction(float(a)) - b)
+                          for a, b in zip(total, exact, strict=True)])
+    margin = rounding_margin(model.rounding_terms(n_rows)) - 1.0
+    assert 0.0 < off <= margin * float((slopes * lengths).max())
+
+
+def test_a_map_without_an_inverse_has_no_bound_on_rounding():
+    model = WhitenedModel.of(LinearModel(2, None, False, 1.0), np.diag([1.0, 0.0]))
+    with pytest.raises(ValueError, match="matrix: must be regular"):
+        model.rounding_terms(10)

@@ -359,6 +359,16 @@ def test_parameters_are_checked_before_rows_are_looked_at(cls):
     assert "epsilon=-1" in text
 
 
+def test_auto_takes_a_solver_that_has_a_use_for_what_is_given(monkeypatch):
+    monkeypatch.undo()
+    X, y = training_rows(DPLogisticRegression())
+    model = DPLogisticRegression(alpha=0.1, data_norm=3.0)
+    assert model.fit(X, y).privacy_.solver == "objective_perturbation"
+    assert model.set_params(max_iter=3).fit(X, y).privacy_.solver == "gd" and model.n_iter_ == 3
+    with pytest.raises(ValueError, match="unknown"):
+        model.set_params(solver_options={"unknown": 1}).fit(X, y)
+
+
 @every_estimator
 def test_a_failed_refit_keeps_the_earlier_fit_and_its_certificate_together(cls, monkeypatch):
     monkeypatch.undo()

@@ -14,7 +14,8 @@ PUBLIC = {name: getattr(dpsk.metrics, name) for name in dpsk.metrics.__all__}
 def test_exports_have_parameters_or_attributes_and_a_doctest(thing):
     doc = inspect.getdoc(thing)
     assert doc.splitlines()[0].endswith(".") and ">>> " in doc
-    assert "Attributes\n---" in doc or "Parameters\n---" in doc
+    assert "Attributes\n---" in doc or "Parameters\n---" in doc or not inspect.signature(
+        thing).parameters
 
 
 @pytest.mark.parametrize("thing", [thing for thing in PUBLIC.values() if inspect.isclass(thing)])

@@ -3,9 +3,15 @@
 import math
 
 import mpmath
+import numpy as np
 import pytest
 
-from dpsk._privacy.closed_forms import gaussian_delta, gaussian_epsilon, gaussian_mu
+from dpsk._privacy.closed_forms import (
+    gaussian_delta,
+    gaussian_deltas,
+    gaussian_epsilon,
+    gaussian_mu,
+)
 
 
 def exact_delta(mu, epsilon):
@@ -50,3 +56,21 @@ def test_limits():
     assert gaussian_epsilon(1.0, 0.0) == math.inf
     assert gaussian_epsilon(1e200, 1e-5) == math.inf
     assert gaussian_epsilon(0.1, 0.5) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1e2, 1e4, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01, 0.4, 0.9, 0.999])
+def test_large_losses_keep_all_digits(epsilon, delta):
+    """Where mu / 2 and epsilon / mu are a million and differ by a few."""
+    mu = gaussian_mu(epsilon, delta)
+    with mpmath.workdps(60):
+        exact_mu, loss = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        a, x = exact_mu / 2 - loss / exact_mu, exact_mu / 2 + loss / exact_mu
+        # The Mills ratio, by its asymptotic series: x is 14 at least, and terms fall to 1e-20.
+        mills = mpmath.fsum((-1)**k * mpmath.fac2(2 * k - 1) / x ** (2 * k + 1)
+                            for k in range(40))
+        expected = mpmath.ncdf(a) - mpmath.npdf(a) * mills
+        assert expected <= delta * (1 + 1e-11)
+        for found in (gaussian_delta(mu, epsilon), gaussian_deltas(mu, np.array([epsilon]))[0]):
+            assert abs(mpmath.mpf(float(found)) / expected - 1) < 1e-11
+    assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)

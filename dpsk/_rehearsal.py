@@ -1,0 +1,61 @@
+"""Fits up to their first charge, which raise what they would refuse, at no price.
+
+Several fits under one budget are charged for together, before the first. What a later one would
+refuse of parameters, shapes and types is therefore found by fitting a clone of it beforehand, and
+stopping where it would be charged: nothing is drawn or kept by then.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from sklearn.base import clone
+
+from dpsk._data.errors import without_warnings
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["rehearse", "stop_rehearsal"]
+
+_REHEARSING: ContextVar[bool] = ContextVar("rehearsing", default=False)
+
+
+class _Ready(BaseException):
+    """Says that a fit would now be charged; no handler of errors on the way may take it."""
+
+
+def stop_rehearsal() -> None:
+    """End a fit that is rehearsed; called before anything is charged."""
+    if _REHEARSING.get():
+        raise _Ready
+
+
+def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> None:
+    """Raise what a fit would before it is charged, and leave the estimator as it is.
+
+    Only fits of this package are: of another class it is not known where they would be charged.
+
+    Parameters
+    ----------
+    estimator : estimator
+        At its budget.
+    X, y : array-like
+        Rows and targets, or rows that stand for them.
+    **fit_params : dict
+        What else its `fit` is told.
+    """
+    if not type(estimator).fit.__module__.startswith("dpsk."):
+        return
+    copy = clone(estimator)
+    # Nobody is told of what is no fit.
+    for part in (copy, *copy.get_params(deep=True).values()):
+        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    token = _REHEARSING.set(True)
+    try:
+        without_warnings(copy.fit, X, y, **fit_params)
+    except _Ready:
+        pass
+    finally:
+        _REHEARSING.reset(token)

@@ -1,0 +1,153 @@
+"""Scorers: private metrics of fitted estimators, as scikit-learn's tools call them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import TYPE_CHECKING, ClassVar
+
+from dpsk.metrics._binary import BinaryEvaluation
+from dpsk.metrics._inputs import score_range_of
+from dpsk.metrics._multiclass import MulticlassEvaluation
+from dpsk.metrics._regression import RegressionEvaluation, check_metric
+from dpsk.metrics._scores import ScoreBins, require_probabilities
+from dpsk.metrics._table import checked_budget
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from dpsk._typing import Table
+    from dpsk.metrics._estimate import Estimate
+
+__all__ = ["SCORERS", "get_scorer", "get_scorer_names"]
+
+#: By name: what is released, its metric, and the sign that makes larger values better.
+SCORERS: dict[str, tuple[Any, str, float]] = {
+    "dp_accuracy": (MulticlassEvaluation, "accuracy", 1.0),
+    "dp_average_precision": (BinaryEvaluation, "average_precision", 1.0),
+    "dp_neg_brier_score": (BinaryEvaluation, "brier_score", -1.0),
+    "dp_neg_mean_absolute_error": (RegressionEvaluation, "mean_absolute_error", -1.0),
+    "dp_neg_mean_squared_error": (RegressionEvaluation, "mean_squared_error", -1.0),
+    "dp_r2": (RegressionEvaluation, "r2", 1.0),
+    "dp_roc_auc": (BinaryEvaluation, "roc_auc", 1.0),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class _Scorer:
+    """A private metric of a fitted estimator; call it with estimator, rows and their labels."""
+
+    name: str
+    options: dict[str, Any]
+    # Of dataclasses, which would be compared by what they hold.
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __call__(self, estimator: Any, X: Table, y: ArrayLike) -> Estimate:
+        evaluation, metric, sign = SCORERS[self.name]
+        if metric == "brier_score":
+            require_probabilities(metric, score_range_of(estimator))
+        evaluated = evaluation.from_estimator(estimator, X, y, **self.options)
+        return sign * replace(getattr(evaluated, metric)(), privacy_=evaluated.privacy_)
+
+    def __repr__(self) -> str:
+        given = "".join(f", {key}={value!r}" for key, value in self.options.items())
+        return f"get_scorer({self.name!r}{given})"
+
+
+def get_scorer_names() -> list[str]:
+    """Return the names of all private scorers: those of scikit-learn after ``"dp_"``.
+
+    Returns
+    -------
+    names : list of str
+        Sorted; each is one that `get_scorer` takes.
+
+    Examples
+    --------
+    >>> from dpsk.metrics import get_scorer_names
+    >>> get_scorer_names()[:2]
+    ['dp_accuracy', 'dp_average_precision']
+    """
+    return sorted(SCORERS)
+
+
+def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
+               **options: Any) -> Any:
+    """Return a private scorer, for `scoring` of scikit-learn's searches and cross-validation.
+
+    Parameters
+    ----------
+    name : str
+        One of `get_scorer_names`. As in scikit-learn, larger is better, and losses are negated.
+    epsilon : float, default=1.0
+        Of each call, which is a release of its own; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2`` of the rows that are scored.
+    **options : dict
+        As for `from_estimator` of the evaluation: `pos_label` and `bins` for two classes,
+        `residual_bound` and `target_bounds` for numbers.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y)`` is an `Estimate` with its certificate in `privacy_`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such scorer, or a parameter is out of range.
+    TypeError
+        If the metric has no such option.
+
+    See Also
+    --------
+    dp_cross_validate : Models and one evaluation of all folds, with the certificate of both.
+    sklearn.metrics.make_scorer : Makes one of a function such as `dp_accuracy_score`.
+
+    Notes
+    -----
+    *Privacy.* Each call is charged to the budgets that are open, as any evaluation is. A search
+    by such scores costs all of its fits and all of its scores.
+
+    scikit-learn takes names, such as ``scoring="accuracy"``, from a list of its own that cannot
+    be added to; pass the scorer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from dpsk import DPLogisticRegression
+    >>> from dpsk.metrics import get_scorer
+    >>> X, y = make_classification(3000, random_state=0)
+    >>> scorer = get_scorer("dp_accuracy", epsilon=0.5)
+    >>> scores = cross_val_score(DPLogisticRegression(data_norm=5.0), X, y, cv=3, scoring=scorer)
+    >>> bool(scores.min() > 0.6)
+    True
+    """
+    if name not in SCORERS:
+        raise ValueError(f"name={name!r}: must be one of {', '.join(get_scorer_names())}; exact "
+                         "scores are those of sklearn.metrics.get_scorer.")
+    evaluation, metric, _ = SCORERS[name]
+    taken = set(signature(evaluation.from_estimator).parameters) - {"estimator", "X", "y"}
+    unknown = sorted(set(options) - taken)
+    if unknown:
+        raise TypeError(f"{unknown[0]!r}: {name!r} has no such option; it takes "
+                        f"{', '.join(sorted(taken))}.")
+    # Before a search fits a model that it could not score.
+    checked_budget(2, 1, epsilon, delta, options.get("random_state"))
+    _check_options(evaluation, metric, **options)
+    given = {"epsilon": epsilon, "delta": delta, **options}
+    if delta is None:
+        del given["delta"]
+    return _Scorer(name, given)
+
+
+def _check_options(evaluation, metric, bins="auto", residual_bound=None, target_bounds=None, **_):
+    """Raise a ValueError where an evaluation would for its options, whatever the rows."""
+    if evaluation is RegressionEvaluation:
+        check_metric(metric, residual_bound, target_bounds)
+    else:
+        # Which range scores have is known of the estimator; edges are in order in any.
+        ScoreBins.of(bins, None, 2)

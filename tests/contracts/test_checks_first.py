@@ -1,0 +1,148 @@
+"""An error that can be known beforehand costs nothing: no call ends in one after a charge.
+
+Every call that releases something, found by walking what is public, meets a table of bad
+arguments; of those that it takes nothing is asked.
+"""
+
+import sys
+import zlib
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn import config_context
+
+from dpsk import DPStandardScaler, PrivacyBudget
+from dpsk.exceptions import BudgetExceededError
+from tests.bad_arguments import EXEMPT, WEIGHTS, X, bad_values, calls, public_callables
+
+CALLS = calls()
+#: What validation notes of the shape is public.
+_OF_SHAPE = {"n_features_in_", "feature_names_in_"}
+#: One of so many values is tried in every run, another one of each call and argument.
+_ONE_OF = 97
+
+
+def tried(call):
+    """Return the error of a call, or None, how often it was charged, and what it left."""
+    made, error = None, None
+    with PrivacyBudget(1e6, 0.9) as budget:
+        try:
+            if call.is_estimator:
+                made = call.made()
+                call.fit(made)
+            else:
+                call()
+        except BudgetExceededError:
+            # How much is left is no argument.
+            return None, 0, set()
+        except Exception as caught:  # whatever it is, nothing may have been paid for it
+            error = caught
+        charged = len(budget.charges)
+    if call.make.__name__.startswith("from_"):
+        plt.close("all")
+    left = {name for name in getattr(made, "__dict__", {})
+            if name.endswith("_") and name[0] != "_"}
+    return error, charged, left - _OF_SHAPE
+
+
+def assert_free(call, what):
+    error, charged, left = tried(call)
+    if error is not None:
+        assert charged == 0, f"{what}: charged, then {type(error).__name__}: {error}"
+        assert not left, f"{what}: left {left}, then {type(error).__name__}: {error}"
+
+
+def places(name, call):
+    """Yield (what, call) of all bad values."""
+    for argument, what, value in bad_values(call):
+        yield f"{name} {argument}={what}", call.changed(argument, value)
+
+
+every_call = pytest.mark.parametrize("name", sorted(CALLS))
+
+
+@every_call
+def test_what_is_right_is_charged(name):
+    error, charged, _ = tried(CALLS[name])
+    assert error is None and charged >= 1
+
+
+def test_every_public_callable_that_may_release_has_a_call():
+    made = {name.partition(".")[0] for name in CALLS} | set(EXEMPT)
+    assert sorted(set(public_callables()) - made) == []
+    assert sorted(set(EXEMPT) - set(public_callables())) == []
+
+
+@every_call
+def test_some_bad_arguments_cost_nothing(name):
+    for what, call in places(name, CALLS[name]):
+        if zlib.crc32(what.encode()) % _ONE_OF == 0:
+            assert_free(call, what)
+
+
+@pytest.mark.audit
+@every_call
+def test_no_bad_argument_costs_anything(name):
+    for what, call in places(name, CALLS[name]):
+        assert_free(call, what)
+
+
+@pytest.mark.parametrize("name", [
+    name for name, call in sorted(CALLS.items())
+    if any(argument.endswith("sample_weight") for argument, *_ in bad_values(call))])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_weights_that_one_precision_does_not_hold_cost_nothing(name, dtype):
+    call = CALLS[name]
+    weighted = [argument for argument, what, _ in bad_values(call)
+                if argument.endswith("sample_weight") and what == "right"]
+    for argument in weighted:
+        of_rows = call.changed("X", X.astype(dtype))
+        assert tried(of_rows.changed(argument, WEIGHTS))[:2] == (None, 1)
+        for weights in (np.where(np.arange(len(X)), WEIGHTS, 1e39), np.full(len(X), 1e-46)):
+            error, charged, _ = tried(of_rows.changed(argument, weights))
+            assert isinstance(error, ValueError) and charged == 0
+            assert "sample_weight" in str(error)
+
+
+def without(library, monkeypatch):
+    """Make imports of a library fail, as where it is not installed."""
+    class Missing:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name.partition(".")[0] == library:
+                raise ModuleNotFoundError(f"No module named {library!r}", name=library)
+
+    for module in [each for each in sys.modules if each.partition(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, "meta_path", [Missing, *sys.meta_path])
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(CALLS) if "Display" in name])
+def test_a_display_misses_matplotlib_before_anything_is_charged(name, monkeypatch):
+    without("matplotlib", monkeypatch)
+    error, charged, _ = tried(CALLS[name])
+    assert isinstance(error, ImportError) and "matplotlib" in str(error) and charged == 0
+
+
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if call.is_estimator])
+def test_a_container_that_is_missing_is_missed_before_anything_is_charged(name, monkeypatch):
+    without("polars", monkeypatch)
+    call = CALLS[name]
+    with config_context(transform_output="polars"):
+        error, charged, left = tried(call)
+    if hasattr(call.made(), "transform") or "ipeline" in name:
+        assert isinstance(error, ImportError) and "polars" in str(error)
+    assert error is None or (charged == 0 and not left)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: DPStandardScaler().set_output(transform="polars"),
+    lambda: CALLS["DPPipeline of a scaler"].made().set_output(transform="polars")],
+    ids=["step", "pipeline"])
+def test_a_container_that_is_missing_may_be_set_on_a_step(make, monkeypatch):
+    without("polars", monkeypatch)
+    with PrivacyBudget(1e6, 0.9) as budget, pytest.raises(ImportError, match="polars"):
+        make().fit(X, X[:, 0] > 0)
+    assert budget.charges == []

@@ -1,0 +1,185 @@
+"""Private metrics are scores for scikit-learn's tools, and each is charged as an evaluation is."""
+
+import copy
+import math
+import numbers
+import pickle
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.svm import LinearSVC
+
+from dpsk import PrivacyBudget, metrics
+from dpsk.metrics import Estimate, get_scorer, get_scorer_names
+from dpsk.testing import NoiseSeed
+
+X, Y = make_classification(600, random_state=0)
+TARGETS = np.clip(X[:, 0], -2.0, 2.0)
+BOUNDS = {"target_bounds": (-2.0, 2.0)}
+METRICS = {name: getattr(metrics, name) for name in metrics.__all__
+           if name.startswith("dp_") and name != "dp_cross_validate"}
+LOSSES = {"dp_brier_score_loss", "dp_mean_absolute_error", "dp_mean_squared_error"}
+
+
+def budget():
+    return PrivacyBudget(1e4, 0.5)
+
+
+def of_numbers(name):
+    return "mean_" in name or "r2" in name
+
+
+def scorer_of(name, **options):
+    return get_scorer(name, **(BOUNDS if of_numbers(name) else {}), **options)
+
+
+def scored(name):
+    """Return a model, its rows and targets, for a scorer."""
+    return (LinearRegression(), X, TARGETS) if of_numbers(name) else (LogisticRegression(), X, Y)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_has_a_scorer_after_that_of_scikit_learn(name):
+    """Named as there, of the same sign, and as near it as its error says, without noise."""
+    exact = name.removeprefix("dp_").removesuffix("_loss").removesuffix("_score")
+    known = {one.removesuffix("_score").removeprefix("neg_"): one
+             for one in sklearn.metrics.get_scorer_names()}
+    theirs = known[exact]
+    assert f"dp_{theirs}" in get_scorer_names()
+    model, rows, y = scored(name)
+    model = model.fit(rows, y)
+    mine = scorer_of(f"dp_{theirs}", epsilon=np.inf)(model, rows, y)
+    wanted = sklearn.metrics.get_scorer(theirs)(model, rows, y)
+    assert mine.value == pytest.approx(wanted, abs=0.05) and mine.privacy_.epsilon == np.inf
+
+
+def test_there_is_a_metric_for_every_scorer():
+    assert len(get_scorer_names()) == len(METRICS)
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_scorers_give_numbers_and_each_score_is_charged(name):
+    with budget() as spent:
+        scores = cross_val_score(*scored(name), cv=3, scoring=scorer_of(name, delta=1e-5))
+        assert scores.shape == (3,) and scores.dtype == float and np.isfinite(scores).all()
+        assert len(spent.charges) == 3
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_what_make_scorer_makes_of_a_metric_gives_numbers_too(name):
+    options = {"epsilon": 1.0, "delta": 1e-5, **(BOUNDS if of_numbers(name) else {})}
+    if not of_numbers(name) and name != "dp_accuracy_score":
+        options["response_method"] = ("decision_function", "predict_proba")
+        options["score_range"] = None
+    if name == "dp_brier_score_loss":
+        options.update(response_method="predict_proba", score_range=(0.0, 1.0))
+    scorer = make_scorer(METRICS[name], greater_is_better=name not in LOSSES, **options)
+    with budget() as spent:
+        found = cross_val_score(*scored(name), cv=3, scoring=scorer, error_score="raise")
+        assert np.isfinite(found).all() and len(spent.charges) == 3
+    assert np.all(found <= 0.0) == (name in LOSSES)
+
+
+def test_private_and_exact_scorers_go_together():
+    scoring = {"private": get_scorer("dp_accuracy"), "exact": "accuracy",
+               "made": make_scorer(metrics.dp_accuracy_score),
+               "area": get_scorer("dp_roc_auc", bins=16)}
+    with budget() as spent:
+        found = cross_validate(LogisticRegression(), X, Y, cv=3, scoring=scoring)
+        assert len(spent.charges) == 9
+    assert all(found[f"test_{name}"].dtype == float for name in scoring)
+
+
+def test_a_search_chooses_by_private_scores():
+    scorer = get_scorer("dp_accuracy", epsilon=np.inf)
+    search = GridSearchCV(LogisticRegression(), {"C": [1e-6, 1.0]}, scoring=scorer, cv=3)
+    exact = clone(search).set_params(scoring="accuracy")
+    assert search.fit(X, Y).best_params_ == exact.fit(X, Y).best_params_
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"],
+                               exact.cv_results_["mean_test_score"], atol=1e-9)
+    assert "get_scorer('dp_accuracy', epsilon=inf)" in repr(search)
+
+
+def test_labels_are_those_of_the_estimator():
+    """A fold without a class tells nothing, and is no error."""
+    model, few = LogisticRegression().fit(X, Y), np.flatnonzero(Y)
+    score = get_scorer("dp_accuracy", epsilon=8.0)(model, X[few], Y[few])
+    assert "the 2 class labels (declared)" in score.privacy_.public
+
+
+def test_scores_without_probabilities_are_taken_as_they_are():
+    model = LinearSVC().fit(X, Y)
+    score = get_scorer("dp_roc_auc", epsilon=np.inf, bins=256)(model, X, Y)
+    assert abs(score - sklearn.metrics.get_scorer("roc_auc")(model, X, Y)) < 0.02
+
+
+def test_probabilities_are_asked_for_before_anything_is_charged():
+    with budget() as spent, pytest.raises(ValueError, match="one of probabilities"):
+        get_scorer("dp_neg_brier_score")(LinearSVC().fit(X, Y), X, Y)
+    assert spent.charges == []
+
+
+def test_a_scorer_survives_what_tools_do_to_it():
+    scorer = get_scorer("dp_neg_mean_squared_error", epsilon=0.5, **BOUNDS)
+    assert repr(scorer) == ("get_scorer('dp_neg_mean_squared_error', epsilon=0.5, "
+                            "target_bounds=(-2.0, 2.0))")
+    for other in (pickle.loads(pickle.dumps(scorer)), copy.deepcopy(scorer)):
+        assert repr(other) == repr(scorer) and other == scorer
+
+
+@pytest.mark.parametrize("name, options, match", [
+    ("accuracy", {}, "name='accuracy': must be one of dp_accuracy"),
+    ("dp_accuracy", {"epsilon": -1.0}, "epsilon=-1.0"), ("dp_accuracy", {"delta": 0}, "delta=0"),
+    ("dp_accuracy", {"bins": 8}, "'bins': 'dp_accuracy' has no such option"),
+    ("dp_roc_auc", {"bins": "many"}, "bins='many'"), ("dp_r2", {}, "residual_bound=None"),
+    ("dp_r2", {"residual_bound": 1.0}, "target_bounds=None"),
+    ("dp_accuracy", {"random_state": 0.5}, "random_state")])
+def test_what_a_scorer_would_refuse_is_refused_before_any_fit(name, options, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        get_scorer(name, **options)
+
+
+def test_an_estimate_is_a_number():
+    estimate = Estimate(0.75, 0.1, (0.0, 1.0))
+    assert isinstance(estimate, numbers.Real) and estimate.item() == float(estimate) == 0.75
+    assert f"{estimate:.1f}" == "0.8" and str(estimate).startswith("Estimate(value=0.75")
+    assert estimate == 0.75 and estimate != 0.5 and estimate != "word" and estimate > 0.5
+    assert max(estimate, 0.5) is estimate and hash(estimate) == hash(0.75) and bool(estimate)
+    assert (round(estimate), math.floor(estimate), math.ceil(estimate), int(estimate)) == (
+        1, 0, 1, 0)
+    for found, wanted in ((estimate + 1, 1.75), (1 - estimate, 0.25), (estimate / 3, 0.25),
+                          (estimate**2, 0.5625), (sum([estimate, estimate]), 1.5),
+                          (estimate * estimate, 0.5625), (abs(-estimate), 0.75)):
+        assert type(found) is float and found == wanted
+    assert np.mean([estimate, estimate]) == 0.75
+    assert np.asarray([estimate, estimate]).dtype == float
+
+
+@pytest.mark.parametrize("times", [lambda one, by: by * one, lambda one, by: one * by])
+@pytest.mark.parametrize("factor", [-1, -2.5, 0, 3, np.float64(2.0)])
+def test_a_multiple_of_an_estimate_keeps_what_is_known_of_it(times, factor):
+    y = np.arange(600) % 2
+    loss = metrics.dp_accuracy_score(y, y, random_state=NoiseSeed(0))
+    found = times(loss, factor)
+    assert found.value == factor * loss.value and found.privacy_ is loss.privacy_
+    assert found.standard_error == abs(factor) * loss.standard_error
+    low, high = found.interval()
+    assert low <= found.value <= high
+    assert found.bounds == tuple(sorted((0.0, float(factor))))
+    back = pickle.loads(pickle.dumps(found))
+    assert back == found and back.standard_error == found.standard_error
+    assert back.privacy_ == loss.privacy_
+    assert len(pickle.dumps(found)) < len(pickle.dumps(loss.privacy_)) + 400
+
+
+def test_estimates_of_several_values_are_arrays_and_no_single_score():
+    several = Estimate(np.array([0.25, 0.5]), np.array([0.1, 0.2]))
+    assert (several > 0.3).tolist() == [False, True] and (2 * several).value.tolist() == [0.5, 1.0]
+    with pytest.raises(ValueError, match="one number is asked"):
+        several.item()
