@@ -213,7 +213,8 @@ def test_the_command_line_says_what_a_factory_must_be(name, capsys):
     assert ended.value.code == 2 and name in capsys.readouterr().err
 
 
-def test_the_picture_holds_claim_and_evidence():
+def test_the_picture_holds_claim_verdict_and_evidence():
+    """False-alarm rate at most 1e-6."""
     matplotlib = pytest.importorskip("matplotlib", reason="pictures are an extra")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
@@ -226,4 +227,9 @@ def test_the_picture_holds_claim_and_evidence():
     wrong, missed = found.error_rates()
     assert (wrong[0], missed[0]) == (1.0, 0.0) and (wrong[-1], missed[-1]) == (0.0, 1.0)
     assert len(drawn.marks_.get_offsets()) == len(found.evidence)
+    clean = audit(NoisyTotal(), runs=200, level=SURE)
+    power = f"{clean.power.refutes_from:.3g}"
+    assert clean.plot().ax_.get_title() == f"not refuted; a leak of epsilon {power} would be"
+    nothing = audit(Normalizer(), claim=1.0, runs=40)
+    assert nothing.plot().ax_.get_title() == "nothing tested"
     plt.close("all")
