@@ -57,7 +57,7 @@ def test_where_nothing_can_be_locked_nothing_is_read_or_written(journal, monkeyp
     with open(journal.path, "rb") as file:
         text = file.read()
     monkeypatch.setattr(fcntl, "flock", refused)
-    with pytest.raises(OSError, match="has no locks.*local disk") as raised, journal.locked():
+    with pytest.raises(OSError, match=r"has no locks.*local disk") as raised, journal.locked():
         pytest.fail("read without a lock")
     assert raised.value.errno == errno.ENOLCK
     with open(journal.path, "rb") as file:
