@@ -11,27 +11,24 @@ from dpsk._parameters import check_real
 __all__ = ["check_weights", "class_factors", "class_weighted"]
 
 
-def check_weights(sample_weight, X, dtype, whole=True):
+def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
     """Return sample weights as an array of `dtype`, or None.
 
-    A ValueError if they are not finite and >= 0, or, of a `whole` table, all zero, in single
-    precision as well; no message carries a weight.
+    A ValueError if they are not finite and >= 0, or, of a `whole` table, all zero, in `dtype` and
+    in the `narrow` one that steps of a fit may have them in later; no message carries a weight.
     """
     if sample_weight is None:
         return None
     weights = discreetly("sample_weight", _check_sample_weight, sample_weight, X,
                          dtype=np.float64)
-    # Whatever the rows: steps of a fit may have them in single precision, after others were
-    # charged for.
     with np.errstate(all="ignore"):
-        single = weights.astype(np.float32)
-    if not np.all((single >= 0) & np.isfinite(single)):
-        raise ValueError("sample_weight: must be finite and >= 0, in single precision as well; a "
-                         "row's weight multiplies its loss, so divide all of them by their "
-                         "largest.")
-    if whole and not single.any():
-        raise ValueError("sample_weight: all weights are zero, or are in single precision; at "
-                         "least one must not be.")
+        kept = weights.astype(dtype if narrow is None else narrow)
+    if not np.all((kept >= 0) & np.isfinite(kept)):
+        raise ValueError(f"sample_weight: must be finite and >= 0 as {kept.dtype}; a row's weight "
+                         "multiplies its loss, so divide all of them by their largest.")
+    if whole and not kept.any():
+        raise ValueError(f"sample_weight: all weights are zero as {kept.dtype}; at least one must "
+                         "not be.")
     return weights.astype(dtype)
 
 

@@ -81,7 +81,8 @@ class AdditiveModel(DPEstimator):
         table = read_table(self, X, self.columns)
         n_samples, n_columns = table.values.shape
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
-        weights = check_weights(sample_weight, table.values, np.float64)
+        weights = check_weights(sample_weight, table.values, np.float64,
+                                narrow=np.float32)
         numbers = self._check_fit(n_samples, y)
         self._declared_pairs(table.columns)
         self._described = table.columns

@@ -40,7 +40,8 @@ def check_fit(steps, private, params, y, n_samples):
         elif is_regressor(step):
             numeric_targets(labels)
     for given in params.values():
-        check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64)
+        check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64,
+                      narrow=np.float32)
 
 
 def check_parameters(step):

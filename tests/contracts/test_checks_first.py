@@ -101,8 +101,10 @@ def test_weights_that_one_precision_does_not_hold_cost_nothing(name, dtype):
         assert tried(of_rows.changed(argument, WEIGHTS))[:2] == (None, 1)
         for weights in (np.where(np.arange(len(X)), WEIGHTS, 1e39), np.full(len(X), 1e-46)):
             error, charged, _ = tried(of_rows.changed(argument, weights))
-            assert isinstance(error, ValueError) and charged == 0
-            assert "sample_weight" in str(error)
+            assert charged == (error is None)
+            # A fit of one step may have such weights, where it keeps them in double precision.
+            assert error is not None or not ("__" in argument or "Additive" in name)
+            assert error is None or "sample_weight" in str(error)
 
 
 def without(library, monkeypatch):
