@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Unfinished", "under_way"]
 
+#: Modules whose threads work off queues.
+_POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
+
 
 @dataclass(frozen=True, eq=False)
 class Unfinished:
@@ -81,9 +84,9 @@ def under_way(lazy: bool = True) -> Unfinished:
     # joblib keeps its workers for whoever comes next; what they do has futures.
     children = [each for each in multiprocessing.active_children()
                 if "loky" not in type(each).__module__]
-    return Unfinished([each for each in threading.enumerate()
-                       if each is not threading.current_thread()], children,
-                      list(map(ref, work))).still()
+    threads = [each for each in threading.enumerate()
+               if each is not threading.current_thread() and not _is_pooled(each)]
+    return Unfinished(threads, children, list(map(ref, work))).still()
 
 
 @cache
@@ -91,6 +94,11 @@ def _lazy_code() -> tuple[Any, ...]:
     """Return the code of the generators by which joblib hands out results still to come."""
     return tuple(each.__code__ for each in vars(joblib.Parallel).values()
                  if inspect.isgeneratorfunction(each))
+
+
+def _is_pooled(thread: threading.Thread) -> bool:
+    """Return whether a thread waits for work of whoever comes next; what it does has futures."""
+    return getattr(getattr(thread, "_target", None), "__module__", None) in _POOLS
 
 
 def _with_subclasses(kind: Any) -> list[type]:

@@ -12,7 +12,7 @@ __all__ = ["attributes", "is_template", "own_names", "parameters"]
 
 #: What functions of scikit-learn, or of this package, set on estimators from outside of them.
 _SET_ELSEWHERE = {"n_features_in_", "feature_names_in_", "_sklearn_output_config",
-                  "_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "_budgets",
+                  "_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "_carried",
                   "_implied_norm", "row_norm_"}
 
 
@@ -31,7 +31,7 @@ def attributes(thing):
 def is_template(thing):
     """Return whether an estimator has parameters and names of columns alone: nothing learnt."""
     return set(attributes(thing)) <= parameters(type(thing)) | {
-        "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_budgets",
+        "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_carried",
         "n_features_in_", "feature_names_in_"}
 
 
