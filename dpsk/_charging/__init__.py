@@ -1,4 +1,4 @@
-"""Which budgets a fit is charged to, wherever it runs."""
+"""Budgets are charged for every fit, in whichever thread or process it runs."""
 
 from dpsk._charging.account import Account, Charge, this_process
 from dpsk._charging.admission import Admission, admit, enter, in_secret, leave

@@ -31,7 +31,7 @@ _EVENT = '{"event": '
 
 @dataclass(frozen=True)
 class Charge:
-    """What one fit was charged for.
+    """The charge for one fit.
 
     Attributes
     ----------

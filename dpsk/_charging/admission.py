@@ -1,8 +1,8 @@
-"""Whether a fit may be made: all budgets that it is within are charged before it draws.
+"""Admit a fit, or refuse it: all open budgets are charged before the fit draws noise.
 
-These are the budgets that are entered in its process, in the processes that this one descends
-from, that came with its estimator, or that the environment names. A worker that can see none of
-its client is refused: silence would make it free.
+A budget is open where it was entered in this process or in a process that this one descends from,
+where it came with the estimator, or where the environment names it. A worker that cannot tell
+whether a budget is open refuses the fit: silence would make the fit free.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dpsk._charging.account import Account, Charge
 from dpsk._charging.board import Note, is_orphan, post, posted
 from dpsk._charging.prepaid import Prepaid, current
-from dpsk._charging.unfinished import Unfinished, under_way
+from dpsk._charging.unfinished import Unfinished, look_at_all, pass_over_older, under_way
 from dpsk._rehearsal import stop_rehearsal
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 
@@ -74,7 +74,7 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True)
 class Admission:
-    """What has paid for a fit.
+    """An admitted fit, which can pay for its parts.
 
     Attributes
     ----------
@@ -98,11 +98,11 @@ class Admission:
 
 def enter(account: Account) -> None:
     """Charge an account for all fits from now on."""
-    # A look for lazy results takes some milliseconds; older ones are few.
-    before = under_way(lazy=False)
     with _LOCK:
         _settle()
-        _ENTRIES.append(_Entry(account, before))
+        if not _is_inside():
+            pass_over_older()
+        _ENTRIES.append(_Entry(account, under_way()))
         _post()
 
 
@@ -114,6 +114,8 @@ def leave(account: Account) -> None:
         entry = next(each for each in reversed(_ENTRIES)
                      if each.account is account and each.left is None)
         entry.left = now.since(entry.before)
+        if not _is_inside():
+            look_at_all()
         _settle()
         _post()
         goes_on = bool(entry.left.work)
@@ -123,6 +125,11 @@ def leave(account: Account) -> None:
             f"{account!r}: work that was handed over inside is not done, such as results of "
             "joblib.Parallel(return_as='generator') that nobody has read. All fits are charged "
             "until it is; read all results inside of the block.", PrivacyWarning, stacklevel=3)
+
+
+def _is_inside() -> bool:
+    """Return whether a block is not left."""
+    return any(each.left is None for each in _ENTRIES)
 
 
 def entered(thread: threading.Thread | None = None) -> list[Account]:

@@ -1,8 +1,8 @@
-"""Where a process says what is open in it, for the processes that descend from it.
+"""A process posts its open budgets in a note, which its descendants read.
 
 Workers of a pool may be older than a budget and outlive it, so nothing that they inherit tells
-them. They look for their ancestors' notes instead: one small file a process, in a folder that only
-its user may read, named by the process's number and start.
+them. They read the notes of their ancestors instead. A note is one small file for each process,
+in a folder that only its user may read, named by the number and the start of the process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Note", "file_of_this_process", "is_orphan", "note_folder", "post", "
 
 @dataclass(frozen=True)
 class Note:
-    """What is open in a process.
+    """The open budgets of a process.
 
     Attributes
     ----------

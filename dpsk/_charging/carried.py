@@ -1,4 +1,4 @@
-"""What travels with an estimator, wherever it is fitted."""
+"""Budgets and prepaid fits travel with an estimator, wherever it is fitted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Carried", "Carries", "paid_for"]
 
 @dataclass(frozen=True)
 class Carried:
-    """What the next fit of an estimator is charged to.
+    """Budgets and payment for the next fit of an estimator.
 
     Attributes
     ----------
@@ -35,10 +35,10 @@ class Carried:
 
 
 class Carries:
-    """What is pickled inside of a budget charges it in the process that it goes to.
+    """Mixin of estimators that charge, in another process, the budget that they were pickled in.
 
-    So do clones that are made there, also of what is fitted: it may be fitted again. What pays
-    for a part goes along as well, and pays once wherever that is; it is not cloned.
+    Clones that are made there charge it as well, also clones of fitted estimators, which may be
+    fitted again. A prepaid fit goes along too, pays once wherever that is, and is not cloned.
     """
 
     #: Not a parameter.

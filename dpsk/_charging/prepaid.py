@@ -1,4 +1,4 @@
-"""What a whole has paid for: one fit of a part, and no other."""
+"""A whole pays beforehand for one fit of each of its parts, and for no other."""
 
 from __future__ import annotations
 

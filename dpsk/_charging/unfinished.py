@@ -1,4 +1,4 @@
-"""What was begun inside of a block, and goes on when the block ends."""
+"""Threads, processes and results that go on when the block ends that they were begun in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["Unfinished", "under_way"]
+__all__ = ["Unfinished", "look_at_all", "pass_over_older", "under_way"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -29,7 +29,7 @@ _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.thre
 
 @dataclass(frozen=True, eq=False)
 class Unfinished:
-    """What is under way in a process.
+    """Work that is under way in a process.
 
     Attributes
     ----------
@@ -69,17 +69,31 @@ class Unfinished:
         return bool(self.threads or self.children or self.work)
 
 
-def under_way(lazy: bool = True) -> Unfinished:
-    """Return what is under way in this process, with lazy results or without."""
+def pass_over_older() -> None:
+    """Have `under_way` pass over all results and futures that there are now.
+
+    A look at all objects of a large process would take long. Those that are frozen are freed as
+    ever, but for cycles.
+    """
+    gc.freeze()
+
+
+def look_at_all() -> None:
+    """Undo `pass_over_older`."""
+    gc.unfreeze()
+
+
+def under_way() -> Unfinished:
+    """Return what is under way in this process."""
     code = _lazy_code()
-    kinds: set[type] = {GeneratorType} if lazy else set()
+    kinds: set[type] = {GeneratorType}
     if threading.active_count() > 1:
         # Without another thread nobody does what a future stands for.
-        kinds |= set(_with_subclasses(concurrent.futures.Future))
-        kinds |= set(_with_subclasses(multiprocessing.pool.ApplyResult))
+        kinds |= _with_subclasses(concurrent.futures.Future)
+        kinds |= _with_subclasses(multiprocessing.pool.ApplyResult)
         if "distributed" in sys.modules:
-            kinds |= set(_with_subclasses(sys.modules["distributed"].Future))
-    found = [each for each in gc.get_objects() if type(each) in kinds] if kinds else []
+            kinds |= _with_subclasses(sys.modules["distributed"].Future)
+    found = [each for each in gc.get_objects() if type(each) in kinds]
     work = [each for each in found if not isinstance(each, GeneratorType) or each.gi_code in code]
     # joblib keeps its workers for whoever comes next; what they do has futures.
     children = [each for each in multiprocessing.active_children()
@@ -101,8 +115,8 @@ def _is_pooled(thread: threading.Thread) -> bool:
     return getattr(getattr(thread, "_target", None), "__module__", None) in _POOLS
 
 
-def _with_subclasses(kind: Any) -> list[type]:
-    return [kind, *(each for below in kind.__subclasses__() for each in _with_subclasses(below))]
+def _with_subclasses(kind: Any) -> set[type]:
+    return {kind}.union(*map(_with_subclasses, kind.__subclasses__()))
 
 
 def _is_done(work: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Where each published number and label stands in a matrix."""
+"""Layout of published numbers and labels as the columns of a matrix."""
 
 import numpy as np
 

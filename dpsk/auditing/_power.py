@@ -16,7 +16,7 @@ _MOST, _CLOSE = 30.0, 0.01
 
 @dataclass(frozen=True)
 class Power:
-    """What an audit would have made of a leak; measured by planting one.
+    """The power of an audit, measured by planting a leak.
 
     The leak is one published bit, the table that was fitted on by randomized response.
 

@@ -21,7 +21,7 @@ _ANSWERS = ("decision_function", "predict_proba", "transform", "predict", "score
 
 @dataclass
 class Published:
-    """What one fit shows.
+    """Everything that one fit shows.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which attributes an object has, and which of them the code of its class sets."""
+"""Attributes of an object, and those that the code of its class sets."""
 
 import dis
 import inspect

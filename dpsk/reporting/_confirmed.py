@@ -1,4 +1,4 @@
-"""Whether the settings of candidates are those that were fitted, as parameters can be changed."""
+"""Confirm that the settings of candidates are those that were fitted: they can be changed."""
 
 import numpy as np
 

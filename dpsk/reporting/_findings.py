@@ -1,4 +1,4 @@
-"""What a report finds in a fitted object, and what a wrapper says of its parts."""
+"""Findings of a report in a fitted object, and the parts of wrappers."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the values of attributes hold: whatever is not a plain value, by walking containers."""
+"""Objects in the values of attributes that are not plain values, found by walking containers."""
 
 import types
 

@@ -1,4 +1,4 @@
-"""What scikit-learn's wrappers made of the models in them: members, how often, what else."""
+"""Members of scikit-learn's wrappers: how often a row is in their fits, and what else leaves."""
 
 from functools import partial
 

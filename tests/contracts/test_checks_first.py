@@ -20,7 +20,7 @@ CALLS = calls()
 #: What validation notes of the shape is public.
 _OF_SHAPE = {"n_features_in_", "feature_names_in_"}
 #: One of so many values is tried in every run, another one of each call and argument.
-_ONE_OF = 97
+_ONE_OF = 197
 
 
 def tried(call):
