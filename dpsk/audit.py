@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsk.auditing import audit
+from dpsk.auditing._rounds import FEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     """
     parser = _parser()
     given = parser.parse_args(arguments)
+    if given.claim and not (given.claim[0] >= 0 and 0 <= given.claim[1] < 1):
+        parser.error(f"argument --claim: {given.claim}: must be EPSILON >= 0 and DELTA in [0, 1)")
     try:
         estimator = _made(given.factory, parser)
         result = audit(estimator, claim=given.claim, runs=given.runs, level=given.level,
@@ -62,7 +65,7 @@ def _parser():
                         help="default: what the fit says in privacy_, or its parameters say")
     parser.add_argument("--runs", type=_runs, default="auto",
                         help="fits on either table in the last round (default: auto)")
-    parser.add_argument("--level", type=float, default=0.05,
+    parser.add_argument("--level", type=_level, default=0.05,
                         help="probability of refuting a claim that holds (default: 0.05)")
     parser.add_argument("--n-jobs", type=int, default=None, help="processes (default: 1)")
     parser.add_argument("--json", type=Path, help="file that the result is written to")
@@ -71,7 +74,15 @@ def _parser():
 
 
 def _runs(text):
+    if text != "auto" and int(text) < FEWEST:
+        raise argparse.ArgumentTypeError(f"{text}: must be 'auto' or an int >= {FEWEST}")
     return text if text == "auto" else int(text)
+
+
+def _level(text):
+    if not 0 < float(text) < 0.5:
+        raise argparse.ArgumentTypeError(f"{text}: must be a number in (0, 0.5)")
+    return float(text)
 
 
 def _made(name, parser):

@@ -152,18 +152,29 @@ class Account:
                                       f"{self.filter.refusal(charge.event)}.")
         spent = self.sum(self.read(pages))
         if not self.filter.admits(spent, price):
-            costs = " and ".join(
-                f"{unit}={one:.3g}, of which {max(0.0, limit - before):.3g} is left"
-                for unit, one, before, limit in zip(self.filter.units, price, spent,
-                                                    self.filter.limits, strict=True)
-                if before + one > limit)
-            delta = self.terms["delta"]
+            short = {unit: (one, max(0.0, limit - before))
+                     for unit, one, before, limit in zip(self.filter.units, price, spent,
+                                                         self.filter.limits, strict=True)
+                     if before + one > limit}
+            costs = " and ".join(f"{unit}={one:.3g}, of which {left:.3g} is left"
+                                 for unit, (one, left) in short.items())
             raise BudgetExceededError(
-                f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. Fit "
-                f"with a smaller epsilon: one Gaussian fit may still have "
-                f"{self.filter.left(spent, delta):.4g} at delta={delta:.3g}"
-                + ("; left(delta) of the budget tells what it may have at another." if delta
-                   else "."))
+                f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. "
+                f"{self._remedy(short, spent)}")
+
+    def _remedy(self, short: Iterable[str], spent: tuple[float, ...]) -> str:
+        """Return what may still be fitted, where some units fall short."""
+        delta = self.terms["delta"]
+        if "delta" in short:
+            return ("Fit with a smaller delta, of which fits that find categories are charged a "
+                    "tenth, and fits that are not Gaussian a sixteenth; or open the next budget "
+                    "with a larger disclosure=.")
+        left = self.filter.left(spent, delta)
+        if left <= 0:
+            return "Nothing is left: fit nothing more on these rows."
+        more = "; left(delta) of the budget tells what it may have at another" if delta else ""
+        return (f"Fit with a smaller epsilon: one Gaussian fit may still have {left:.4g} at "
+                f"delta={delta:.3g}{more}. Searches, and fits at delta=0, may have less.")
 
     def write(self, pages: Pages, charge: Charge) -> None:
         """Append a charge, which is on the disk when this returns."""

@@ -249,10 +249,20 @@ def _open_accounts(name, carried, notes, prepaid):
     found += [_account(path) for note in notes for path in note.budgets]
     named = os.environ.get(ENVIRONMENT, "")
     if named and named != _NO_BUDGET:
-        found.append(_account(named))
+        found.append(_named_account(named))
     if not (found or named or prepaid is not None):
         _refuse_unless_known(name)
     return found
+
+
+def _named_account(path):
+    """Return the account that the environment names."""
+    try:
+        return _account(path)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"{ENVIRONMENT}={path!r}: there is no such file; set the variable to the path of a "
+            f"budget, or to {_NO_BUDGET!r}.") from error
 
 
 def _account(path):

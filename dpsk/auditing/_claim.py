@@ -88,7 +88,7 @@ def find_claim(claim, estimator, fitted):
 def _certified(certificate, origin):
     if not certificate.is_private:
         raise ValueError("claim=None: the estimator claims no privacy (epsilon=inf); there is "
-                         "nothing to refute. Give claim=(epsilon, delta).")
+                         "nothing to refute. Give claim=(epsilon, delta) or --claim.")
     return Claim(certificate.epsilon, certificate.delta, certificate.event, origin)
 
 
@@ -98,11 +98,11 @@ def _from_parameters(estimator):
               for name in ("epsilon", "delta")}
     if len(values["epsilon"]) != 1 or len(values["delta"]) > 1:
         raise ValueError("claim=None: the fitted estimator has no certificate in privacy_, and "
-                         "its parameters no single epsilon; give claim=(epsilon, delta).")
+                         "its parameters no single epsilon; give claim=(epsilon, delta) or --claim.")
     delta = values["delta"][0] if values["delta"] else 0.0
     if delta is None:
         raise ValueError("claim=None: the estimator has delta=None and no certificate in "
-                         "privacy_; give claim=(epsilon, delta).")
+                         "privacy_; give claim=(epsilon, delta) or --claim.")
     return _stated(values["epsilon"][0], delta, "by its parameters")
 
 

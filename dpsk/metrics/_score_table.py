@@ -362,7 +362,8 @@ class ScoreTable(TableEvaluation):
         warnings.warn(
             f"{what}: scores crowd into few bins, by the noisy counts, so that it is known "
             "roughly only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
-            "score_range= a range that they fill, or None where they are no probabilities.",
+            "score_range= a range that they fill, or None where they are no probabilities; "
+            "scorers take bins= alone.",
             PrivacyWarning, stacklevel=3)
         return share
 

@@ -117,12 +117,13 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     Examples
     --------
     >>> from sklearn.datasets import make_classification
-    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.model_selection import KFold, cross_val_score
     >>> from dpsk import DPLogisticRegression
     >>> from dpsk.metrics import get_scorer
     >>> X, y = make_classification(3000, random_state=0)
     >>> scorer = get_scorer("dp_accuracy", epsilon=0.5)
-    >>> scores = cross_val_score(DPLogisticRegression(data_norm=5.0), X, y, cv=3, scoring=scorer)
+    >>> scores = cross_val_score(DPLogisticRegression(data_norm=5.0), X, y, cv=KFold(3),
+    ...                          scoring=scorer)
     >>> bool(scores.min() > 0.6)
     True
     """

@@ -179,12 +179,12 @@ def _unknown(fitted, path):
     cls = type(fitted)
     known = next((base for base in cls.__mro__[1:] if kind_of(base) is not None
                   and is_estimator(base)), None)
-    what = "It is of a class in no table"
+    what = "a class of neither dpsk nor scikit-learn"
     if known is not None:
-        what = f"It is of a subclass of {known.__name__}, whose methods may be others"
-    return Exposed(path, f"{cls.__name__}: unknown, no guarantee. {what}, and may learn from rows "
-                         "in any method. Use classes of this package and of scikit-learn as they "
-                         "are; or report on its private parts alone, and vouch for the rest.",
+        what = f"a subclass of {known.__name__}, whose methods may be others,"
+    return Exposed(path, f"{cls.__name__} is unknown, no guarantee: {what} may learn from rows in "
+                         "any method. Use classes of dpsk and of scikit-learn as they are; or "
+                         "report on the certificates inside (privacy_), and vouch for the rest.",
                    UNKNOWN)
 
 
@@ -223,7 +223,9 @@ def _of_dict(results, path):
             for where, other in inside(name, f"{path}[{name!r}]", set()):
                 yield Member(where, other)
         return
-    yield Exposed(path, "scores are exact ones of rows: they have no noise.")
+    yield Exposed(path, "scores have no certificate: exact ones have no noise, and private ones "
+                        "are not counted here; fit and score inside a PrivacyBudget, which "
+                        "charges them.")
     yield Exposed(path, "times of fits and of scores depend on rows.")
     if "estimator" not in results:
         yield Exposed(path, "the models were not kept, so what they cost is not known; use "

@@ -158,7 +158,7 @@ class PrivacyReport:
         if self.is_private:
             return f"({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
         if not self.private:
-            return "no guarantee: nothing in it is private"
+            return "no guarantee: nothing in it is known to be private"
         if self.relation == _NO_UNIT:
             return ("no guarantee: some fits protect rows, others groups of rows, which do not "
                     "add up; fit all with groups, or none")
