@@ -101,7 +101,9 @@ class Steps:
         if self._admission is None:
             self._admission = admit(self._method.name, self._declared,
                                     carried=self._method.carried)
-        return self._admission.pays_for(affords if self._budget.is_private else None)
+        # Answers that are kept, or given again, are those of all steps.
+        return self._admission.pays_for(affords if self._budget.is_private else None,
+                                        self._admission.answers)
 
     def fit(self, share, make, *args, **fit_params):
         """Return the model ``make(epsilon=, delta=, random_state=, verbose=)``, fitted at a share.

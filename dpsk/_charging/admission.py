@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpsk._charging.account import Account, Charge
-from dpsk._charging.board import Note, is_orphan, post, posted
+from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
 from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.unfinished import Unfinished, look_at_all, pass_over_older, under_way
 from dpsk._rehearsal import stop_rehearsal
@@ -47,7 +47,7 @@ class _Entry:
 
     @property
     def is_open(self) -> bool:
-        return self.left is None or bool(self.left.work)
+        return self.left is None or self.left.is_in_process
 
 
 #: Blocks that are open in this process, the innermost last.
@@ -103,7 +103,14 @@ def enter(account: Account) -> None:
         if not _is_inside():
             pass_over_older()
         _ENTRIES.append(_Entry(account, under_way()))
-        _post()
+        try:
+            _post()
+        except BaseException:
+            # What no worker would know of is not open.
+            _ENTRIES.pop()
+            if not _is_inside():
+                look_at_all()
+            raise
 
 
 def leave(account: Account) -> None:
@@ -118,13 +125,14 @@ def leave(account: Account) -> None:
             look_at_all()
         _settle()
         _post()
-        goes_on = bool(entry.left.work)
+        goes_on = entry.is_open
     entry.left.tell(_told)
     if goes_on:
         warnings.warn(
-            f"{account!r}: work that was handed over inside is not done, such as results of "
-            "joblib.Parallel(return_as='generator') that nobody has read. All fits are charged "
-            "until it is; read all results inside of the block.", PrivacyWarning, stacklevel=3)
+            f"{account!r}: work that was begun inside is not done, such as a thread, or results "
+            "of joblib.Parallel(return_as='generator') that nobody has read. All fits are charged "
+            "until it is; join threads and read all results inside of the block.",
+            PrivacyWarning, stacklevel=3)
 
 
 def _is_inside() -> bool:
@@ -132,13 +140,13 @@ def _is_inside() -> bool:
     return any(each.left is None for each in _ENTRIES)
 
 
-def entered(thread: threading.Thread | None = None) -> list[Account]:
-    """Return the accounts that fits are charged to by this process, and those of a thread alone.
-    """
+def entered() -> list[Account]:
+    """Return the accounts that fits are charged to by this process."""
     with _LOCK:
         _settle()
-        return [each.account for each in _ENTRIES
-                if each.is_open or (each.left is not None and thread in each.left.threads)]
+        if _ENTRIES and not is_posted():
+            _post()
+        return [each.account for each in _ENTRIES if each.is_open]
 
 
 def _settle():
@@ -161,10 +169,10 @@ def _post():
     """Tell descendants what is open."""
     of_children: dict[str, list[str]] = {}
     for entry in _ENTRIES:
-        for child in (entry.left.children if entry.left else ()):
-            of_children.setdefault(str(child.pid), []).append(entry.account.path)
-    post(Note([each.account.path for each in _ENTRIES if each.is_open], of_children,
-              bool(_SECRETS)))
+        for number, _ in (entry.left.children if entry.left else ()):
+            of_children.setdefault(str(number), []).append(entry.account.path)
+    within = [each.account.path for each in _ENTRIES if each.is_open]
+    post(Note(within + (inherited() if within else []), of_children, bool(_SECRETS)))
 
 
 @contextmanager
@@ -176,8 +184,9 @@ def in_secret(name: str) -> Iterator[None]:
     """
     with _LOCK:
         _SECRETS.append(name)
-        _post()
     try:
+        with _LOCK:
+            _post()
         yield
     finally:
         with _LOCK:
@@ -242,11 +251,12 @@ def _refuse_beside_secrets(name, notes):
 
 def _open_accounts(name, carried, notes, prepaid):
     """Return the accounts that a fit is charged to; refuse it where they cannot be known."""
-    found = entered(threading.current_thread())
+    found = entered()
     if carried is not None:
         # Where they were opened those that are entered are known.
         found += [each for each in carried.budgets if not each.is_of_this_process]
     found += [_account(path) for note in notes for path in note.budgets]
+    found += [_account(path) for path in inherited()]
     named = os.environ.get(ENVIRONMENT, "")
     if named and named != _NO_BUDGET:
         found.append(_named_account(named))
@@ -286,12 +296,10 @@ def _refuse_unless_known(name):
 
 
 def _works_for_dask():
-    """Return whether this is a task in a worker process of Dask."""
+    """Return whether this is a worker process of Dask, whatever the thread."""
     if "distributed" not in sys.modules:
         return False
-    try:
-        address = sys.modules["distributed"].get_worker().address
-    except ValueError:
-        return False
+    # A thread that a task has begun is not known to be of the worker.
+    workers = getattr(sys.modules["distributed"].Worker, "_instances", ())
     # Workers of such an address are threads of the client's process.
-    return not address.startswith("inproc://")
+    return any(not each.address.startswith("inproc://") for each in workers)

@@ -23,7 +23,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Note", "file_of_this_process", "is_orphan", "note_folder", "post", "posted"]
+try:
+    import pwd
+except ImportError:
+    # Windows has no such list of users.
+    pwd = None  # type: ignore[assignment]  # the module is missing there
+
+__all__ = ["Note", "file_of_this_process", "inherited", "is_orphan", "is_posted",
+           "living_children", "note_folder", "post", "posted"]
+
+_STARTED_WITHIN = "DPSK_STARTED_WITHIN"
+#: What the environment said when this programme began; a fork has it in memory.
+_INHERITED = os.environ.get(_STARTED_WITHIN, "")
+_TOP = "/tmp"
+#: Processes that stand by for whatever comes next.
+_HELPERS = ("loky", "resource_tracker", "multiprocessing.forkserver")
 
 
 @dataclass(frozen=True)
@@ -46,29 +60,50 @@ class Note:
     in_secret: bool = False
 
 
+class NoFolderError(OSError):
+    """No process of this user can post a note, so there is none to read."""
+
+
 @cache
 def note_folder() -> str:
-    """Return the folder of notes; an OSError unless it is this user's alone.
+    """Return the folder of notes, which is this user's alone; a NoFolderError if there is none.
 
     It must not follow from the environment, which descendants may have another one of.
     """
-    top = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else tempfile.gettempdir()
-    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    folder = os.path.join(top, f"dpsk-{user}")
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    status = os.lstat(folder)
-    own = not hasattr(os, "getuid") or (
-        status.st_uid == os.getuid() and not status.st_mode & 0o077)
-    if not (stat.S_ISDIR(status.st_mode) and own):
-        raise OSError(f"The folder {folder!r}, which tells worker processes of open budgets, is "
-                      "not this user's alone; remove it.")
-    return folder
+    if not hasattr(os, "getuid"):
+        folder = os.path.join(tempfile.gettempdir(), f"dpsk-{os.environ.get('USERNAME', 'user')}")
+        os.makedirs(folder, exist_ok=True)
+        return folder
+    user = os.getuid()
+    # Where somebody else has made the first, a folder in the user's home stands in.
+    for folder in (os.path.join(_TOP, f"dpsk-{user}"), os.path.expanduser(f"~{_home()}/.dpsk")):
+        with suppress(OSError):
+            os.mkdir(folder, 0o700)
+        with suppress(FileNotFoundError):
+            status = os.lstat(folder)
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == user and not (
+                    status.st_mode & 0o077):
+                return folder
+    raise NoFolderError("There is no folder to tell worker processes of open budgets in: "
+                        f"{os.path.join(_TOP, f'dpsk-{user}')!r} is not this user's alone, nor "
+                        "is .dpsk in the home folder; remove one, or change its mode to 700.")
+
+
+def _home() -> str:
+    """Return the name of this user, as the home folder that the environment names may differ."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""
 
 
 def post(note: Note) -> None:
     """Say what is open in this process, in place of what was said before."""
+    if not os.path.isdir(note_folder()):
+        # Whatever cleans the folder of temporary files may have taken it.
+        note_folder.cache_clear()
     _swept(os.getpid())
+    _mark(note.budgets)
     path = _path(_name(os.getpid()))
     if note == Note():
         with suppress(FileNotFoundError):
@@ -81,9 +116,18 @@ def post(note: Note) -> None:
     os.replace(fresh, path)
 
 
+def is_posted() -> bool:
+    """Return whether what this process says is still there."""
+    return os.path.exists(_path(_name(os.getpid())))
+
+
 def posted() -> Iterator[Note]:
     """Yield the notes of the processes that this one descends from, as they hold for this one."""
-    child = os.getpid()
+    below = [os.getpid()]
+    try:
+        note_folder()
+    except NoFolderError:
+        return
     for number, name in _ancestors():
         try:
             with open(_path(name), encoding="utf-8") as file:
@@ -91,8 +135,57 @@ def posted() -> Iterator[Note]:
         except FileNotFoundError:
             pass
         else:
-            yield replace(found, budgets=found.budgets + found.of_children.get(str(child), []))
-        child = number
+            more = [path for each in below for path in found.of_children.get(str(each), [])]
+            yield replace(found, budgets=found.budgets + more)
+        below.append(number)
+
+
+def inherited() -> list[str]:
+    """Return the paths of budgets that this process was started within, out of sight.
+
+    Whoever started it has ended, stands behind a process that has, or has notes elsewhere: no
+    note is found then.
+    """
+    if not _INHERITED:
+        return []
+    starter, note, paths = json.loads(_INHERITED)
+    try:
+        seen = {name for _, name in _ancestors()} if note == _path(starter) else set()
+    except NoFolderError:
+        seen = set()
+    # A programme that was executed in the place of another has the same name.
+    return [] if starter in seen and starter != _name(os.getpid()) else list(paths)
+
+
+def _mark(paths: list[str]) -> None:
+    """Have the environment of children say who started them, and within what budgets."""
+    name = _name(os.getpid())
+    said = json.dumps([name, _path(name), paths]) if paths else _INHERITED
+    if said:
+        os.environ[_STARTED_WITHIN] = said
+    else:
+        os.environ.pop(_STARTED_WITHIN, None)
+
+
+def living_children() -> list[tuple[int, str]]:
+    """Return number and name of the processes that this one has started and that work."""
+    numbers = {each.pid for each in multiprocessing.active_children() if each.pid is not None}
+    if sys.platform.startswith("linux"):
+        numbers |= {int(each) for each in os.listdir("/proc") if each.isdecimal()
+                    and _parent(int(each)) == os.getpid()}
+        numbers = {each for each in numbers if not _stands_by(each)}
+    return [(each, _name(each)) for each in sorted(numbers)]
+
+
+def _stands_by(process: int) -> bool:
+    """Return whether a process has ended, or waits for work of whoever comes next."""
+    try:
+        with open(f"/proc/{process}/cmdline", encoding="utf-8", errors="replace") as file:
+            line = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    # What has ended and is not waited for has none.
+    return not line or any(each in line for each in _HELPERS)
 
 
 def _ancestors() -> tuple[tuple[int, str], ...]:
@@ -155,7 +248,8 @@ def _swept(process: int) -> None:
     """Remove what ended processes have left, once in a process."""
     for file in os.listdir(note_folder()):
         namespace, number, *_ = *file.split("-"), "0"
-        if namespace == str(_namespace()) and not file.startswith(_name(int(number))):
+        known = namespace == str(_namespace()) and number.isdecimal()
+        if known and not file.startswith(_name(int(number))):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(note_folder(), file))
 
@@ -181,7 +275,7 @@ def _status(process: int) -> list[str]:
         return []
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
     # The name of the program, in brackets, may hold anything.
     return text.rpartition(")")[2].split()

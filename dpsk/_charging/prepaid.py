@@ -7,6 +7,7 @@ import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from dpsk._charging.board import file_of_this_process
 from dpsk.exceptions import BudgetExceededError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Prepaid", "current", "paying"]
 
+#: Those that may still pay, so that a fork finds them.
+_LIVE: WeakSet[Prepaid] = WeakSet()
 #: What pays for the next fit of this thread, where the estimator brings nothing itself.
 _CURRENT: ContextVar[Prepaid | None] = ContextVar("what is prepaid", default=None)
 
@@ -45,8 +48,9 @@ class Prepaid:
                  affords: Callable[[Event], bool] | None = None, answers: Any = None) -> None:
         self.whole, self.files, self.answers = whole, files, answers
         self._affords, self._used, self._lock = affords, False, threading.Lock()
-        # Once it has left the process whoever removes the file has used it.
+        # Once another process may have it, whoever removes the file has used it.
         self._file: str | None = None
+        _LIVE.add(self)
 
     @property
     def is_used(self) -> bool:
@@ -83,15 +87,24 @@ class Prepaid:
             raise BudgetExceededError(
                 f"{self.whole} keeps what its parts release, so they are fitted in its own "
                 "process; leave out post_params, or fit without worker processes.")
+        self.share()
+        return {**vars(self), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+        _LIVE.add(self)
+
+    def share(self) -> None:
+        """Let one of several processes use it."""
         with self._lock:
             if self._file is None:
                 self._file = file_of_this_process(".paid")
                 if self._used:
                     os.unlink(self._file)
-            return {**vars(self), "_lock": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+    def renew(self) -> None:
+        """Have a lock of this process's own, as a thread that is not here may hold it."""
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -99,6 +112,21 @@ class Prepaid:
         with self._lock:
             self._taken()
             self._used = True
+
+
+def _share_all() -> None:
+    for each in list(_LIVE):
+        if not each.is_used:
+            each.share()
+
+
+def _renew_all() -> None:
+    for each in list(_LIVE):
+        each.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_share_all, after_in_child=_renew_all)
 
 
 def current() -> Prepaid | None:

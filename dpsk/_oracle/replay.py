@@ -47,7 +47,7 @@ class Recording:
 
 
 class Replay:
-    """Gives a fit the answers that were kept, and no others.
+    """Gives one fit, of one step or several, the answers that were kept, and no others.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ class Replay:
     """
 
     def __init__(self, recording: Recording) -> None:
-        self._answers = recording.answers
+        self._answers = iter(recording.answers)
 
     def opened(self, *args: Any) -> Releases:
         """Return releases that answer so."""
-        return _Replayed(iter(self._answers), *args)
+        return _Replayed(self._answers, *args)
 
 
 def opened_releases(stream: Stream, ledger: Ledger, progress: Progress | None,

@@ -93,7 +93,7 @@ class Pages:
     """
 
     def __init__(self, handle: int, path: str) -> None:
-        self._handle = handle
+        self._handle, self._path = handle, path
         *lines, tail = _read(handle).split(b"\n")
         self._end, self._digests = 0, [b""]
         self.records: list[str] = []
@@ -138,16 +138,39 @@ class Pages:
         """Add a record, and wait until it is on the disk."""
         body = record.encode()
         digest = _checksum(self._digests[-1], body)
+        line = b"\n" * self._ends_inside + digest + b" " + body + b"\n"
         if self.torn is not None:
-            os.ftruncate(self._handle, self._end)
-        left = line = b"\n" * self._ends_inside + digest + b" " + body + b"\n"
-        while left:
-            left = left[os.write(self._handle, left):]
+            self._replace_torn(line)
+        else:
+            self._extend(line)
         os.fsync(self._handle)
         self._end += len(line)
         self._ends_inside, self.torn = False, None
         self._digests.append(digest)
         self.records.append(record)
+
+    def _extend(self, line: bytes) -> None:
+        """Write a line at the end of the file; leave nothing of it where that fails."""
+        left = line
+        try:
+            while left:
+                left = left[os.write(self._handle, left):]
+        except BaseException:
+            os.ftruncate(self._handle, self._end)
+            raise
+
+    def _replace_torn(self, line: bytes) -> None:
+        """Write a line over a torn one, which tells of a charge until then."""
+        # A handle that appends writes nowhere else.
+        handle = os.open(self._path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            os.lseek(handle, self._end, os.SEEK_SET)
+            left = line
+            while left:
+                left = left[os.write(handle, left):]
+            os.ftruncate(handle, self._end + len(line))
+        finally:
+            os.close(handle)
 
 
 def _read(handle: int) -> bytes:

@@ -98,7 +98,8 @@ def _from_parameters(estimator):
               for name in ("epsilon", "delta")}
     if len(values["epsilon"]) != 1 or len(values["delta"]) > 1:
         raise ValueError("claim=None: the fitted estimator has no certificate in privacy_, and "
-                         "its parameters no single epsilon; give claim=(epsilon, delta) or --claim.")
+                         "its parameters no single epsilon; give claim=(epsilon, delta) or "
+                         "--claim.")
     delta = values["delta"][0] if values["delta"] else 0.0
     if delta is None:
         raise ValueError("claim=None: the estimator has delta=None and no certificate in "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
 from dpsk._privacy.certificate import Certificate
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["runs_foreign_code", "state_as_whole"]
+__all__ = ["is_foreign", "runs_foreign_code", "state_as_whole"]
 
 #: Packages of which it is known that they make no private fits by themselves.
 _KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", *sys.stdlib_module_names} - {
@@ -38,11 +40,17 @@ def state_as_whole(model: Any, certificate: Certificate, given: Any) -> None:
 
 def runs_foreign_code(model: Any) -> bool:
     """Return whether a model has classes or functions of other packages, which may do anything."""
-    for each in _inside(model):
-        of = each if isinstance(each, FunctionType) else type(each)
-        if (of.__module__ or "").partition(".")[0] not in _KNOWN:
-            return True
-    return False
+    return any(map(is_foreign, _inside(model)))
+
+
+def is_foreign(value: Any) -> bool:
+    """Return whether a class, a function, or the class of an object is of another package."""
+    if isinstance(value, np.ufunc):
+        # Anybody can make one of any function.
+        name = value.__name__
+        return value is not getattr(np, name, None) and value is not getattr(special, name, None)
+    of = value if isinstance(value, (FunctionType, type)) else type(value)
+    return (of.__module__ or "").partition(".")[0] not in _KNOWN
 
 
 def _inside(value: Any) -> Iterator[Any]:
@@ -61,7 +69,7 @@ def _inside(value: Any) -> Iterator[Any]:
 def _parts(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         yield from value.values()
-    elif isinstance(value, (list, tuple, set, frozenset)):
+    elif isinstance(value, (list, tuple, set, frozenset, deque)):
         yield from value
     elif isinstance(value, np.ndarray):
         yield from value.ravel() if value.dtype == object else ()
@@ -73,6 +81,11 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from _contents(value)
     else:
         yield from getattr(value, "__dict__", {}).values()
+        for kind in type(value).__mro__:
+            slots = vars(kind).get("__slots__", ())
+            names = (slots,) if isinstance(slots, str) else slots
+            yield from (getattr(value, name) for name in names
+                        if name not in ("__dict__", "__weakref__") and hasattr(value, name))
 
 
 def _contents(function: FunctionType) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
 from dpsk.model_selection._candidates import post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
-from dpsk.model_selection._inside import runs_foreign_code, state_as_whole
+from dpsk.model_selection._inside import is_foreign, runs_foreign_code, state_as_whole
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import chosen_scorer
 
@@ -118,16 +118,17 @@ class BaseSearch(HoldoutModel):
         probes = self._probed(name)
         self._check_rows_of(probes, plan, X, y)
         method, releases, stream = self._releases(plan, X, y)
-        # All of them are drawn, and checked, before any is trained; warnings would count them.
-        runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))
-                     for asks in releases.runs(plan.event, plan.holdout_event)]
         parts = self._parts(plan, X, y)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with ExitStack() as stack:
             stack.enter_context(watching(None))
-            if any(map(runs_foreign_code, probes)):
+            codes = any(map(runs_foreign_code, (self, *probes)))
+            if codes or is_foreign(type(X)) or is_foreign(type(y)):
                 stack.enter_context(in_secret(f"a {type(self).__name__}"))
+            # All are drawn, and checked, before any is trained; warnings would count them.
+            runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))
+                         for asks in releases.runs(plan.event, plan.holdout_event)]
             while runs:
                 # What has lost is dropped at once.
                 asks, (params, model) = runs.pop()

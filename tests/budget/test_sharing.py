@@ -1,5 +1,6 @@
 """A budget is one, whatever its paths, processes and threads, and none of it is forgotten."""
 
+import errno
 import os
 import pickle
 import threading
@@ -179,3 +180,84 @@ def test_releases_beyond_all_numbers_are_refused(kind, event):
     with PrivacyBudget(1.0, DELTA, kind=kind) as budget, pytest.raises(BudgetExceededError):
         admit("a fit", event)
     assert budget.charges == []
+
+
+def test_charges_that_were_read_are_missed(tmp_path):
+    one = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    other = PrivacyBudget.load(one.path)
+    with one:
+        admit("a fit", Gaussian(0.01))
+    assert len(other.charges) == 1
+    lines = (tmp_path / "a.budget").read_bytes().splitlines(keepends=True)
+    (tmp_path / "a.budget").write_bytes(lines[0])
+    with pytest.raises(ValueError, match="no longer holds all that was charged"):
+        other.charges  # noqa: B018
+
+
+def test_a_charge_is_on_the_disk_before_anything_is_drawn(monkeypatch):
+    done = []
+
+    def spied(name):
+        original = getattr(os, name)
+
+        def call(*args):
+            done.append(name)
+            return original(*args)
+        return call
+
+    with PrivacyBudget(1.0, DELTA):
+        for name in ("write", "fsync"):
+            monkeypatch.setattr(os, name, spied(name))
+        admit("a fit", Gaussian(0.01))
+    # The note of what is open is written by a file object.
+    assert done == ["write", "fsync"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_budgets_none_is_charged_where_one_refuses(tmp_path, order):
+    """Files have their locks in an order of their own, which the refusing one leads or ends."""
+    large, small = PrivacyBudget(9.0, 1e-3), PrivacyBudget(1e-3, DELTA)
+    files = sorted((large, small), key=lambda budget: os.stat(budget.path).st_ino)[::order]
+    os.replace(files[0].path, tmp_path / "first")
+    (tmp_path / "first").rename(files[0].path)
+    with large, small, pytest.raises(BudgetExceededError):
+        admit("a fit", Gaussian(0.5))
+    assert large.charges == small.charges == []
+
+
+def test_a_disk_that_is_full_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    before, write = (tmp_path / "a.budget").read_bytes(), os.write
+
+    def full(handle, line):
+        if len(line) < 50:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(handle, line[:40])
+
+    with budget:
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            admit("a fit", Gaussian(0.01))
+        monkeypatch.undo()
+        assert (tmp_path / "a.budget").read_bytes() == before
+        admit("a fit", Gaussian(0.01))
+    assert len(budget.charges) == 1
+
+
+def test_a_torn_charge_counts_also_where_it_could_not_be_mended(tmp_path, monkeypatch):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    with budget:
+        admit("a fit", Gaussian(0.01))
+        admit("a fit", Gaussian(0.02))
+    text = (tmp_path / "a.budget").read_bytes()
+    (tmp_path / "a.budget").write_bytes(text[:-10])
+
+    def fails(handle, line):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "write", fails)
+    with pytest.raises(OSError, match="Input/output"):
+        PrivacyBudget.load(budget.path)
+    monkeypatch.undo()
+    found = PrivacyBudget.load(budget.path).charges
+    assert [charge.event for charge in found] == [Gaussian(0.01), Gaussian(0.02)]

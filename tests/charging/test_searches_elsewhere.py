@@ -6,6 +6,7 @@ here is statistical.
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -293,3 +294,70 @@ def _certificates(value, seen=None):
         value, (list, tuple)) else getattr(value, "__dict__", {}).values())
     for each in inner:
         yield from _certificates(each, seen)
+
+
+def _model():
+    return DPLogisticRegression(epsilon=0.05, delta=1e-6, **settings("here"))
+
+
+def _fits_elsewhere(rows, inside, fit):
+    if inside[0]:
+        with ThreadPoolExecutor(1) as pool:
+            # It is refused, whatever the function makes of that.
+            pool.submit(fit).exception()
+    return rows
+
+
+def only_in_runs(monkeypatch):
+    inside, original = [False], DPGridSearchCV._releases
+
+    def releases(self, *args):
+        found = original(self, *args)
+        inside[0] = True
+        return found
+
+    monkeypatch.setattr(DPGridSearchCV, "_releases", releases)
+    return inside
+
+
+def searched(function, settings, n_runs, monkeypatch):
+    """Return what was charged for a search whose function fits a model in a thread."""
+    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: n_runs)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 3)) / 4
+    search = DPGridSearchCV(make_dp_pipeline(FunctionTransformer(function), _model()), settings,
+                            epsilon=2.0, n_iter=3)
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        search.fit(rows, (rows[:, 0] > 0).astype(int))
+    return [charge.name for charge in budget.charges]
+
+
+def test_one_setting_with_code_that_is_not_known_is_enough(monkeypatch):
+    inside, fit = only_in_runs(monkeypatch), partial(_model().fit, X, Y)
+    charged = searched(None, {"functiontransformer__func": [
+        np.abs, lambda rows: _fits_elsewhere(rows, inside, fit)]}, 40, monkeypatch)
+    assert charged == ["DPGridSearchCV"]
+
+
+def test_functions_in_a_partial_are_code_that_is_not_known(monkeypatch):
+    inside, fit = only_in_runs(monkeypatch), partial(_model().fit, X, Y)
+    function = partial(_fits_elsewhere, inside=inside, fit=fit)
+    assert searched(function, {}, 2, monkeypatch) == ["DPGridSearchCV"]
+
+
+def test_what_sets_a_run_up_is_within_the_search(runs):
+    """A candidate whose `set_params` fits is refused, however many there are."""
+    class Setting(DPLogisticRegression):
+        def set_params(self, **params):
+            if "epsilon" in params:
+                other.fit(X, Y)
+            return super().set_params(**params)
+
+    other = DPLogisticRegression(epsilon=0.1, delta=1e-6, **settings("here"))
+    search = DPRandomizedSearchCV(Setting(**settings("here")), {}, epsilon=2.0, n_iter=3)
+    with PrivacyBudget(30.0, 1e-2) as budget, pytest.raises(BudgetExceededError):
+        search.fit(X, Y)
+    names = [charge.name for charge in budget.charges]
+    # The checks before it, of settings that stand for all, are of a public number.
+    assert names[-1] == "DPRandomizedSearchCV"
+    assert len(names) == len(list(search._probes())) + 1

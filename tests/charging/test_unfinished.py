@@ -3,12 +3,18 @@
 Counts are exact; nothing here is statistical.
 """
 
+import asyncio
+import os
+import shlex
+import subprocess
+import sys
 import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.pool import ThreadPool
 
 import pytest
 from joblib import Parallel, delayed
@@ -93,21 +99,42 @@ def test_what_was_under_way_before_holds_no_block_open():
     assert len(open_one.charges) == 1
 
 
-def test_threads_that_outlive_a_block_are_charged_and_others_are_not():
+def test_threads_that_outlive_a_block_hold_it_open():
     go = threading.Event()
 
     def late():
         assert go.wait(60)
         evaluated()
 
-    with budget() as open_one:
+    with pytest.warns(PrivacyWarning, match="such as a thread"), budget() as open_one:
         thread = threading.Thread(target=late)
         thread.start()
+    # What the thread hands to others cannot be told from what others do.
     evaluated()
-    assert open_one.charges == []
+    assert len(open_one.charges) == 1
     go.set()
     thread.join()
-    assert len(open_one.charges) == 1
+    assert len(open_one.charges) == 2
+    evaluated()
+    assert len(open_one.charges) == 2
+
+
+def test_tasks_of_asyncio_hold_a_block_open():
+    async def late():
+        await asyncio.sleep(0.2)
+        evaluated()
+
+    async def run():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with budget() as open_one:
+                task = asyncio.create_task(late())
+                await asyncio.sleep(0)
+        await task
+        return open_one
+
+    assert len(asyncio.run(run()).charges) == 1
+    evaluated()
 
 
 def _late(folder):
@@ -152,3 +179,122 @@ def test_inner_blocks_end_by_themselves():
         assert len(list(results)) == 4
         evaluated()
     assert (len(outer.charges), len(inner.charges)) == (5, 4)
+
+
+def test_workers_pay_no_more_once_what_went_on_is_done():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pool.submit(evaluated).result()
+        with pytest.warns(PrivacyWarning), budget() as open_one:
+            results = Parallel(n_jobs=1, return_as="generator")(
+                delayed(evaluated)() for _ in range(3))
+        assert len(list(results)) == 3
+        del results
+        pool.submit(evaluated).result()
+    assert len(open_one.charges) == 3
+
+
+def _by_a_child(folder):
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    child = get_context("spawn").Process(target=evaluated)
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+
+
+def test_children_of_a_process_that_outlives_a_block_are_charged(tmp_path):
+    with budget() as open_one:
+        child = get_context("spawn").Process(target=_by_a_child, args=(tmp_path,))
+        child.start()
+    (tmp_path / "go").touch()
+    child.join()
+    assert (child.exitcode, len(open_one.charges)) == (0, 1)
+
+
+def test_results_of_an_older_pool_of_multiprocessing_are_charged_when_they_are_made():
+    go = threading.Event()
+    with ThreadPool(1) as pool:
+        pool.apply(evaluated)
+        pool.apply_async(go.wait)
+        with pytest.warns(PrivacyWarning, match="is not done"), budget() as open_one:
+            waiting = [pool.apply_async(evaluated) for _ in range(3)]
+        go.set()
+        for each in waiting:
+            each.get()
+        assert len(open_one.charges) == 3
+        pool.apply(evaluated)
+    assert len(open_one.charges) == 3
+
+
+def _slow(ignored):
+    time.sleep(0.2)
+    return float(evaluated())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", ["imap", "imap_unordered"])
+def test_iterators_of_an_older_pool_are_charged(how):
+    with ThreadPool(1) as pool:
+        with budget() as open_one:
+            results = getattr(pool, how)(_slow, range(3))
+        list(results)
+    assert len(open_one.charges) == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_threads_begin_is_charged_as_they_are():
+    """A thread that goes on starts workers and threads of its own."""
+    def late():
+        time.sleep(0.3)
+        Parallel(n_jobs=2)(delayed(evaluated)() for _ in range(2))
+        inner = threading.Thread(target=evaluated)
+        inner.start()
+        inner.join()
+
+    with budget() as open_one:
+        thread = threading.Thread(target=late)
+        thread.start()
+    thread.join()
+    assert len(open_one.charges) == 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_terminated_pool_had_begun_is_charged():
+    with budget() as open_one, ThreadPool(1) as pool:
+        pool.apply_async(_slow, (0,))
+        time.sleep(0.1)
+    time.sleep(0.6)
+    assert len(open_one.charges) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_callbacks_of_futures_are_charged():
+    with ThreadPoolExecutor(1) as pool:
+        with budget() as open_one:
+            future = pool.submit(time.sleep, 0.3)
+            future.add_done_callback(lambda done: evaluated())
+    assert len(open_one.charges) == 1
+
+
+_SCRIPT = ("import time; time.sleep(1)\nfrom dpsk.metrics import dp_accuracy_score as score\n"
+           "score([0, 1] * 20, [0, 1] * 20, epsilon=1.0, delta=1e-6)")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_programmes_that_outlive_a_block_are_charged():
+    with budget() as open_one:
+        child = subprocess.Popen([sys.executable, "-c", _SCRIPT])
+    assert child.wait() == 0
+    assert len(open_one.charges) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="asks for a shell")
+def test_programmes_whose_parent_has_ended_are_charged():
+    with budget() as open_one:
+        subprocess.run(["sh", "-c", f"{shlex.quote(sys.executable)} -c {shlex.quote(_SCRIPT)} &"],
+                       check=True)
+        for _ in range(600):
+            if open_one.charges:
+                break
+            time.sleep(0.05)
+    assert len(open_one.charges) == 1

@@ -146,17 +146,25 @@ def test_notes_are_for_their_user_alone_and_go_with_the_block():
         assert folder.st_uid == os.getuid()
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes are of other systems")
 @pytest.mark.parametrize("mode", [0o777, 0o750])
 def test_a_folder_of_notes_that_others_may_read_is_refused(monkeypatch, tmp_path, mode):
-    folder = tmp_path / f"dpsk-{os.getuid() if hasattr(os, 'getuid') else ''}"
-    folder.mkdir()
-    folder.chmod(mode)
-    monkeypatch.setattr(board.os, "access", lambda *args: False)
-    monkeypatch.setattr(board.tempfile, "gettempdir", lambda: str(tmp_path))
+    home = tmp_path / "home"
+    for folder in (tmp_path / f"dpsk-{os.getuid()}", home / ".dpsk"):
+        folder.mkdir(parents=True)
+        folder.chmod(mode)
+    monkeypatch.setattr(board, "_TOP", str(tmp_path))
+    monkeypatch.setattr(board.os.path, "expanduser", lambda path: str(home / ".dpsk"))
     board.note_folder.cache_clear()
     try:
-        with pytest.raises(OSError, match="not this user's alone"):
-            evaluated()
+        with pytest.raises(OSError, match="not this user's alone"), budget():
+            pytest.fail("entered")
+        # Where nobody can post a note there is none to read.
+        evaluated()
+        # The one at home stands in for the other.
+        (home / ".dpsk").chmod(0o700)
+        board.note_folder.cache_clear()
+        assert board.note_folder() == str(home / ".dpsk")
     finally:
         monkeypatch.undo()
         board.note_folder.cache_clear()

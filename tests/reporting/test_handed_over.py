@@ -1,0 +1,19 @@
+"""Fits that were handed over count, and what learns by a parameter is said to learn."""
+
+from sklearn.kernel_approximation import RBFSampler
+
+from dpsk import privacy_report
+from dpsk.model_selection._candidates import TemperedClassifier
+from tests.budget.test_sharing import X, Y, model
+
+
+def test_a_fit_that_was_handed_over_counts_though_its_certificate_is_equal():
+    given = model().fit(X, Y)
+    report = privacy_report(TemperedClassifier(given).fit(X, Y))
+    assert given.privacy_ in [part.certificate for part in report.private]
+    assert len(report.private) == 2
+
+
+def test_what_may_learn_by_a_parameter_is_not_said_to_learn_nothing():
+    report = privacy_report([RBFSampler(gamma="scale").fit(X)])
+    assert not report.is_private and report.exposed
