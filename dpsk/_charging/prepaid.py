@@ -22,6 +22,7 @@ __all__ = ["Prepaid", "current", "paying"]
 
 #: Those that may still pay, so that a fork finds them.
 _LIVE: WeakSet[Prepaid] = WeakSet()
+_LIVE_LOCK = threading.Lock()
 #: What pays for the next fit of this thread, where the estimator brings nothing itself.
 _CURRENT: ContextVar[Prepaid | None] = ContextVar("what is prepaid", default=None)
 
@@ -50,7 +51,7 @@ class Prepaid:
         self._affords, self._used, self._lock = affords, False, threading.Lock()
         # Once another process may have it, whoever removes the file has used it.
         self._file: str | None = None
-        _LIVE.add(self)
+        self._enlist()
 
     @property
     def is_used(self) -> bool:
@@ -93,7 +94,11 @@ class Prepaid:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.Lock()
-        _LIVE.add(self)
+        self._enlist()
+
+    def _enlist(self) -> None:
+        with _LIVE_LOCK:
+            _LIVE.add(self)
 
     def share(self) -> None:
         """Let one of several processes use it."""
@@ -115,12 +120,16 @@ class Prepaid:
 
 
 def _share_all() -> None:
-    for each in list(_LIVE):
+    with _LIVE_LOCK:
+        live = list(_LIVE)
+    for each in live:
         if not each.is_used:
             each.share()
 
 
 def _renew_all() -> None:
+    global _LIVE_LOCK
+    _LIVE_LOCK = threading.Lock()
     for each in list(_LIVE):
         each.renew()
 
