@@ -118,13 +118,24 @@ def _wrapper(model, path):
         found.append(Exposed(path, "bags are drawn by rows, as many as there are, which "
                                    "guarantees for groups of rows do not cover."))
     if name == "FrozenEstimator":
-        # What was fitted with noise had rows to protect, which may be these.
-        found = [part for part in found if getattr(part, "why", None) != LEARNT]
+        found = _frozen(model, found, path)
     yield from found
     # The best of a search carries the certificate of its member.
     seen |= {id(part.certificate) for part in found if isinstance(part, Private)}
     # Of what has no guarantee it is enough to know what else was fitted.
     yield from (_fitted_ones if is_open else _held)(model, path, seen)
+
+
+def _frozen(model, found, path):
+    """Return the findings in a frozen object; those of exact learning alone are taken on trust."""
+    learnt = [part for part in found if getattr(part, "why", None) == LEARNT]
+    # Private fits had rows to protect, and so had all exact learning that goes with them.
+    if not learnt or not all(part in learnt or isinstance(part, Note) for part in found):
+        return found
+    name = type(model.estimator).__name__
+    return [*(part for part in found if part not in learnt), Note(
+        path, f"{name} is frozen and has no private part: that it was fitted to public rows is "
+              "taken on trust.")]
 
 
 def _learnt(fitted, path, sentence, why):

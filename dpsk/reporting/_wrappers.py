@@ -32,8 +32,6 @@ def wraps(*names):
 @wraps("FrozenEstimator")
 def _(frozen, path):
     yield Member(f"{path}.estimator", frozen.estimator)
-    yield Note(path, f"{type(frozen.estimator).__name__} is frozen: that it was fitted to other "
-                     "rows, but for what it has a certificate of, is taken on trust.")
 
 
 @wraps("FunctionTransformer")
