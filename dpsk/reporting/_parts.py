@@ -20,6 +20,7 @@ from dpsk.reporting._findings import (
     Private,
 )
 from dpsk.reporting._report import PrivacyReport
+from dpsk.reporting._scores import scores
 from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, is_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import STATELESS, UNKEPT_FITS, WRAPPERS
@@ -111,6 +112,7 @@ def _wrapper(model, path):
             seen.add(id(part.fitted))
         is_open |= isinstance(part, Exposed)
         found += _expanded(part)
+    found += scores(model, path)
     name = type(model).__name__
     if name.startswith("Bagging") and any(
             isinstance(part, Private) and part.certificate.relation == GROUP_RELATION
@@ -144,6 +146,7 @@ def _learnt(fitted, path, sentence, why):
     inner = [part for part in _fitted_ones(fitted, path, set())
              if getattr(part, "why", None) != LEARNT]
     yield from inner
+    yield from scores(fitted, path)
     if any(isinstance(part, Private) for part in inner):
         yield Exposed(path, UNKEPT_FITS, UNKEPT)
 
@@ -236,7 +239,7 @@ def _of_dict(results, path):
         return
     yield Exposed(path, "scores have no certificate: exact ones have no noise, and private ones "
                         "are not counted here; fit and score inside a PrivacyBudget, which "
-                        "charges them.")
+                        "charges them.", UNKEPT)
     yield Exposed(path, "times of fits and of scores depend on rows.")
     if "estimator" not in results:
         yield Exposed(path, "the models were not kept, so what they cost is not known; use "

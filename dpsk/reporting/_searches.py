@@ -49,7 +49,8 @@ def _(search, path):
     # Functions and folds of somebody's own may fit as well.
     for name in ("scorer_", "cv"):
         for where, each in inside(getattr(search, name, None), f"{path}.{name}", set()):
-            if not is_estimator(each):
+            # Scorers of this package are named where scores are.
+            if not is_estimator(each) and kind_of(type(each)) != OURS:
                 yield Member(where, each)
     best = getattr(search, "best_estimator_", None)
     if not _splits_groups(search.cv) and any(

@@ -9,22 +9,24 @@ from sklearn.utils import Bunch
 from dpsk.reporting._attributes import attributes
 from dpsk.reporting._table import is_of, kind_of
 
-__all__ = ["inside", "is_estimator"]
+__all__ = ["EXACT", "inside", "is_estimator"]
 
 #: Types whose objects hold numbers, text or public randomness.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice,
           np.ufunc)
 _MAPPINGS = (dict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
+#: Packages whose functions make no private releases.
+EXACT = ("sklearn", "numpy", "scipy", "builtins")
 #: What functions and classes may be of.
-_PACKAGES = ("sklearn", "dpsk", "numpy", "scipy", "builtins")
+_PACKAGES = (*EXACT, "dpsk")
 #: Parts of packages whose objects hold entries, or public randomness.
 _TABLES = ("scipy.sparse", "numpy.random")
 #: Names of columns and dtypes, as pandas has them.
 _NAMES = {"Index", "ExtensionDtype"}
 
 
-def inside(value, path, seen):
+def inside(value, path, seen, packages=_PACKAGES):
     """Yield what is in a value and is not plain, with its place.
 
     Parameters
@@ -33,6 +35,8 @@ def inside(value, path, seen):
     path : str
     seen : set of int
         Identities of what was looked at, which grows.
+    packages : tuple of str
+        What plain functions and classes may be of.
 
     Yields
     ------
@@ -40,22 +44,22 @@ def inside(value, path, seen):
     found : object
         An estimator, a certificate, or whatever is not known to be plain.
     """
-    if _is_plain(value) or id(value) in seen:
+    if _is_plain(value, packages) or id(value) in seen:
         return
     seen.add(id(value))
     if type(value) in _MAPPINGS:
         for name, each in attributes(value).items():
-            yield from inside(each, f"{path}.{name}", seen)
+            yield from inside(each, f"{path}.{name}", seen, packages)
         for name, each in value.items():
-            yield from inside(name, path, seen)
-            yield from inside(each, f"{path}[{name!r}]", seen)
+            yield from inside(name, path, seen, packages)
+            yield from inside(each, f"{path}[{name!r}]", seen, packages)
     elif type(value) in _SEQUENCES or (
             type(value) is np.ndarray and value.dtype == object):
         for place, each in enumerate(value.ravel() if isinstance(value, np.ndarray) else value):
-            yield from inside(each, f"{path}[{place}]", seen)
+            yield from inside(each, f"{path}[{place}]", seen, packages)
     elif _is_detail(value):
         for name, each in attributes(value).items():
-            yield from inside(each, f"{path}.{name}", seen)
+            yield from inside(each, f"{path}.{name}", seen, packages)
     else:
         yield path, value
 
@@ -65,7 +69,7 @@ def is_estimator(thing):
     return hasattr(thing, "fit") or hasattr(thing, "get_params")
 
 
-def _is_plain(value):
+def _is_plain(value, packages):
     """Return whether a value holds nothing but numbers, text and names of types."""
     cls = type(value)
     if cls in _PLAIN:
@@ -73,7 +77,7 @@ def _is_plain(value):
     if cls in (np.ndarray, np.memmap):
         return not value.dtype.hasobject
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-        return any(is_of(value, package) for package in _PACKAGES)
+        return any(is_of(value, package) for package in packages)
     if isinstance(value, (np.generic, np.dtype)):
         return is_of(cls, "numpy")
     if is_of(cls, "pandas"):
