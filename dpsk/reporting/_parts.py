@@ -48,7 +48,7 @@ def parts_of(fitted, path):
     ------
     part : Private, Exposed or Note
     """
-    several = _SEVERAL.get(type(fitted))
+    several = next((says for cls, says in _SEVERAL if type(fitted) is cls), None)
     if several is not None:
         for part in several(fitted, path):
             yield from _expanded(part)
@@ -251,5 +251,5 @@ def _of_dict(results, path):
 
 
 #: What holds several, or stands for a fit, by its very type.
-_SEVERAL = {Certificate: _of_certificate, PrivacyReport: _of_report, list: _of_sequence,
-            tuple: _of_sequence, dict: _of_dict, Bunch: _of_dict}
+_SEVERAL = ((Certificate, _of_certificate), (PrivacyReport, _of_report), (list, _of_sequence),
+            (tuple, _of_sequence), (dict, _of_dict), (Bunch, _of_dict))

@@ -7,7 +7,7 @@ from joblib import Memory
 from sklearn.utils import Bunch
 
 from dpsk.reporting._attributes import attributes
-from dpsk.reporting._table import is_of, kind_of
+from dpsk.reporting._table import is_of, is_one_of, kind_of
 
 __all__ = ["EXACT", "inside", "is_estimator"]
 
@@ -47,13 +47,13 @@ def inside(value, path, seen, packages=_PACKAGES):
     if _is_plain(value, packages) or id(value) in seen:
         return
     seen.add(id(value))
-    if type(value) in _MAPPINGS:
+    if is_one_of(type(value), _MAPPINGS):
         for name, each in attributes(value).items():
             yield from inside(each, f"{path}.{name}", seen, packages)
         for name, each in value.items():
             yield from inside(name, path, seen, packages)
             yield from inside(each, f"{path}[{name!r}]", seen, packages)
-    elif type(value) in _SEQUENCES or (
+    elif is_one_of(type(value), _SEQUENCES) or (
             type(value) is np.ndarray and value.dtype == object):
         for place, each in enumerate(value.ravel() if isinstance(value, np.ndarray) else value):
             yield from inside(each, f"{path}[{place}]", seen, packages)
@@ -72,9 +72,9 @@ def is_estimator(thing):
 def _is_plain(value, packages):
     """Return whether a value holds nothing but numbers, text and names of types."""
     cls = type(value)
-    if cls in _PLAIN:
+    if is_one_of(cls, _PLAIN):
         return True
-    if cls in (np.ndarray, np.memmap):
+    if is_one_of(cls, (np.ndarray, np.memmap)):
         return not value.dtype.hasobject
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         return any(is_of(value, package) for package in packages)
