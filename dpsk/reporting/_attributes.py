@@ -30,7 +30,7 @@ def attributes(thing):
 
 def is_template(thing):
     """Return whether an estimator has parameters and names of columns alone: nothing learnt."""
-    return set(attributes(thing)) <= parameters(type(thing)) | {
+    return set(attributes(thing)) <= parameters(type(thing)) | _set_at_first(type(thing)) | {
         "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_carried",
         "n_features_in_", "feature_names_in_"}
 
@@ -44,6 +44,13 @@ def parameters(cls):
 
 
 @cache
+def _set_at_first(cls):
+    """Return the names of attributes that the code of `__init__` sets, of bases as well."""
+    return frozenset(name for base in cls.__mro__
+                     for code in _codes(vars(base).get("__init__")) for name in _stored(code))
+
+
+@cache
 def own_names(cls):
     """Return the names of attributes that a class may set by its own code, an upper bound."""
     names, named, by_name = set(parameters(cls)) | _SET_ELSEWHERE, set(), False
@@ -52,14 +59,18 @@ def own_names(cls):
         names |= {name for name, member in vars(base).items()
                   if isinstance(member, cached_property)}
         for code in (code for member in vars(base).values() for code in _codes(member)):
-            names |= {each.argval for each in dis.get_instructions(code)
-                      if each.opname == "STORE_ATTR"}
+            names |= _stored(code)
             named |= set(_texts(code.co_consts))
             # What every estimator sets so are its parameters, and what stages released.
             by_name |= "setattr" in code.co_names and base is not DPEstimator
     if issubclass(cls, DPEstimator):
         names |= {stage.attribute for stage in _subclasses(Stage)}
     return frozenset(names | (named if by_name else set()))
+
+
+def _stored(code):
+    """Return the names of attributes that code sets."""
+    return {each.argval for each in dis.get_instructions(code) if each.opname == "STORE_ATTR"}
 
 
 def _codes(member):

@@ -16,6 +16,8 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice,
           np.ufunc)
 _MAPPINGS = (dict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
+#: Types of functions and classes, NumPy's functions of arrays among them.
+_CODE = (type, types.FunctionType, types.BuiltinFunctionType, type(np.mean))
 #: Packages whose functions make no private releases.
 EXACT = ("sklearn", "numpy", "scipy", "builtins")
 #: What functions and classes may be of.
@@ -76,7 +78,7 @@ def _is_plain(value, packages):
         return True
     if is_one_of(cls, (np.ndarray, np.memmap)):
         return not value.dtype.hasobject
-    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+    if isinstance(value, _CODE):
         return any(is_of(value, package) for package in packages)
     if isinstance(value, (np.generic, np.dtype)):
         return is_of(cls, "numpy")
