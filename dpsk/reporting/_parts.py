@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from dpsk._budget import PrivacyBudget
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
-from dpsk.reporting._attributes import attributes, is_template, own_names, parameters
+from dpsk.reporting._attributes import attributes, is_own, is_template, parameters
 from dpsk.reporting._findings import (
     LEARNT,
     UNKEPT,
@@ -153,10 +153,9 @@ def _learnt(fitted, path, sentence, why):
 
 def _held(thing, path, seen):
     """Yield what an object holds in attributes, all of which its own code has to set."""
-    allowed = own_names(type(thing))
     for name, value in attributes(thing).items():
         place = f"{path}.{name}"
-        if name not in allowed and id(value) not in seen:
+        if not is_own(type(thing), name, value) and id(value) not in seen:
             yield Exposed(place, f"{type(thing).__name__} holds {name!r}, which its own code does "
                                  "not set: unknown, no guarantee. Delete it, and report on it by "
                                  "itself.", UNKNOWN)

@@ -3,10 +3,9 @@
 import types
 
 import numpy as np
-from joblib import Memory
 from sklearn.utils import Bunch
 
-from dpsk.reporting._attributes import attributes
+from dpsk.reporting._attributes import attributes, own_names
 from dpsk.reporting._table import is_of, is_one_of, kind_of
 
 __all__ = ["EXACT", "inside", "is_estimator"]
@@ -22,10 +21,14 @@ _CODE = (type, types.FunctionType, types.BuiltinFunctionType, type(np.mean))
 EXACT = ("sklearn", "numpy", "scipy", "builtins")
 #: What functions and classes may be of.
 _PACKAGES = (*EXACT, "dpsk")
-#: Parts of packages whose objects hold entries, or public randomness.
-_TABLES = ("scipy.sparse", "numpy.random")
-#: Names of columns and dtypes, as pandas has them.
-_NAMES = {"Index", "ExtensionDtype"}
+#: Packages of details, which hold what their attributes do: tables, caches and dtypes.
+_DETAILS = ("scipy.sparse", "joblib")
+#: Public randomness, times and time zones.
+_ATOMS = ("numpy.random", "datetime", "zoneinfo")
+#: Entries of an index of pandas that are numbers.
+_ENTRIES = {"NAType", "NaTType", "Timestamp", "Timedelta", "Period", "Interval"}
+#: Of a type that a class statement made, so that all it holds is in its attributes.
+_WRITTEN = 1 << 9
 
 
 def inside(value, path, seen, packages=_PACKAGES):
@@ -59,11 +62,25 @@ def inside(value, path, seen, packages=_PACKAGES):
             type(value) is np.ndarray and value.dtype == object):
         for place, each in enumerate(value.ravel() if isinstance(value, np.ndarray) else value):
             yield from inside(each, f"{path}[{place}]", seen, packages)
+    elif _is_of_pandas(value, "Index"):
+        yield from inside([*value.names, *np.asarray(value, dtype=object).tolist()], path, seen,
+                          packages)
+        yield from _not_own(value, path)
     elif _is_detail(value):
         for name, each in attributes(value).items():
             yield from inside(each, f"{path}.{name}", seen, packages)
+        yield from _not_own(value, path)
     else:
         yield path, value
+
+
+def _not_own(value, path):
+    """Yield attributes that somebody put on an object."""
+    # Compiled code of pandas keeps a cache of what follows from the rest.
+    allowed = own_names(type(value)) | ({"_cache"} if is_of(type(value), "pandas") else set())
+    for name, each in attributes(value).items():
+        if name not in allowed:
+            yield f"{path}.{name}", each
 
 
 def is_estimator(thing):
@@ -78,16 +95,28 @@ def _is_plain(value, packages):
         return True
     if is_one_of(cls, (np.ndarray, np.memmap)):
         return not value.dtype.hasobject
+    if isinstance(value, type) and is_of(value, "pandas"):
+        return True
     if isinstance(value, _CODE):
         return any(is_of(value, package) for package in packages)
     if isinstance(value, (np.generic, np.dtype)):
         return is_of(cls, "numpy")
     if is_of(cls, "pandas"):
-        return bool(_NAMES & {base.__name__ for base in cls.__mro__})
-    return cls is Memory or any(is_of(cls, package) for package in _TABLES)
+        return cls.__name__ in _ENTRIES
+    return any(is_of(cls, package) for package in _ATOMS)
+
+
+def _is_of_pandas(value, kind):
+    """Return whether a value is of a kind that pandas has, such as an index of columns."""
+    return is_of(type(value), "pandas") and kind in {
+        base.__name__ for base in type(value).__mro__}
 
 
 def _is_detail(value):
-    """Return whether an object is part of how scikit-learn is made, and no estimator."""
-    return (is_of(type(value), "sklearn") and kind_of(type(value)) is None
-            and not is_estimator(value))
+    """Return whether an object, no estimator, is what its attributes hold, by known code."""
+    cls = type(value)
+    known = is_of(cls, "sklearn") and kind_of(cls) is None and not is_estimator(value)
+    known |= any(is_of(cls, package) for package in _DETAILS)
+    # Types of compiled code, such as trees of rows, show nothing of what they hold.
+    return (known or _is_of_pandas(value, "ExtensionDtype")) and all(
+        base is object or base.__flags__ & _WRITTEN for base in cls.__mro__)

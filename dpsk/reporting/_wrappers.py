@@ -224,7 +224,7 @@ def _classes(model, path):
 def _maps_entries(function):
     """Return whether a function is known to map every entry by itself."""
     constants = ()
-    if type(function) is partial and not function.keywords:
+    if type(function) is partial and not function.keywords and not vars(function):
         function, constants = function.func, function.args
     if not (type(function) is np.ufunc and getattr(np, function.__name__, None) is function):
         return False
