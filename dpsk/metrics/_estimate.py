@@ -108,6 +108,9 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         return np.array(self.value, dtype=dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(each, Estimate) for each in kwargs.get("out", ())):
+            # Numbers do not change: `+=` gives the name to another one.
+            del kwargs["out"]
         if ufunc is np.negative:
             ufunc, inputs = np.multiply, (-1.0, self)
         factors = [each for each in inputs if each is not self]

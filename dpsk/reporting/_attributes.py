@@ -3,17 +3,48 @@
 import dis
 import inspect
 from functools import cache, cached_property
+from numbers import Real
 from types import CodeType
+
+import numpy as np
 
 from dpsk._estimator import DPEstimator
 from dpsk._stages.base import Stage
+from dpsk.reporting._table import is_of
 
-__all__ = ["attributes", "is_template", "own_names", "parameters"]
+__all__ = ["attributes", "is_own", "is_template", "own_names", "parameters"]
 
-#: What functions of scikit-learn, or of this package, set on estimators from outside of them.
-_SET_ELSEWHERE = {"n_features_in_", "feature_names_in_", "_sklearn_output_config",
-                  "_metadata_request", "_skl_callbacks", "_parent_callback_ctx", "_carried",
-                  "_implied_norm", "row_norm_"}
+
+
+def _is_number(value):
+    return value is None or isinstance(value, Real)
+
+
+def _are_names(value):
+    return type(value) is np.ndarray and value.ndim == 1 and all(
+        type(each) is str for each in value.tolist())
+
+
+def _are_words(value):
+    return type(value) is dict and all(each is None or type(each) is str
+                                       for pair in value.items() for each in pair)
+
+
+def _is_list_of_objects(value):
+    return type(value) is list and all(_is_of_known_code(each) for each in value)
+
+
+def _is_of_known_code(value):
+    return any(is_of(type(value), package) for package in ("sklearn", "dpsk"))
+
+
+#: What functions of scikit-learn, or of this package, set on estimators from outside of them, and
+#: what it must be.
+_SET_ELSEWHERE = {
+    "n_features_in_": _is_number, "feature_names_in_": _are_names,
+    "_sklearn_output_config": _are_words, "_metadata_request": _is_of_known_code,
+    "_skl_callbacks": _is_list_of_objects, "_parent_callback_ctx": _is_of_known_code,
+    "_carried": _is_of_known_code, "_implied_norm": _is_number, "row_norm_": _is_number}
 
 
 def attributes(thing):
@@ -28,9 +59,27 @@ def attributes(thing):
     return found
 
 
+def is_own(cls, name, value):
+    """Return whether an attribute is one that the code of a class may have set.
+
+    Parameters
+    ----------
+    cls : type
+    name : str
+    value : object
+
+    Returns
+    -------
+    own : bool
+        Also where it is set from outside, if it is what it must be.
+    """
+    check = _SET_ELSEWHERE.get(name)
+    return check(value) if check is not None else name in own_names(cls)
+
+
 def is_template(thing):
     """Return whether an estimator has parameters and names of columns alone: nothing learnt."""
-    return set(attributes(thing)) <= parameters(type(thing)) | {
+    return set(attributes(thing)) <= parameters(type(thing)) | _set_at_first(type(thing)) | {
         "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_carried",
         "n_features_in_", "feature_names_in_"}
 
@@ -44,22 +93,33 @@ def parameters(cls):
 
 
 @cache
+def _set_at_first(cls):
+    """Return the names of attributes that the code of `__init__` sets, of bases as well."""
+    return frozenset(name for base in cls.__mro__
+                     for code in _codes(vars(base).get("__init__")) for name in _stored(code))
+
+
+@cache
 def own_names(cls):
     """Return the names of attributes that a class may set by its own code, an upper bound."""
-    names, named, by_name = set(parameters(cls)) | _SET_ELSEWHERE, set(), False
+    names, named, by_name = {*parameters(cls), *_SET_ELSEWHERE}, set(), False
     for base in cls.__mro__:
         names |= set(inspect.get_annotations(base))
         names |= {name for name, member in vars(base).items()
                   if isinstance(member, cached_property)}
         for code in (code for member in vars(base).values() for code in _codes(member)):
-            names |= {each.argval for each in dis.get_instructions(code)
-                      if each.opname == "STORE_ATTR"}
+            names |= _stored(code)
             named |= set(_texts(code.co_consts))
             # What every estimator sets so are its parameters, and what stages released.
             by_name |= "setattr" in code.co_names and base is not DPEstimator
     if issubclass(cls, DPEstimator):
         names |= {stage.attribute for stage in _subclasses(Stage)}
     return frozenset(names | (named if by_name else set()))
+
+
+def _stored(code):
+    """Return the names of attributes that code sets."""
+    return {each.argval for each in dis.get_instructions(code) if each.opname == "STORE_ATTR"}
 
 
 def _codes(member):

@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from dpsk._budget import PrivacyBudget
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
-from dpsk.reporting._attributes import attributes, is_template, own_names, parameters
+from dpsk.reporting._attributes import attributes, is_own, is_template, parameters
 from dpsk.reporting._findings import (
     LEARNT,
     UNKEPT,
@@ -20,6 +20,7 @@ from dpsk.reporting._findings import (
     Private,
 )
 from dpsk.reporting._report import PrivacyReport
+from dpsk.reporting._scores import scores
 from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, is_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import STATELESS, UNKEPT_FITS, WRAPPERS
@@ -47,7 +48,7 @@ def parts_of(fitted, path):
     ------
     part : Private, Exposed or Note
     """
-    several = _SEVERAL.get(type(fitted))
+    several = next((says for cls, says in _SEVERAL if type(fitted) is cls), None)
     if several is not None:
         for part in several(fitted, path):
             yield from _expanded(part)
@@ -111,6 +112,7 @@ def _wrapper(model, path):
             seen.add(id(part.fitted))
         is_open |= isinstance(part, Exposed)
         found += _expanded(part)
+    found += scores(model, path)
     name = type(model).__name__
     if name.startswith("Bagging") and any(
             isinstance(part, Private) and part.certificate.relation == GROUP_RELATION
@@ -118,13 +120,24 @@ def _wrapper(model, path):
         found.append(Exposed(path, "bags are drawn by rows, as many as there are, which "
                                    "guarantees for groups of rows do not cover."))
     if name == "FrozenEstimator":
-        # What was fitted with noise had rows to protect, which may be these.
-        found = [part for part in found if getattr(part, "why", None) != LEARNT]
+        found = _frozen(model, found, path)
     yield from found
     # The best of a search carries the certificate of its member.
     seen |= {id(part.certificate) for part in found if isinstance(part, Private)}
     # Of what has no guarantee it is enough to know what else was fitted.
     yield from (_fitted_ones if is_open else _held)(model, path, seen)
+
+
+def _frozen(model, found, path):
+    """Return the findings in a frozen object; those of exact learning alone are taken on trust."""
+    learnt = [part for part in found if getattr(part, "why", None) == LEARNT]
+    # Private fits had rows to protect, and so had all exact learning that goes with them.
+    if not learnt or not all(part in learnt or isinstance(part, Note) for part in found):
+        return found
+    name = type(model.estimator).__name__
+    return [*(part for part in found if part not in learnt), Note(
+        path, f"{name} is frozen and has no private part: that it was fitted to public rows is "
+              "taken on trust.")]
 
 
 def _learnt(fitted, path, sentence, why):
@@ -133,16 +146,16 @@ def _learnt(fitted, path, sentence, why):
     inner = [part for part in _fitted_ones(fitted, path, set())
              if getattr(part, "why", None) != LEARNT]
     yield from inner
+    yield from scores(fitted, path)
     if any(isinstance(part, Private) for part in inner):
         yield Exposed(path, UNKEPT_FITS, UNKEPT)
 
 
 def _held(thing, path, seen):
     """Yield what an object holds in attributes, all of which its own code has to set."""
-    allowed = own_names(type(thing))
     for name, value in attributes(thing).items():
         place = f"{path}.{name}"
-        if name not in allowed and id(value) not in seen:
+        if not is_own(type(thing), name, value) and id(value) not in seen:
             yield Exposed(place, f"{type(thing).__name__} holds {name!r}, which its own code does "
                                  "not set: unknown, no guarantee. Delete it, and report on it by "
                                  "itself.", UNKNOWN)
@@ -225,7 +238,7 @@ def _of_dict(results, path):
         return
     yield Exposed(path, "scores have no certificate: exact ones have no noise, and private ones "
                         "are not counted here; fit and score inside a PrivacyBudget, which "
-                        "charges them.")
+                        "charges them.", UNKEPT)
     yield Exposed(path, "times of fits and of scores depend on rows.")
     if "estimator" not in results:
         yield Exposed(path, "the models were not kept, so what they cost is not known; use "
@@ -237,5 +250,5 @@ def _of_dict(results, path):
 
 
 #: What holds several, or stands for a fit, by its very type.
-_SEVERAL = {Certificate: _of_certificate, PrivacyReport: _of_report, list: _of_sequence,
-            tuple: _of_sequence, dict: _of_dict, Bunch: _of_dict}
+_SEVERAL = ((Certificate, _of_certificate), (PrivacyReport, _of_report), (list, _of_sequence),
+            (tuple, _of_sequence), (dict, _of_dict), (Bunch, _of_dict))

@@ -6,6 +6,7 @@ import html
 import json
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ _SEVERAL = "Several fits"
 _NO_UNIT = "none: some fits protect rows, others groups of rows"
 _FIXED = ("The total holds if neither which fits were made nor how they were set up followed from "
           "what an earlier one released; where it did, fit within a PrivacyBudget.")
+_DISJOINT = "members are taken to share no row, so that a row pays for one member only."
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class PrivacyReport:
     notes : tuple of Note
         What the guarantee rests on and cannot be checked here.
     disjoint : bool
-        Whether the members were fitted to disjoint parts of the rows.
+        Whether the members are taken, on trust, to have been fitted to disjoint parts of the rows.
 
     See Also
     --------
@@ -92,12 +94,16 @@ class PrivacyReport:
     @property
     def epsilon(self) -> float:
         """float : of everything at `delta`; infinite where something has no guarantee."""
-        return self.fits_epsilon if not self.exposed and self.delta < 1 else math.inf
+        return self.fits_epsilon if not self.exposed else math.inf
 
     @cached_property
     def fits_epsilon(self) -> float:
-        """float : of the private fits alone at `delta`; infinite where not all are counted."""
-        return self.epsilon_at(min(self.delta, 1.0)) if self.is_counted else math.inf
+        """float : what the private fits cost by themselves at `delta`, no guarantee of the whole.
+
+        A row that moves others before a fit, or that a fit gets twice, may cost more. Infinite
+        where not all private fits are counted, where there are none, and for a delta of 1 or more.
+        """
+        return self.epsilon_at(self.delta) if self.is_counted and self.delta < 1 else math.inf
 
     @property
     def relation(self) -> str:
@@ -121,11 +127,11 @@ class PrivacyReport:
         Returns
         -------
         epsilon : float
-            0 where nothing is private; infinite where fits protect different units.
+            Infinite where nothing is private, and where fits protect different units.
         """
         if self.relation == _NO_UNIT:
             return math.inf
-        return max((accountant.epsilon(event, delta) for event in self.events), default=0.0)
+        return max((accountant.epsilon(event, delta) for event in self.events), default=math.inf)
 
     def delta_at(self, epsilon: float) -> float:
         """Return the delta of the private fits together at an epsilon, an upper bound.
@@ -138,11 +144,11 @@ class PrivacyReport:
         Returns
         -------
         delta : float
-            In [0, 1]; 1 where fits protect different units.
+            In [0, 1]; 1 where nothing is private, and where fits protect different units.
         """
         if self.relation == _NO_UNIT:
             return 1.0
-        return max((accountant.delta(event, epsilon) for event in self.events), default=0.0)
+        return max((accountant.delta(event, epsilon) for event in self.events), default=1.0)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -156,7 +162,7 @@ class PrivacyReport:
     def guarantee(self) -> str:
         """str : the guarantee in words, or that there is none."""
         if self.is_private:
-            return f"({self.epsilon:.6g}, {self.delta:.3g})-differential privacy"
+            return f"{self._pair()}-differential privacy"
         if not self.private:
             return "no guarantee: nothing in it is known to be private"
         if self.relation == _NO_UNIT:
@@ -168,8 +174,8 @@ class PrivacyReport:
             return "no guarantee: a fit has no noise"
         if not self.is_counted:
             return "no guarantee, and not all private fits in it can be counted"
-        return ("no guarantee for all of it; the private fits alone are "
-                f"({self.fits_epsilon:.6g}, {self.delta:.3g})-differentially private")
+        return (f"no guarantee for all of it; the private fits in it add up to {self._pair()} "
+                "only where each row was given to them once, and unchanged by other rows")
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain JSON types.
@@ -214,7 +220,7 @@ class PrivacyReport:
         """
         kinds = sorted({part.certificate.estimator for part in self.private})
         fits = max((sum(part.count for part in parts) for parts in self._alternatives()),
-                   default=0)
+                   default=0) if self.is_counted else math.inf
         was, has = ("were", "have") if self.name == _SEVERAL else ("was", "has")
         first = f"{self.name} {was} trained with differential privacy"
         if not self.is_private:
@@ -225,8 +231,12 @@ class PrivacyReport:
             else "It has no neighbors in common."]
         if kinds:
             times = "once" if fits == 1 else f"in at most {fits} fits"
-            sentences.append(f"A row was used {times} ({', '.join(kinds)}), which are composed "
-                             "numerically.")
+            sentences.append(
+                f"A row was used {times} ({', '.join(kinds)}), which are composed numerically."
+                if fits < math.inf else
+                f"How many fits a row was used in is not known ({', '.join(kinds)}).")
+        if self.disjoint:
+            sentences.append(_DISJOINT)
         sentences += [part.sentence for part in self.exposed]
         sentences += [part.sentence for part in self.notes]
         return " ".join(dict.fromkeys([*sentences, _FIXED] if fits > 1 else sentences))
@@ -253,8 +263,14 @@ class PrivacyReport:
             yield "NOT PRIVATE", f"{part.path}: {part.sentence}"
         for part in self.notes:
             yield "on trust", f"{part.path}: {part.sentence}"
+        if self.disjoint:
+            yield "on trust", _DISJOINT
         if sum(part.count for part in self.private) > 1:
             yield "provided", _FIXED
+
+    def _pair(self):
+        """Return epsilon and delta of the fits as text, rounded up."""
+        return f"({_rounded_up(self.fits_epsilon, 6)}, {_rounded_up(self.delta, 3)})"
 
     def _alternatives(self):
         """Return the fits that a row may be in: all, or those of one disjoint part."""
@@ -264,6 +280,13 @@ class PrivacyReport:
         for part in self.private:
             found.setdefault(part.path.split("]")[0], []).append(part)
         return list(found.values())
+
+
+def _rounded_up(number, digits):
+    """Return a number as text of a few digits that is not below it."""
+    # Sums in floating point stand slightly above the decimals that they are sums of.
+    number *= 1.0 - 1e-12
+    return f"{float(Context(digits, ROUND_CEILING).create_decimal_from_float(number)):.{digits}g}"
 
 
 def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:

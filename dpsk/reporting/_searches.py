@@ -24,7 +24,7 @@ from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk.reporting._confirmed import is_confirmed
 from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Private
-from dpsk.reporting._table import OURS, kind_of
+from dpsk.reporting._table import OURS, is_one_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import wraps
 
@@ -49,7 +49,8 @@ def _(search, path):
     # Functions and folds of somebody's own may fit as well.
     for name in ("scorer_", "cv"):
         for where, each in inside(getattr(search, name, None), f"{path}.{name}", set()):
-            if not is_estimator(each):
+            # Scorers of this package are named where scores are.
+            if not is_estimator(each) and kind_of(type(each)) != OURS:
                 yield Member(where, each)
     best = getattr(search, "best_estimator_", None)
     if not _splits_groups(search.cv) and any(
@@ -154,7 +155,7 @@ def _splits_groups(cv):
 
 def _splits(cv):
     """Return how many folds there are by what is asked for now; None where it is not known."""
-    known = cv is None or isinstance(cv, (int, np.integer)) or type(cv) in _EVEN
+    known = cv is None or isinstance(cv, (int, np.integer)) or is_one_of(type(cv), _EVEN)
     return check_cv(cv).get_n_splits() if known else None
 
 
@@ -169,6 +170,6 @@ def _trainings(cv, n_splits):
 
 def _fold_rows(rows, cv, n_splits):
     """Return the least number of rows that a fold trains on; None where it is not known."""
-    if not (cv is None or isinstance(cv, (int, np.integer)) or type(cv) in _EVEN):
+    if not (cv is None or isinstance(cv, (int, np.integer)) or is_one_of(type(cv), _EVEN)):
         return None
     return rows - math.ceil(rows * getattr(cv, "n_repeats", 1) / n_splits)

@@ -8,7 +8,7 @@ import inspect
 import sys
 
 __all__ = ["COUNTS", "HIDES", "KEEPS", "KINDS", "LEARNS", "MIXES", "NOTHING", "OURS", "PICKS",
-           "WEIGHS", "is_of", "kind_of"]
+           "WEIGHS", "is_of", "is_one_of", "kind_of"]
 
 #: Learns nothing from the entries of rows, and maps each row by itself.
 NOTHING = "learns nothing"
@@ -111,13 +111,19 @@ def kind_of(cls):
     return _KIND_OF.get(cls.__name__) if is_of(cls, "sklearn") else None
 
 
+def is_one_of(cls, known):
+    """Return whether a class is one of known ones; metaclasses may say that all are equal."""
+    return any(cls is each for each in known)
+
+
 def is_of(thing, package):
     """Return whether a class or function is what a package, or a part of one, has by its name."""
-    module = getattr(thing, "__module__", None)
-    if not (isinstance(module, str) and f"{module}.".startswith(f"{package}.")):
+    module, full = (getattr(thing, each, None) for each in ("__module__", "__qualname__"))
+    # A class may answer with strings of its own that say what they are not.
+    if not (type(module) is type(full) is str and f"{module}.".startswith(f"{package}.")):
         return False
     found = sys.modules.get(module)
-    for name in thing.__qualname__.split("."):
+    for name in full.split("."):
         # Modules and classes may answer for names that they do not have.
         found = inspect.getattr_static(found, name, None)
     return found is thing

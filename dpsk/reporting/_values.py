@@ -3,28 +3,35 @@
 import types
 
 import numpy as np
-from joblib import Memory
 from sklearn.utils import Bunch
 
-from dpsk.reporting._attributes import attributes
-from dpsk.reporting._table import is_of, kind_of
+from dpsk.reporting._attributes import attributes, own_names
+from dpsk.reporting._table import is_of, is_one_of, kind_of
 
-__all__ = ["inside", "is_estimator"]
+__all__ = ["EXACT", "inside", "is_estimator"]
 
 #: Types whose objects hold numbers, text or public randomness.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice,
           np.ufunc)
 _MAPPINGS = (dict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
+#: Types of functions and classes, NumPy's functions of arrays among them.
+_CODE = (type, types.FunctionType, types.BuiltinFunctionType, type(np.mean))
+#: Packages whose functions make no private releases.
+EXACT = ("sklearn", "numpy", "scipy", "builtins")
 #: What functions and classes may be of.
-_PACKAGES = ("sklearn", "dpsk", "numpy", "scipy", "builtins")
-#: Parts of packages whose objects hold entries, or public randomness.
-_TABLES = ("scipy.sparse", "numpy.random")
-#: Names of columns and dtypes, as pandas has them.
-_NAMES = {"Index", "ExtensionDtype"}
+_PACKAGES = (*EXACT, "dpsk")
+#: Packages of details, which hold what their attributes do: tables, caches and dtypes.
+_DETAILS = ("scipy.sparse", "joblib")
+#: Public randomness, times and time zones.
+_ATOMS = ("numpy.random", "datetime", "zoneinfo")
+#: Entries of an index of pandas that are numbers.
+_ENTRIES = {"NAType", "NaTType", "Timestamp", "Timedelta", "Period", "Interval"}
+#: Of a type that a class statement made, so that all it holds is in its attributes.
+_WRITTEN = 1 << 9
 
 
-def inside(value, path, seen):
+def inside(value, path, seen, packages=_PACKAGES):
     """Yield what is in a value and is not plain, with its place.
 
     Parameters
@@ -33,6 +40,8 @@ def inside(value, path, seen):
     path : str
     seen : set of int
         Identities of what was looked at, which grows.
+    packages : tuple of str
+        What plain functions and classes may be of.
 
     Yields
     ------
@@ -40,24 +49,38 @@ def inside(value, path, seen):
     found : object
         An estimator, a certificate, or whatever is not known to be plain.
     """
-    if _is_plain(value) or id(value) in seen:
+    if _is_plain(value, packages) or id(value) in seen:
         return
     seen.add(id(value))
-    if type(value) in _MAPPINGS:
+    if is_one_of(type(value), _MAPPINGS):
         for name, each in attributes(value).items():
-            yield from inside(each, f"{path}.{name}", seen)
+            yield from inside(each, f"{path}.{name}", seen, packages)
         for name, each in value.items():
-            yield from inside(name, path, seen)
-            yield from inside(each, f"{path}[{name!r}]", seen)
-    elif type(value) in _SEQUENCES or (
+            yield from inside(name, path, seen, packages)
+            yield from inside(each, f"{path}[{name!r}]", seen, packages)
+    elif is_one_of(type(value), _SEQUENCES) or (
             type(value) is np.ndarray and value.dtype == object):
         for place, each in enumerate(value.ravel() if isinstance(value, np.ndarray) else value):
-            yield from inside(each, f"{path}[{place}]", seen)
+            yield from inside(each, f"{path}[{place}]", seen, packages)
+    elif _is_of_pandas(value, "Index"):
+        yield from inside([*value.names, *np.asarray(value, dtype=object).tolist()], path, seen,
+                          packages)
+        yield from _not_own(value, path)
     elif _is_detail(value):
         for name, each in attributes(value).items():
-            yield from inside(each, f"{path}.{name}", seen)
+            yield from inside(each, f"{path}.{name}", seen, packages)
+        yield from _not_own(value, path)
     else:
         yield path, value
+
+
+def _not_own(value, path):
+    """Yield attributes that somebody put on an object."""
+    # Compiled code of pandas keeps a cache of what follows from the rest.
+    allowed = own_names(type(value)) | ({"_cache"} if is_of(type(value), "pandas") else set())
+    for name, each in attributes(value).items():
+        if name not in allowed:
+            yield f"{path}.{name}", each
 
 
 def is_estimator(thing):
@@ -65,23 +88,35 @@ def is_estimator(thing):
     return hasattr(thing, "fit") or hasattr(thing, "get_params")
 
 
-def _is_plain(value):
+def _is_plain(value, packages):
     """Return whether a value holds nothing but numbers, text and names of types."""
     cls = type(value)
-    if cls in _PLAIN:
+    if is_one_of(cls, _PLAIN):
         return True
-    if cls in (np.ndarray, np.memmap):
+    if is_one_of(cls, (np.ndarray, np.memmap)):
         return not value.dtype.hasobject
-    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-        return any(is_of(value, package) for package in _PACKAGES)
+    if isinstance(value, type) and is_of(value, "pandas"):
+        return True
+    if isinstance(value, _CODE):
+        return any(is_of(value, package) for package in packages)
     if isinstance(value, (np.generic, np.dtype)):
         return is_of(cls, "numpy")
     if is_of(cls, "pandas"):
-        return bool(_NAMES & {base.__name__ for base in cls.__mro__})
-    return cls is Memory or any(is_of(cls, package) for package in _TABLES)
+        return cls.__name__ in _ENTRIES
+    return any(is_of(cls, package) for package in _ATOMS)
+
+
+def _is_of_pandas(value, kind):
+    """Return whether a value is of a kind that pandas has, such as an index of columns."""
+    return is_of(type(value), "pandas") and kind in {
+        base.__name__ for base in type(value).__mro__}
 
 
 def _is_detail(value):
-    """Return whether an object is part of how scikit-learn is made, and no estimator."""
-    return (is_of(type(value), "sklearn") and kind_of(type(value)) is None
-            and not is_estimator(value))
+    """Return whether an object, no estimator, is what its attributes hold, by known code."""
+    cls = type(value)
+    known = is_of(cls, "sklearn") and kind_of(cls) is None and not is_estimator(value)
+    known |= any(is_of(cls, package) for package in _DETAILS)
+    # Types of compiled code, such as trees of rows, show nothing of what they hold.
+    return (known or _is_of_pandas(value, "ExtensionDtype")) and all(
+        base is object or base.__flags__ & _WRITTEN for base in cls.__mro__)

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from dpsk.reporting._findings import UNKEPT, UNKNOWN, Exposed, Member, Note
-from dpsk.reporting._table import NOTHING, is_of, kind_of
+from dpsk.reporting._table import NOTHING, is_of, is_one_of, kind_of
 
 __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
 
@@ -32,8 +32,6 @@ def wraps(*names):
 @wraps("FrozenEstimator")
 def _(frozen, path):
     yield Member(f"{path}.estimator", frozen.estimator)
-    yield Note(path, f"{type(frozen.estimator).__name__} is frozen: that it was fitted to other "
-                     "rows, but for what it has a certificate of, is taken on trust.")
 
 
 @wraps("FunctionTransformer")
@@ -226,12 +224,13 @@ def _classes(model, path):
 def _maps_entries(function):
     """Return whether a function is known to map every entry by itself."""
     constants = ()
-    if type(function) is partial and not function.keywords:
+    if type(function) is partial and not function.keywords and not vars(function):
         function, constants = function.func, function.args
     if not (type(function) is np.ufunc and getattr(np, function.__name__, None) is function):
         return False
-    plain = all(type(each) in (int, float) or (type(each) is np.ndarray and each.ndim < 2 and
-                                               each.dtype.kind in "iuf") for each in constants)
+    plain = all(is_one_of(type(each), (int, float)) or (
+        type(each) is np.ndarray and each.ndim < 2 and each.dtype.kind in "iuf")
+        for each in constants)
     return (plain and function.signature is None and function.nout == 1
             and function.nargs == len(constants) + 2)
 

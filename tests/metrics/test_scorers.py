@@ -145,6 +145,19 @@ def test_what_a_scorer_would_refuse_is_refused_before_any_fit(name, options, mat
         get_scorer(name, **options)
 
 
+def test_operators_in_place_make_another_number():
+    first = score = Estimate(0.8, 0.1, (0.0, 1.0))
+    score += 1
+    assert score == pytest.approx(1.8)
+    score = first
+    score *= 2
+    assert score.standard_error == pytest.approx(0.2)
+    assert first == 0.8
+    total = np.ones(2)
+    total += first
+    assert total.tolist() == [1.8, 1.8]
+
+
 def test_an_estimate_is_a_number():
     estimate = Estimate(0.75, 0.1, (0.0, 1.0))
     assert isinstance(estimate, numbers.Real) and estimate.item() == float(estimate) == 0.75

@@ -5,19 +5,27 @@ import math
 import numpy as np
 import pytest
 from sklearn.ensemble import VotingClassifier
+from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.linear_model import LogisticRegressionCV, RidgeClassifier
+from sklearn.metrics import fbeta_score, get_scorer, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
+    RandomizedSearchCV,
     RepeatedStratifiedKFold,
     ShuffleSplit,
     TimeSeriesSplit,
+    TunedThresholdClassifierCV,
+    cross_validate,
 )
 from sklearn.pipeline import make_pipeline
 
 from dpsk import DPLogisticRegression, DPStandardScaler, DPTableVectorizer, privacy_report
 from dpsk._privacy import accountant
+from dpsk.metrics import dp_accuracy_score
+from dpsk.metrics import get_scorer as private_scorer
 from dpsk.reporting._searches import _event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -72,6 +80,67 @@ def test_a_delta_that_was_declared_does_not_tell_how_many_rows_there_are():
     report = privacy_report(search)
     assert [part.certificate.delta for part in report.private] == [1e-12, 1e-12]
     assert "does not follow from what was kept" in said(report)
+
+
+#: Scorers of one metric, and whether all scores are known to be exact.
+SCORERS = {
+    "default": (lambda: None, True),
+    "name": (lambda: "roc_auc", True),
+    "scorer": (lambda: get_scorer("balanced_accuracy"), True),
+    "exact function": (lambda: make_scorer(fbeta_score, beta=2), True),
+    "private scorer": (lambda: private_scorer("dp_accuracy", epsilon=20.0), False),
+    "private function": (lambda: make_scorer(dp_accuracy_score, epsilon=20.0), False),
+    "own function": (lambda: lambda fitted, X, y: fitted.score(X, y), False),
+    "own metric": (lambda: make_scorer(lambda y, found: 0.0), False)}
+#: Searches and choices that score private models as asked, without fits that are not kept.
+SCORING = {
+    "search": lambda scoring: GridSearchCV(model(), {"alpha": [0.0]}, cv=KFold(2),
+                                           scoring=scoring),
+    "random search": lambda scoring: RandomizedSearchCV(
+        model(), {"alpha": [0.0]}, n_iter=1, cv=KFold(2), scoring=scoring),
+    "search in a pipeline": lambda scoring: make_pipeline(GridSearchCV(
+        model(), {"alpha": [0.0]}, cv=KFold(2), scoring=scoring)),
+    "threshold": lambda scoring: TunedThresholdClassifierCV(
+        model().fit(X, Y), scoring=scoring or "balanced_accuracy", cv="prefit", refit=False),
+    "exact model": lambda scoring: make_pipeline(
+        DPStandardScaler(delta=DELTA), LogisticRegressionCV(
+            Cs=2, cv=KFold(2), scoring=scoring)),
+    "selection": lambda scoring: VotingClassifier([("a", model()), ("b", make_pipeline(
+        SequentialFeatureSelector(RidgeClassifier(), n_features_to_select=1, cv=KFold(2),
+                                  scoring=scoring), RidgeClassifier()))])}
+
+
+@pytest.mark.parametrize("scorer", SCORERS)
+@pytest.mark.parametrize("place", SCORING)
+def test_scores_that_are_not_known_to_be_exact_are_not_counted(place, scorer):
+    make, exact = SCORERS[scorer]
+    if (place, scorer) in (("threshold", "private scorer"), ("threshold", "own function")):
+        pytest.skip("scikit-learn takes scores of labels only")
+    report = privacy_report(SCORING[place](make()).fit(X, Y))
+    named = "scores are not known to be exact" in said(report)
+    assert named == (not exact)
+    assert exact or (report.fits_epsilon == math.inf and not report.is_counted)
+    # The fits that select features are not kept.
+    assert (report.fits_epsilon < math.inf) == (exact and place != "selection")
+
+
+def test_several_metrics_are_exact_where_each_of_them_is():
+    exact, private = ("balanced_accuracy", make_scorer(dp_accuracy_score, epsilon=20.0))
+    for several, known in (([exact, "roc_auc"], True), ({"a": exact}, True),
+                           ({"a": exact, "b": private}, False)):
+        search = GridSearchCV(model(), {"alpha": [0.0]}, cv=KFold(2), scoring=several,
+                              refit=next(iter(several)))
+        assert privacy_report(search.fit(X, Y)).is_counted == known
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", make_scorer(dp_accuracy_score, epsilon=20.0)],
+                         ids=["exact", "private"])
+def test_scores_of_cross_validation_do_not_say_what_made_them(scoring):
+    results = cross_validate(model(), X, Y, cv=KFold(2), scoring=scoring, return_estimator=True)
+    report = privacy_report(results)
+    assert not report.is_counted
+    assert report.fits_epsilon == math.inf
+    assert len(report.private) == 2
 
 
 @pytest.mark.parametrize("solver", ["gd", "sgd"])

@@ -1,5 +1,6 @@
 """A report adds up what is private, and says of everything else that it is not."""
 
+import html
 import json
 import math
 from dataclasses import replace
@@ -219,6 +220,56 @@ def test_a_fit_without_noise_leaves_no_guarantee():
         report = privacy_report([model().fit(X, Y), model(math.inf).fit(X, Y)])
     assert report.guarantee == "no guarantee: a fit has no noise"
     assert not report.is_private
+
+
+def forms(report):
+    """Return all forms of a report as plain text."""
+    page = html.unescape(report._repr_html_())
+    return [str(report), page, report.model_card(), report.to_json()]
+
+
+def test_fits_behind_exact_steps_are_not_said_to_be_private_by_themselves():
+    """One row moves all that such a step hands on, which no fit behind it has noise for."""
+    report = privacy_report(scaled(StandardScaler(), model()).fit(X, Y))
+    assert report.fits_epsilon < math.inf
+    for text in forms(report):
+        assert "no guarantee for all of it" in text
+        assert "only where each row was given to them once, and unchanged by other rows" in text
+        assert "private fits alone" not in text
+
+
+def test_disjoint_members_are_said_to_be_taken_on_trust():
+    fits = [model().fit(X, Y), model().fit(X, Y)]
+    for text in forms(privacy_report(fits, disjoint=True))[:3]:
+        assert "members are taken to share no row" in text
+    for text in forms(privacy_report(fits)):
+        assert "share no row" not in text
+
+
+@QUICK
+def test_a_model_card_counts_no_fits_that_cannot_be_counted():
+    stacked = StackingClassifier([("a", model())], model(), cv=KFold(3)).fit(X, Y)
+    card = privacy_report(stacked).model_card()
+    assert "not all private fits in it can be counted" in card
+    assert "How many fits a row was used in is not known" in card
+    assert "at most" not in card
+
+
+@pytest.mark.parametrize("fits", [[], [FunctionTransformer()], [StandardScaler().fit(X)],
+                                  [model(delta=0.5).fit(X, Y)] * 2], ids=len)
+def test_no_number_stands_for_a_guarantee_that_is_not_there(fits):
+    report = privacy_report(fits)
+    written = json.loads(report.to_json())
+    assert not report.is_private
+    assert written["epsilon"] == written["fits_epsilon"] == "inf"
+    assert len(fits) == 2 or (report.epsilon_at(0.5), report.delta_at(1.0)) == (math.inf, 1.0)
+
+
+@pytest.mark.parametrize("epsilon, delta, said", [
+    (1.0000004, 1.2549e-6, "(1.00001, 1.26e-06)"), (0.25, 1e-6, "(0.25, 1e-06)")])
+def test_numbers_in_words_are_rounded_up(epsilon, delta, said):
+    report = privacy_report(model(epsilon, delta=delta).fit(X, Y))
+    assert report.guarantee.startswith(said)
 
 
 def test_certificates_alone_will_do():

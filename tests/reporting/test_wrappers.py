@@ -8,15 +8,23 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.experimental import (  # noqa: F401  # makes them importable
     enable_halving_search_cv,
     enable_iterative_imputer,
 )
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, ShuffleSplit
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    KFold,
+    RepeatedKFold,
+    ShuffleSplit,
+)
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.utils import all_estimators
 
 from dpsk import DPLogisticRegression, DPRidge, DPStandardScaler, privacy_report
@@ -157,6 +165,51 @@ def test_a_report_counts_at_least_the_fits_that_a_row_is_in(name, fits):
     assert report.fits_epsilon >= spent(made, report) * (1 - 1e-9)
     assert report.epsilon == (report.fits_epsilon if is_private else math.inf)
     assert is_private or report.exposed
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_what_is_not_fitted_has_learnt_nothing(name):
+    """A list may hold templates, as parameters of searches and ensembles are."""
+    params = BUILT[name][0] if name in BUILT else {}
+    try:
+        template = ALL[name](**params)
+    except TypeError:
+        pytest.skip("is made of tables")
+    report = privacy_report([template, scaler().fit(X)])
+    assert all("unknown" not in part.sentence and "learnt" not in part.sentence
+               for part in report.exposed)
+    assert report.is_private
+
+
+@pytest.mark.parametrize("outer", [
+    lambda inner: GridSearchCV(inner, {"n_estimators": [2]}, cv=KFold(2)),
+    OneVsRestClassifier, lambda inner: VotingClassifier([("a", inner)])])
+def test_ensembles_are_templates_of_wrappers(outer):
+    bags = BaggingClassifier(linear(), 2, bootstrap=False)
+    report = privacy_report(outer(bags).fit(X, Y))
+    assert len(report.private) >= 2
+    assert report.is_private == (type(outer(bags)) is not GridSearchCV)
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_freezing_a_wrapper_around_private_fits_hides_nothing(name):
+    params, y, _ = BUILT[name]
+    fitted = ALL[name](**params).fit(*(rows for rows in (X, y) if rows is not None))
+    bare, frozen = privacy_report(fitted), privacy_report([FrozenEstimator(fitted)])
+    assert [part.sentence for part in frozen.exposed] == [
+        part.sentence for part in bare.exposed]
+    assert frozen.fits_epsilon == bare.fits_epsilon
+    assert frozen.is_private == bare.is_private
+
+
+@pytest.mark.parametrize("outer", [FrozenEstimator, FixedThresholdClassifier, lambda inner:
+                                   make_pipeline(Normalizer(), FrozenEstimator(inner))])
+def test_exact_steps_before_a_private_fit_stay_exposed_once_frozen(outer):
+    inner = make_pipeline(StandardScaler(), linear()).fit(X, Y)
+    report = privacy_report(outer(FrozenEstimator(inner)).fit(X, Y))
+    assert not report.is_private
+    assert any("StandardScaler" in part.sentence for part in report.exposed)
+    assert not report.notes
 
 
 @pytest.mark.parametrize("ensemble, cv", [(True, 3), (False, 3), ("auto", KFold(4))])
