@@ -15,7 +15,6 @@ from dpsk.reporting._table import is_of
 __all__ = ["attributes", "is_own", "is_template", "own_names", "parameters"]
 
 
-
 def _is_number(value):
     return value is None or isinstance(value, Real)
 

@@ -23,8 +23,8 @@ EXACT = ("sklearn", "numpy", "scipy", "builtins")
 _PACKAGES = (*EXACT, "dpsk")
 #: Packages of details, which hold what their attributes do: tables, caches and dtypes.
 _DETAILS = ("scipy.sparse", "joblib")
-#: Public randomness, times and time zones.
-_ATOMS = ("numpy.random", "datetime", "zoneinfo")
+#: Public randomness, times and time zones, and which names go to which method.
+_ATOMS = ("numpy.random", "datetime", "zoneinfo", "sklearn.utils._metadata_requests")
 #: Entries of an index of pandas that are numbers.
 _ENTRIES = {"NAType", "NaTType", "Timestamp", "Timedelta", "Period", "Interval"}
 #: Of a type that a class statement made, so that all it holds is in its attributes.

@@ -1,5 +1,6 @@
 """Fits that were handed over count, and what learns by a parameter is said to learn."""
 
+from sklearn import config_context
 from sklearn.kernel_approximation import RBFSampler
 
 from dpsk import privacy_report
@@ -17,3 +18,11 @@ def test_a_fit_that_was_handed_over_counts_though_its_certificate_is_equal():
 def test_what_may_learn_by_a_parameter_is_not_said_to_learn_nothing():
     report = privacy_report([RBFSampler(gamma="scale").fit(X)])
     assert not report.is_private and report.exposed
+
+
+def test_requests_of_metadata_are_no_code():
+    """As users set them to protect groups in pipelines and searches."""
+    with config_context(enable_metadata_routing=True):
+        asked = model().set_fit_request(groups=True, sample_weight=False)
+        report = privacy_report(asked.fit(X, Y, groups=[k // 2 for k in range(60)]))
+    assert report.is_private and not report.exposed
