@@ -44,6 +44,12 @@ def charged(backend, several, **terms):
     return Counter(charge.name for charge in budget.charges)
 
 
+#: Processes take seconds to start: joblib's stand for the others in every run.
+quick_backends = pytest.mark.parametrize("backend", [
+    pytest.param(name, marks=pytest.mark.audit if name in PROCESSES - {"loky"} else ())
+    for name in BACKENDS])
+
+
 @pytest.fixture(scope="module")
 def alone():
     """Every call's charges, made by itself in one process."""
@@ -64,7 +70,7 @@ def test_work_done_elsewhere_is_charged_as_here(backend, alone):
     assert charged(backend, [Named(name) for name in NAMES]) == expected
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@quick_backends
 def test_work_done_elsewhere_is_refused_as_here(backend):
     several = [Named(name) for name in ("DPRidge", "dp_accuracy_score", "DPPipeline")]
     with PrivacyBudget(1e-3, 1e-9) as budget, pytest.raises(BudgetExceededError):
@@ -72,7 +78,7 @@ def test_work_done_elsewhere_is_refused_as_here(backend):
     assert budget.charges == []
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@quick_backends
 def test_work_done_after_a_budget_is_not_charged_to_it(backend):
     several = [Named(name) for name in ("DPRidge", "dp_accuracy_score")]
     with PrivacyBudget(1e3, 0.9) as budget:
