@@ -1,22 +1,37 @@
 """What a fitted estimator publishes: all that it holds, and its answers on fixed rows."""
 
 import pickle
-import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpsk.auditing._leaves import Opaque, leaves
+from dpsk.auditing._readings import bytes_read, digits, hashed, text_read
 
 __all__ = ["Published", "published", "refusal"]
 
 #: The most entries that are read of one array, evenly spread, and of all together.
 _MOST, _IN_ALL = 2000, 6000
-#: Low digits are read of so many entries of an array.
-_DIGITS = 16
-#: Points a unit of grids beyond which digits are read.
-_GRIDS = 2.0 ** np.array([[0], [20], [30]])
-_ANSWERS = ("decision_function", "predict_proba", "transform", "predict", "score_samples")
+#: The least entries that are read of any array, and the most strings of one.
+_LEAST, _STRINGS = 16, 64
+
+
+def _rows(fitted, probes):
+    return (probes,)
+
+
+def _transformed(fitted, probes):
+    return (fitted.transform(probes) if hasattr(fitted, "transform") else probes,)
+
+
+#: Methods that are asked, and on what.
+_ANSWERS = {
+    **dict.fromkeys(("decision_function", "predict_proba", "predict_log_proba", "transform",
+                     "predict", "score_samples"), _rows),
+    "inverse_transform": _transformed,
+    "score": lambda fitted, probes: (probes, np.zeros(len(probes))),
+    "sample": lambda fitted, probes: (5,),
+    "get_feature_names_out": lambda fitted, probes: ()}
 
 
 @dataclass
@@ -27,8 +42,8 @@ class Published:
     ----------
     numbers : dict of str to ndarray of float64, one-dimensional
         What may be averaged.
-    labels : dict of str to ndarray of float64, one-dimensional
-        What is the same or is not: hashes of words, types, shapes and low digits.
+    labels : dict of str to ndarray, one-dimensional
+        What is the same or is not: hashes of words, types, shapes, bytes and low digits.
     """
 
     numbers: dict = field(default_factory=dict)
@@ -42,13 +57,16 @@ class Published:
         elif isinstance(leaf, str | bytes | bytearray):
             self._label(name, leaf)
             self.numbers[f"length of {name}"] = np.array([float(len(leaf))])
+            self._text(name, leaf)
         elif leaf is None:
             self._label(f"type of {name}", "None")
         elif isinstance(leaf, int) and abs(leaf) >= 2**53:
             self._label(name, leaf)
+            self._add(name, {}, digits(np.array([abs(leaf) % 1280], dtype=np.int64)))
         elif type(leaf) in (bool, int):
             self._label(f"type of {name}", type(leaf).__name__)
             self.numbers[name] = np.array([float(leaf)])
+            self._add(name, {}, digits(np.array([leaf], dtype=np.int64)))
         else:
             self._array(name, np.asarray(leaf))
 
@@ -57,7 +75,7 @@ class Published:
         self._label(f"type of {name}", f"{array.dtype.str} {array.shape}")
         self.numbers[f"size of {name}"] = np.array([float(array.size)])
         entries = array.ravel()
-        most = min(_MOST, max(_DIGITS, _IN_ALL - self._read))
+        most = min(_MOST, max(_LEAST, _IN_ALL - self._read))
         if len(entries) > most:
             self._label(f"bytes of {name}", entries.tobytes())
             entries = entries[np.linspace(0, len(entries) - 1, most).astype(int)]
@@ -67,19 +85,38 @@ class Published:
         if entries.dtype.kind == "c":
             entries = np.concatenate([entries.real, entries.imag])
         if entries.dtype.kind in "US":
-            self.labels[name] = np.array([_hash(each) for each in entries.tolist()])
+            entries = entries.tolist()
+            self.labels[name] = np.array([hashed(each) for each in entries])
+            for place, each in enumerate(entries[:_STRINGS]):
+                self._text(f"{name}[{place}]", each)
             return
+        read = entries
         self.numbers[name] = entries.astype(np.float64)
         if len(entries) > 1:
             # Rows that are kept in an order drawn anew show here.
             entries = np.sort(self.numbers[name])
             self._label(f"sorted {name}", entries.tobytes())
             self.numbers[f"ends of {name}"] = entries[[0, -1]]
-        if array.dtype.kind == "f" and len(entries):
-            self.labels[f"low digits of {name}"] = _low_digits(self.numbers[name][:_DIGITS])
+        if array.dtype.kind in "fiu" and array.size:
+            self._add(name, {}, digits(read))
+
+    def _text(self, name, value):
+        """Add what a text or bytes are made of: noise in one place hides no other place."""
+        if isinstance(value, str):
+            self._add(name, *text_read(value))
+            return
+        value = bytes(value)
+        # Whatever stands in a pickle has been read by itself.
+        self._add(name, *bytes_read(value, not name.endswith("pickle")))
+        if value.isascii():
+            self._add(name, *text_read(value.decode("ascii")))
+
+    def _add(self, name, numbers, labels):
+        for found, held in ((numbers, self.numbers), (labels, self.labels)):
+            held.update({f"{kind} of {name}": values for kind, values in found.items()})
 
     def _label(self, name, value):
-        self.labels[name] = np.array([_hash(value)])
+        self.labels[name] = np.array([hashed(value)])
 
 
 def published(fitted, probes):
@@ -104,9 +141,9 @@ def published(fitted, probes):
         found.read("pickle", pickle.dumps(fitted, protocol=4))
     except Exception as error:
         found.read("pickle", Opaque(error))
-    for method in _ANSWERS:
+    for method, asked_on in _ANSWERS.items():
         try:
-            answer = getattr(fitted, method)(probes)
+            answer = getattr(fitted, method)(*asked_on(fitted, probes))
         except Exception as error:
             answer = Opaque(error)
         for name, leaf in [("", answer)] if isinstance(answer, Opaque) else leaves(answer, ""):
@@ -119,16 +156,3 @@ def refusal(error):
     found = Published()
     found.read("fit that ended with an error", Opaque(error))
     return found
-
-
-def _low_digits(values):
-    """Return what follows the last digit that a coarse grid would leave, and the lowest byte."""
-    bits = values.view(np.uint64)
-    lowest = (bits & np.uint64(0xFF)) + ((bits >> np.uint64(63)) << np.uint64(8))
-    with np.errstate(all="ignore"):
-        eighths = np.floor(np.mod(values * _GRIDS, 1.0) * 8.0)
-    return np.concatenate([lowest.astype(np.float64), eighths.ravel()])
-
-
-def _hash(value):
-    return float(zlib.crc32(value if isinstance(value, bytes) else repr(value).encode()))

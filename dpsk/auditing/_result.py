@@ -54,8 +54,8 @@ class AuditResult:
         `epsilon_max`, the largest epsilon that the audit could have shown, and `refutes_from`, the
         least epsilon of a leak that it would have refuted in 19 cases of 20; measured on one bit,
         by randomized response, that was planted in what the fits published. Leaks through other
-        noise, such as Laplace noise, are refuted from a larger epsilon only. None where the claim is refuted, or no test
-        was judged.
+        noise, such as Laplace noise, are refuted from a larger epsilon only. None where the claim
+        is refuted, or no test was judged.
     set_aside : tuple of str
         Pairs of tables that were not looked at, as the estimator refuses one of the two.
 

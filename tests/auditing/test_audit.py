@@ -297,7 +297,8 @@ def test_the_picture_holds_claim_verdict_and_evidence():
     assert len(drawn.marks_.get_offsets()) == len(found.evidence)
     clean = audit(NoisyTotal(), runs=200, level=SURE)
     power = f"{clean.power.refutes_from:.3g}"
-    assert clean.plot().ax_.get_title() == f"not refuted; randomized response of epsilon {power} would be"
+    assert clean.plot().ax_.get_title() == (
+        f"not refuted; randomized response of epsilon {power} would be")
     nothing = audit(Normalizer(), claim=1.0, runs=40)
     assert nothing.plot().ax_.get_title() == "nothing tested"
     plt.close("all")
