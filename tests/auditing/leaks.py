@@ -105,6 +105,14 @@ class Pickled(Leaky):
         return {**self.__dict__, "row": _ROWS.get(self)}
 
 
+class OptionalTargets(Leaky):
+    """Needs no targets, and holds the mean of those that it is given."""
+
+    def fit(self, X, y=None):
+        self.mean_ = None if y is None else float(np.mean(y))
+        return super().fit(X)
+
+
 class Told(Leaky):
     """The row shows in the answer of one method alone."""
 
@@ -224,6 +232,7 @@ LEAKS = {
     "last digits of integers": Leaky(_assigned(
         lambda entry, X: np.random.default_rng().integers(0, 1000, 50) * 2 + int(entry > 0))),
     "state of the pickle": Pickled(),
+    "targets that are not needed": OptionalTargets(),
     "score": Scored(),
     "inverse transform": Inverted(),
     "logarithms of probabilities": LogProbable(),
