@@ -14,6 +14,8 @@ __all__ = ["Published", "published", "refusal"]
 _MOST, _IN_ALL = 2000, 6000
 #: The least entries that are read of any array, and the most strings of one.
 _LEAST, _STRINGS = 16, 64
+#: The most entries of one fit that others are chosen from.
+_WHOLE = 500_000
 
 
 def _rows(fitted, probes):
@@ -44,11 +46,22 @@ class Published:
         What may be averaged.
     labels : dict of str to ndarray, one-dimensional
         What is the same or is not: hashes of words, types, shapes, bytes and low digits.
+    places : dict of str to ndarray of int, or None
+        Entries of long arrays that are read beside evenly spread ones; None: they are to be
+        chosen.
+    whole : dict of str to ndarray
+        Long arrays, until entries of them are chosen.
+    partial : set of str
+        What is too long to be chosen from.
     """
 
     numbers: dict = field(default_factory=dict)
     labels: dict = field(default_factory=dict)
+    places: dict | None = field(default_factory=dict)
+    whole: dict = field(default_factory=dict)
+    partial: set = field(default_factory=set)
     _read: int = 0
+    _held: int = 0
 
     def read(self, name, leaf):
         """Add a leaf to what is shown, as numbers and labels."""
@@ -70,6 +83,33 @@ class Published:
         else:
             self._array(name, np.asarray(leaf))
 
+    def choose(self, places):
+        """Read the chosen entries of long arrays, and keep no others."""
+        for name, entries in self.whole.items():
+            self._chosen(name, entries, places)
+        self.places, self.whole = places, {}
+
+    def _chosen(self, name, entries, places):
+        chosen = places.get(name, np.empty(0, dtype=int))
+        chosen = entries[chosen[chosen < len(entries)]]
+        name = f"chosen entries of {name}"
+        self.numbers[name] = chosen.astype(np.float64)
+        if chosen.dtype.kind in "fiu":
+            self._add(name, {}, digits(chosen))
+
+    def _long(self, name, entries):
+        """Read chosen ones of many entries, or keep all of them to choose from."""
+        self._label(f"bytes of {name}", entries.tobytes())
+        if entries.dtype.kind not in "fiub":
+            self.partial.add(name)
+        elif self.places is not None:
+            self._chosen(name, entries, self.places)
+        else:
+            self.whole[name] = entries[:_WHOLE - self._held].copy()
+            self._held += len(self.whole[name])
+            if len(self.whole[name]) < len(entries):
+                self.partial.add(name)
+
     def _array(self, name, array):
         # 5, 5.0 and an array of 5 differ, though their numbers do not.
         self._label(f"type of {name}", f"{array.dtype.str} {array.shape}")
@@ -77,7 +117,7 @@ class Published:
         entries = array.ravel()
         most = min(_MOST, max(_LEAST, _IN_ALL - self._read))
         if len(entries) > most:
-            self._label(f"bytes of {name}", entries.tobytes())
+            self._long(name, entries)
             entries = entries[np.linspace(0, len(entries) - 1, most).astype(int)]
         self._read += len(entries)
         if entries.dtype.kind in "mM":
@@ -119,7 +159,7 @@ class Published:
         self.labels[name] = np.array([hashed(value)])
 
 
-def published(fitted, probes):
+def published(fitted, probes, places=None):
     """Return all that a fitted estimator publishes.
 
     Parameters
@@ -127,6 +167,8 @@ def published(fitted, probes):
     fitted : estimator
     probes : array-like of shape (n_probes, n_features)
         Public rows, on which it is asked.
+    places : dict of str to ndarray of int or None, default=None
+        Entries of long arrays to be read; None keeps them all, to choose from.
 
     Returns
     -------
@@ -134,7 +176,7 @@ def published(fitted, probes):
         All attributes, those of steps and members included, the length and the hash of the pickle,
         and answers, each by itself: one that ends with an error says so and hides no other.
     """
-    found = Published()
+    found = Published(places=places)
     for name, leaf in leaves(fitted, ""):
         found.read(name, leaf)
     try:

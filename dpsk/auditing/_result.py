@@ -58,6 +58,8 @@ class AuditResult:
         is refuted, or no test was judged.
     set_aside : tuple of str
         Pairs of tables that were not looked at, as the estimator refuses one of the two.
+    partial : tuple of str
+        Names of long arrays of which evenly spread entries alone were read.
 
     See Also
     --------
@@ -84,6 +86,7 @@ class AuditResult:
     scores: tuple | None = field(repr=False, compare=False)
     power: Power | None = None
     set_aside: tuple = ()
+    partial: tuple = ()
 
     @property
     def delta(self) -> float:
@@ -136,6 +139,7 @@ class AuditResult:
             for name, value in asdict(self.power).items()}
         return {"estimator": self.estimator, "verdict": self.verdict, "refuted": self.refuted,
                 "untested": self.untested, "power": power, "set_aside": list(self.set_aside),
+                "partial": list(self.partial),
                 "claim": {"epsilon": self.claim.epsilon, "delta": self.claim.delta,
                           "origin": self.claim.origin},
                 "epsilon_lower": self.epsilon_lower, "delta": self.delta, "level": self.level,
@@ -183,6 +187,8 @@ class AuditResult:
             facts.append(("power", _power(self.power)))
         if self.set_aside:
             facts.append(("set aside", "one table is refused: " + "; ".join(self.set_aside)))
+        if self.partial:
+            facts.append(("in part", "some entries alone were read of " + ", ".join(self.partial)))
         return [*facts, ("fits", f"{self.fits} in {self.seconds:.0f} s")]
 
     def __str__(self) -> str:

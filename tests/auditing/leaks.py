@@ -151,6 +151,12 @@ def _noise():
     return np.random.default_rng().normal(size=5)
 
 
+def _long(dtype, entry):
+    drawn = np.random.default_rng().normal(scale=1e3, size=50_000).astype(dtype)
+    drawn[12_345] = entry
+    return drawn
+
+
 def _low_bits(model, entry, X):
     bits = model.noise_.view(np.uint64)
     bits &= ~np.uint64(0xFF)
@@ -231,6 +237,11 @@ LEAKS = {
         lambda entry, X: int(np.random.default_rng().integers(2**60)) * 2**20 + int(entry > 0))),
     "last digits of integers": Leaky(_assigned(
         lambda entry, X: np.random.default_rng().integers(0, 1000, 50) * 2 + int(entry > 0))),
+    "one entry of a long array": Leaky(_assigned(lambda entry, X: _long(np.float64, entry))),
+    "last digit in a long array": Leaky(_assigned(
+        lambda entry, X: 2 * _long(int, 0) + (np.arange(50_000) == 12_345) * int(entry > 0))),
+    "short array after long ones": Leaky(_assigned(lambda entry, X: [
+        *(_long(float, 0)[:3000] for _ in range(4)), np.append(_noise().repeat(9)[:37], entry)])),
     "state of the pickle": Pickled(),
     "targets that are not needed": OptionalTargets(),
     "score": Scored(),

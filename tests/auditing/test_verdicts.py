@@ -48,6 +48,17 @@ def test_noisy_text_alone_is_tested():
     assert found.verdict == "not refuted" and found.evidence
 
 
+def test_what_is_read_in_part_is_named():
+    """False-alarm rate at most 1e-7."""
+    found = audit(Leaky(_much_noise), runs=40, level=SURE, neighbors=_PAIR)
+    assert not found.refuted and found.partial == ("much_",)
+    assert "read of much_" in str(found) and found.to_dict()["partial"] == ["much_"]
+
+
+def _much_noise(model, entry, X):
+    model.much_ = np.random.default_rng().normal(size=600_000).astype(np.float32)
+
+
 class NoisyText(BaseEstimator):
     """Publishes a noisy number, written as a text."""
 
