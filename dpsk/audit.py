@@ -22,7 +22,7 @@ __all__ = ["main"]
 _STATUS = {"not refuted": 0, "refuted": 1, "nothing tested": 3}
 
 
-def main(arguments: Sequence[str] | None = None) -> int | None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Audit the estimator that a factory returns.
 
     Parameters
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
         published ever varied, no leak would have been seen, or the audit ended with an error,
         a SystemExit of the estimator or an output that cannot be written included.
     """
-    parser = _parser()
+    parser: argparse.ArgumentParser = _parser()
     given = parser.parse_args(arguments)
     if given.claim and not (given.claim[0] >= 0 and 0 <= given.claim[1] < 1):
         parser.error(f"argument --claim: {given.claim}: must be EPSILON >= 0 and DELTA in [0, 1)")
