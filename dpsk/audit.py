@@ -6,6 +6,7 @@ import argparse
 import importlib
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ __all__ = ["main"]
 _STATUS = {"not refuted": 0, "refuted": 1, "nothing tested": 3}
 
 
-def main(arguments: Sequence[str] | None = None) -> int | None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Audit the estimator that a factory returns.
 
     Parameters
@@ -33,25 +34,52 @@ def main(arguments: Sequence[str] | None = None) -> int | None:
     -------
     status : int
         0 if the claim is not refuted, 1 if it is, 3 if nothing was tested: nothing that is
-        published ever varied, no leak would have been seen, or the audit ended with an error.
+        published ever varied, no leak would have been seen, or the audit ended with an error,
+        a SystemExit of the estimator or an output that cannot be written included.
     """
-    parser = _parser()
+    parser: argparse.ArgumentParser = _parser()
     given = parser.parse_args(arguments)
     if given.claim and not (given.claim[0] >= 0 and 0 <= given.claim[1] < 1):
         parser.error(f"argument --claim: {given.claim}: must be EPSILON >= 0 and DELTA in [0, 1)")
+    if given.json is not None:
+        try:
+            # Tried first: an audit takes minutes, which a file that cannot be written would lose.
+            given.json.open("a").close()
+        except OSError as error:
+            parser.error(f"argument --json: {error}")
     try:
-        estimator = _made(given.factory, parser)
-        result = audit(estimator, claim=given.claim, runs=given.runs, level=given.level,
-                       n_jobs=given.n_jobs, progress=not given.quiet)
-    except Exception:
-        # Python would end with 1, which says that the claim is refuted.
-        traceback.print_exc()
-        print("nothing tested", file=sys.stderr)
+        return _STATUS[_audited(given)]
+    except argparse.ArgumentError as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        # Python would end with 1, and a SystemExit with any status: neither is a verdict.
+        with suppress(OSError):
+            _print(f"{traceback.format_exc()}nothing tested", "stderr")
         return _STATUS["nothing tested"]
-    print(result)
+
+
+def _audited(given):
+    """Print and write what an audit finds, and return its verdict."""
+    result = audit(_made(given.factory), claim=given.claim, runs=given.runs, level=given.level,
+                   n_jobs=given.n_jobs, progress=not given.quiet)
     if given.json is not None:
         given.json.write_text(result.to_json() + "\n", encoding="utf-8")
-    return _STATUS[result.verdict]
+    _print(str(result), "stdout")
+    return result.verdict
+
+
+def _print(text, stream):
+    """Print text to a stream at once, with escapes for what its encoding does not have."""
+    encoding = getattr(getattr(sys, stream), "encoding", None) or "utf-8"
+    try:
+        print(text.encode(encoding, "backslashreplace").decode(encoding),
+              file=getattr(sys, stream), flush=True)
+    except OSError:
+        # Python would write again at its end, and exit with a status of its own.
+        setattr(sys, stream, None)
+        raise
 
 
 def _parser():
@@ -85,16 +113,17 @@ def _level(text):
     return float(text)
 
 
-def _made(name, parser):
+def _made(name):
     """Return what the factory of that name makes; modules of the working directory are found."""
     module, _, factory = name.partition(":")
     if not module or not factory:
-        parser.error(f"{name!r}: must be module:factory, such as mine.models:make_model.")
+        raise argparse.ArgumentError(
+            None, f"{name!r}: must be module:factory, such as mine.models:make_model.")
     sys.path.insert(0, "")
     try:
         found = getattr(importlib.import_module(module), factory)
     except (ImportError, AttributeError) as error:
-        parser.error(f"{name!r}: {error}")
+        raise argparse.ArgumentError(None, f"{name!r}: {error}") from error
     return found()
 
 

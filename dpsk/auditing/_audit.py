@@ -95,9 +95,13 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     -----
     *What is looked at.* Everything that a fitted estimator holds: public and private attributes,
     properties, steps, members, containers, frames, sparse matrices, trees, functions with what
-    they close over, the length and the hash of its pickle, the types of values and the low digits
-    of numbers. Besides, `decision_function`, `predict_proba`, `transform`, `predict` and
-    `score_samples` on public rows, each by itself. A fit that ends with an error counts as well.
+    they close over, its pickle, the types of values, the low digits of numbers, and all parts of
+    texts and bytes. Besides, answers on public rows, each by itself: `decision_function`,
+    `predict_proba`, `predict_log_proba`, `transform`, `inverse_transform`, `predict`, `score`,
+    `score_samples`, `sample` and `get_feature_names_out`. A fit that ends with an error counts as
+    well. Of arrays beyond 2000 entries, or 6000 in all, some that are evenly spread are read, and
+    the 256 that differ most between tables in the first fits. The result names in `partial` what
+    is too long for the latter. Of texts and bytes the first 2048 and last 512 bytes are read.
     Not time, memory, messages and files, nor a pair of tables one of which is refused with a
     ValueError before the first round: the result names it in `set_aside`.
 
@@ -147,7 +151,8 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         if rounds.evidence:
             break
     found = AuditResult(type(estimator).__name__, held, tuple(rounds.evidence), level, fits.made,
-                        fits.seconds, rounds.scores, set_aside=set_aside)
+                        fits.seconds, rounds.scores, set_aside=set_aside,
+                        partial=tuple(sorted(rounds.partial)))
     return found if found.refuted else replace(found, power=rounds.power())
 
 

@@ -1,23 +1,31 @@
 """What an audit tests: a guarantee, as the least error of any test between neighbors."""
 
+import inspect
 import math
+import types
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from dpsk._budget import PrivacyBudget
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import Event
 from dpsk.accounting import epsilon as event_epsilon
 from dpsk.accounting import total, type_two_error
-from dpsk.auditing._leaves import is_estimator
+from dpsk.auditing._leaves import attributes
 
 __all__ = ["Claim", "find_claim"]
 
 #: Type I errors at which the curve of a claim is computed.
 _ERRORS = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 0.1, 1000),
                                     np.linspace(0.0, 1.0, 4001)]))
+#: What holds no part of a fit: plain values, code, and budgets, which know of other fits as well.
+_CLOSED = (str, bytes, int, float, complex, type(None), type, types.ModuleType,
+           types.FunctionType, np.generic, PrivacyBudget)
 
 
 @dataclass(frozen=True)
@@ -97,9 +105,9 @@ def _from_parameters(estimator):
     values = {name: [value for key, value in params.items() if key.split("__")[-1] == name]
               for name in ("epsilon", "delta")}
     if len(values["epsilon"]) != 1 or len(values["delta"]) > 1:
-        raise ValueError("claim=None: the fitted estimator has no certificate in privacy_, and "
-                         "its parameters no single epsilon; give claim=(epsilon, delta) or "
-                         "--claim.")
+        raise ValueError("claim=None: the fitted estimator has no certificate in privacy_, "
+                         "and its parameters no single epsilon; give claim=(epsilon, delta) "
+                         "or --claim.")
     delta = values["delta"][0] if values["delta"] else 0.0
     if delta is None:
         raise ValueError("claim=None: the estimator has delta=None and no certificate in "
@@ -114,23 +122,42 @@ def _stated(epsilon, delta, origin):
 
 
 def certificates(fitted):
-    """Return the certificates of a fitted estimator: its own, or those of its parts."""
-    own = getattr(fitted, "privacy_", None)
-    if isinstance(own, Certificate):
-        return [own]
-    return [found for part in _members(fitted) for found in certificates(part)]
+    """Return the certificates inside a fitted object, each once, however often it is held.
+
+    Nothing is looked for inside of what has one of its own, which is for all of it.
+    """
+    # Objects are kept so that no later one has the identity of one that is gone.
+    found, seen, waiting = {}, {}, [fitted]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, _CLOSED):
+            continue
+        seen[id(value)] = value
+        own = value if isinstance(value, Certificate) else _own(value)
+        if own is None:
+            waiting.extend(reversed(_members(value)))
+        else:
+            found[id(own)] = own
+    return list(found.values())
+
+
+def _own(value):
+    """Return an object's certificate, or None; not one that it passes on from a part."""
+    try:
+        inspect.getattr_static(value, "privacy_")
+    except AttributeError:
+        return None
+    own = getattr(value, "privacy_", None)
+    return own if isinstance(own, Certificate) else None
 
 
 def _members(value):
-    """Return what a container holds, or an estimator as steps and fitted attributes."""
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return value.ravel().tolist()
-    if is_estimator(value):
-        return [*getattr(value, "steps", []), *(
-            each for key, each in vars(value).items()
-            if key.endswith("_") and not key.startswith("_"))]
-    return []
+    """Return what a container holds, or what the attributes of an object hold."""
+    held = [part for _, part in attributes(value)]
+    if isinstance(value, Mapping):
+        return [*value.values(), *held]
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return [*value, *held]
+    if isinstance(value, np.ndarray):
+        return value.ravel().tolist() if value.dtype == object else []
+    return held

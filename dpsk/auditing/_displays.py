@@ -107,7 +107,7 @@ def _title(result):
     """Return the verdict, with the power of an audit that refutes nothing."""
     if result.verdict != "not refuted":
         return result.verdict
-    return f"not refuted; a leak of epsilon {result.power.refutes_from:.3g} would be"
+    return f"not refuted; randomized response of epsilon {result.power.refutes_from:.3g} would be"
 
 
 def _band(rates, runs, level):

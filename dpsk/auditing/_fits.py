@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from hashlib import sha256
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -40,15 +41,25 @@ class Fits:
     def seconds(self):
         return time.monotonic() - self._start
 
-    def __call__(self, pair, count):
-        """Return two lists of what `count` fits on either table published."""
+    def __call__(self, pair, count, places):
+        """Return two lists of what `count` fits on either table published.
+
+        Parameters
+        ----------
+        pair : Pair
+        count : int
+        places : dict or None
+            Entries of long arrays that are read; None keeps them all.
+        """
         found = [], []
         with Parallel(n_jobs=self._jobs) as parallel:
             while len(found[0]) < count:
                 sizes = [min(_CHUNK, left) for left in
                          range(count - len(found[0]), 0, -_CHUNK)][:self._jobs]
-                for chunk in parallel(delayed(_chunk)(self._estimator, pair, size)
-                                      for size in sizes):
+                starts = self.made + 2 * np.cumsum([0, *sizes[:-1]])
+                for chunk in parallel(
+                        delayed(_chunk)(self._estimator, pair, places, int(start), size)
+                        for start, size in zip(starts, sizes, strict=True)):
                     for each, new in zip(found, chunk, strict=True):
                         each.extend(new)
                 self.made += 2 * sum(sizes)
@@ -66,12 +77,12 @@ def fitted_on(estimator, table):
         return model
 
 
-def _chunk(estimator, pair, count):
+def _chunk(estimator, pair, places, start, count):
     """Return what fits on either table published, the tables in turns."""
     found = [], []
-    for turn in range(count):
-        # The order of Thue and Morse: what counts or alternates by itself tells no table.
-        order = (0, 1) if turn.bit_count() % 2 else (1, 0)
+    for turn in range(start, start + 2 * count, 2):
+        # The order has no pattern: what counts or alternates by itself tells no table.
+        order = (0, 1) if sha256(b"%d" % turn).digest()[0] % 2 else (1, 0)
         for place in order:
             try:
                 model = fitted_on(estimator, pair.tables[place])
@@ -79,14 +90,14 @@ def _chunk(estimator, pair, count):
                 # Some fits end so and others do not: that shows as well.
                 found[place].append(refusal(error))
             else:
-                found[place].append(_published(model, pair.probes))
+                found[place].append(_published(model, pair.probes, places))
     return found
 
 
-def _published(model, probes):
+def _published(model, probes, places):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return published(model, probes)
+        return published(model, probes, places)
 
 
 def _printed():

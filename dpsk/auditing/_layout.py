@@ -27,9 +27,12 @@ class Layout:
         self._labels = _lengths([fit.labels for fit in fits])
         names = _names(self._numbers) + _names(self._labels)
         self._kept = np.arange(len(names))
-        rows = self.matrix(fits)
-        missing = np.isnan(rows)
-        varies = np.any((rows != rows[0]) & ~(missing & missing[0]), axis=0)
+        first = self.matrix(fits[:1])[0]
+        varies = np.zeros(len(names), dtype=bool)
+        for fit in fits:
+            # One at a time: all that varies nowhere would fill the memory.
+            row = self.matrix([fit])[0]
+            varies |= (row != first) & ~(np.isnan(row) & np.isnan(first))
         self._kept = np.flatnonzero(varies)
         self.names = [names[i] for i in self._kept]
         self.is_label = self._kept >= sum(self._numbers.values())

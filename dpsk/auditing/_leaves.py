@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["Opaque", "is_estimator", "leaves"]
+__all__ = ["Opaque", "attributes", "is_estimator", "leaves"]
 
 #: The most objects that are opened of one fit; the hash of its pickle stands for the rest.
 _NODES = 20_000
@@ -99,13 +99,13 @@ def _fits_an_array(values):
 def _parts(value):
     """Return [(key, part)] of what is inside of a value."""
     if isinstance(value, np.ndarray | np.void):
-        return [*_of_array(np.asarray(value)), *_attributes(value)]
+        return [*_of_array(np.asarray(value)), *attributes(value)]
     if isinstance(value, Mapping):
-        return [*_of_mapping(value), *_attributes(value)]
+        return [*_of_mapping(value), *attributes(value)]
     if isinstance(value, set | frozenset):
         return list(enumerate(sorted(value, key=_order)))
     if isinstance(value, list | tuple | deque):
-        return [*_named(value), *_attributes(value)]
+        return [*_named(value), *attributes(value)]
     if isinstance(value, weakref.ref):
         return [("()", value())]
     if isinstance(value, types.FunctionType):
@@ -177,7 +177,7 @@ def _of_function(function):
 
 def _of_instance(value):
     """Return attributes, properties, what it pickles, and what the collector knows of it."""
-    found = _attributes(value)
+    found = attributes(value)
     if is_estimator(value):
         steps = dict(found).get("steps")
         if isinstance(steps, list):
@@ -195,7 +195,7 @@ def _of_instance(value):
     return found
 
 
-def _attributes(value):
+def attributes(value):
     """Return what an object holds in its dictionary and in slots, that on its class left out."""
     found = list(getattr(value, "__dict__", {}).items())
     for cls in type(value).__mro__:

@@ -1,22 +1,39 @@
 """What a fitted estimator publishes: all that it holds, and its answers on fixed rows."""
 
 import pickle
-import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpsk.auditing._leaves import Opaque, leaves
+from dpsk.auditing._readings import bytes_read, digits, hashed, text_read
 
 __all__ = ["Published", "published", "refusal"]
 
 #: The most entries that are read of one array, evenly spread, and of all together.
 _MOST, _IN_ALL = 2000, 6000
-#: Low digits are read of so many entries of an array.
-_DIGITS = 16
-#: Points a unit of grids beyond which digits are read.
-_GRIDS = 2.0 ** np.array([[0], [20], [30]])
-_ANSWERS = ("decision_function", "predict_proba", "transform", "predict", "score_samples")
+#: The least entries that are read of any array, and the most strings of one.
+_LEAST, _STRINGS = 16, 64
+#: The most entries of one fit that others are chosen from.
+_WHOLE = 500_000
+
+
+def _rows(fitted, probes):
+    return (probes,)
+
+
+def _transformed(fitted, probes):
+    return (fitted.transform(probes) if hasattr(fitted, "transform") else probes,)
+
+
+#: Methods that are asked, and on what.
+_ANSWERS = {
+    **dict.fromkeys(("decision_function", "predict_proba", "predict_log_proba", "transform",
+                     "predict", "score_samples"), _rows),
+    "inverse_transform": _transformed,
+    "score": lambda fitted, probes: (probes, np.zeros(len(probes))),
+    "sample": lambda fitted, probes: (5,),
+    "get_feature_names_out": lambda fitted, probes: ()}
 
 
 @dataclass
@@ -27,13 +44,24 @@ class Published:
     ----------
     numbers : dict of str to ndarray of float64, one-dimensional
         What may be averaged.
-    labels : dict of str to ndarray of float64, one-dimensional
-        What is the same or is not: hashes of words, types, shapes and low digits.
+    labels : dict of str to ndarray, one-dimensional
+        What is the same or is not: hashes of words, types, shapes, bytes and low digits.
+    places : dict of str to ndarray of int, or None
+        Entries of long arrays that are read beside evenly spread ones; None: they are to be
+        chosen.
+    whole : dict of str to ndarray
+        Long arrays, until entries of them are chosen.
+    partial : set of str
+        What is too long to be chosen from.
     """
 
     numbers: dict = field(default_factory=dict)
     labels: dict = field(default_factory=dict)
+    places: dict | None = field(default_factory=dict)
+    whole: dict = field(default_factory=dict)
+    partial: set = field(default_factory=set)
     _read: int = 0
+    _held: int = 0
 
     def read(self, name, leaf):
         """Add a leaf to what is shown, as numbers and labels."""
@@ -42,24 +70,54 @@ class Published:
         elif isinstance(leaf, str | bytes | bytearray):
             self._label(name, leaf)
             self.numbers[f"length of {name}"] = np.array([float(len(leaf))])
+            self._text(name, leaf)
         elif leaf is None:
             self._label(f"type of {name}", "None")
         elif isinstance(leaf, int) and abs(leaf) >= 2**53:
             self._label(name, leaf)
+            self._add(name, {}, digits(np.array([abs(leaf) % 1280], dtype=np.int64)))
         elif type(leaf) in (bool, int):
             self._label(f"type of {name}", type(leaf).__name__)
             self.numbers[name] = np.array([float(leaf)])
+            self._add(name, {}, digits(np.array([leaf], dtype=np.int64)))
         else:
             self._array(name, np.asarray(leaf))
+
+    def choose(self, places):
+        """Read the chosen entries of long arrays, and keep no others."""
+        for name, entries in self.whole.items():
+            self._chosen(name, entries, places)
+        self.places, self.whole = places, {}
+
+    def _chosen(self, name, entries, places):
+        chosen = places.get(name, np.empty(0, dtype=int))
+        chosen = entries[chosen[chosen < len(entries)]]
+        name = f"chosen entries of {name}"
+        self.numbers[name] = chosen.astype(np.float64)
+        if chosen.dtype.kind in "fiu":
+            self._add(name, {}, digits(chosen))
+
+    def _long(self, name, entries):
+        """Read chosen ones of many entries, or keep all of them to choose from."""
+        self._label(f"bytes of {name}", entries.tobytes())
+        if entries.dtype.kind not in "fiub":
+            self.partial.add(name)
+        elif self.places is not None:
+            self._chosen(name, entries, self.places)
+        else:
+            self.whole[name] = entries[:_WHOLE - self._held].copy()
+            self._held += len(self.whole[name])
+            if len(self.whole[name]) < len(entries):
+                self.partial.add(name)
 
     def _array(self, name, array):
         # 5, 5.0 and an array of 5 differ, though their numbers do not.
         self._label(f"type of {name}", f"{array.dtype.str} {array.shape}")
         self.numbers[f"size of {name}"] = np.array([float(array.size)])
         entries = array.ravel()
-        most = min(_MOST, max(_DIGITS, _IN_ALL - self._read))
+        most = min(_MOST, max(_LEAST, _IN_ALL - self._read))
         if len(entries) > most:
-            self._label(f"bytes of {name}", entries.tobytes())
+            self._long(name, entries)
             entries = entries[np.linspace(0, len(entries) - 1, most).astype(int)]
         self._read += len(entries)
         if entries.dtype.kind in "mM":
@@ -67,22 +125,41 @@ class Published:
         if entries.dtype.kind == "c":
             entries = np.concatenate([entries.real, entries.imag])
         if entries.dtype.kind in "US":
-            self.labels[name] = np.array([_hash(each) for each in entries.tolist()])
+            entries = entries.tolist()
+            self.labels[name] = np.array([hashed(each) for each in entries])
+            for place, each in enumerate(entries[:_STRINGS]):
+                self._text(f"{name}[{place}]", each)
             return
+        read = entries
         self.numbers[name] = entries.astype(np.float64)
         if len(entries) > 1:
             # Rows that are kept in an order drawn anew show here.
             entries = np.sort(self.numbers[name])
             self._label(f"sorted {name}", entries.tobytes())
             self.numbers[f"ends of {name}"] = entries[[0, -1]]
-        if array.dtype.kind == "f" and len(entries):
-            self.labels[f"low digits of {name}"] = _low_digits(self.numbers[name][:_DIGITS])
+        if array.dtype.kind in "fiu" and array.size:
+            self._add(name, {}, digits(read))
+
+    def _text(self, name, value):
+        """Add what a text or bytes are made of: noise in one place hides no other place."""
+        if isinstance(value, str):
+            self._add(name, *text_read(value))
+            return
+        value = bytes(value)
+        # Whatever stands in a pickle has been read by itself.
+        self._add(name, *bytes_read(value, not name.endswith("pickle")))
+        if value.isascii():
+            self._add(name, *text_read(value.decode("ascii")))
+
+    def _add(self, name, numbers, labels):
+        for found, held in ((numbers, self.numbers), (labels, self.labels)):
+            held.update({f"{kind} of {name}": values for kind, values in found.items()})
 
     def _label(self, name, value):
-        self.labels[name] = np.array([_hash(value)])
+        self.labels[name] = np.array([hashed(value)])
 
 
-def published(fitted, probes):
+def published(fitted, probes, places=None):
     """Return all that a fitted estimator publishes.
 
     Parameters
@@ -90,6 +167,8 @@ def published(fitted, probes):
     fitted : estimator
     probes : array-like of shape (n_probes, n_features)
         Public rows, on which it is asked.
+    places : dict of str to ndarray of int or None, default=None
+        Entries of long arrays to be read; None keeps them all, to choose from.
 
     Returns
     -------
@@ -97,16 +176,16 @@ def published(fitted, probes):
         All attributes, those of steps and members included, the length and the hash of the pickle,
         and answers, each by itself: one that ends with an error says so and hides no other.
     """
-    found = Published()
+    found = Published(places=places)
     for name, leaf in leaves(fitted, ""):
         found.read(name, leaf)
     try:
         found.read("pickle", pickle.dumps(fitted, protocol=4))
     except Exception as error:
         found.read("pickle", Opaque(error))
-    for method in _ANSWERS:
+    for method, asked_on in _ANSWERS.items():
         try:
-            answer = getattr(fitted, method)(probes)
+            answer = getattr(fitted, method)(*asked_on(fitted, probes))
         except Exception as error:
             answer = Opaque(error)
         for name, leaf in [("", answer)] if isinstance(answer, Opaque) else leaves(answer, ""):
@@ -119,16 +198,3 @@ def refusal(error):
     found = Published()
     found.read("fit that ended with an error", Opaque(error))
     return found
-
-
-def _low_digits(values):
-    """Return what follows the last digit that a coarse grid would leave, and the lowest byte."""
-    bits = values.view(np.uint64)
-    lowest = (bits & np.uint64(0xFF)) + ((bits >> np.uint64(63)) << np.uint64(8))
-    with np.errstate(all="ignore"):
-        eighths = np.floor(np.mod(values * _GRIDS, 1.0) * 8.0)
-    return np.concatenate([lowest.astype(np.float64), eighths.ravel()])
-
-
-def _hash(value):
-    return float(zlib.crc32(value if isinstance(value, bytes) else repr(value).encode()))

@@ -52,11 +52,14 @@ class AuditResult:
         Of the fits on either table by the test of the last round that bounds epsilon best.
     power : Power or None
         `epsilon_max`, the largest epsilon that the audit could have shown, and `refutes_from`, the
-        least epsilon of a leak that it would have refuted in 19 cases of 20; measured on a leak
-        that was planted in what the fits published. None where the claim is refuted, or no test
-        was judged.
+        least epsilon of a leak that it would have refuted in 19 cases of 20; measured on one bit,
+        by randomized response, that was planted in what the fits published. Leaks through other
+        noise, such as Laplace noise, are refuted from a larger epsilon only. None where the claim
+        is refuted, or no test was judged.
     set_aside : tuple of str
         Pairs of tables that were not looked at, as the estimator refuses one of the two.
+    partial : tuple of str
+        Names of long arrays of which evenly spread entries alone were read.
 
     See Also
     --------
@@ -83,6 +86,7 @@ class AuditResult:
     scores: tuple | None = field(repr=False, compare=False)
     power: Power | None = None
     set_aside: tuple = ()
+    partial: tuple = ()
 
     @property
     def delta(self) -> float:
@@ -110,7 +114,8 @@ class AuditResult:
     def untested(self) -> str:
         """str : why nothing was tested; empty where something was."""
         if self.power is None:
-            return "" if self.refuted else "nothing that is published ever varied"
+            return "" if self.refuted else (
+                "nothing that is published ever varied, but for values that no two fits share")
         if math.isinf(self.power.refutes_from):
             return ("no leak would have refuted this claim with so few fits, however large; "
                     "raise runs")
@@ -134,6 +139,7 @@ class AuditResult:
             for name, value in asdict(self.power).items()}
         return {"estimator": self.estimator, "verdict": self.verdict, "refuted": self.refuted,
                 "untested": self.untested, "power": power, "set_aside": list(self.set_aside),
+                "partial": list(self.partial),
                 "claim": {"epsilon": self.claim.epsilon, "delta": self.claim.delta,
                           "origin": self.claim.origin},
                 "epsilon_lower": self.epsilon_lower, "delta": self.delta, "level": self.level,
@@ -181,6 +187,8 @@ class AuditResult:
             facts.append(("power", _power(self.power)))
         if self.set_aside:
             facts.append(("set aside", "one table is refused: " + "; ".join(self.set_aside)))
+        if self.partial:
+            facts.append(("in part", "some entries alone were read of " + ", ".join(self.partial)))
         return [*facts, ("fits", f"{self.fits} in {self.seconds:.0f} s")]
 
     def __str__(self) -> str:
@@ -224,4 +232,5 @@ def _power(power):
     most = f"the audit could have shown epsilon {power.epsilon_max:.3g} at most"
     if math.isinf(power.refutes_from):
         return most
-    return f"a planted leak of epsilon {power.refutes_from:.3g} is refuted; {most}"
+    return (f"a published bit by randomized response of epsilon {power.refutes_from:.3g} is "
+            f"refuted, leaks through other noise from more; {most}")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dpsk.auditing._entries import most_apart
 from dpsk.auditing._layout import Layout
 from dpsk.auditing._power import measured_power
 from dpsk.auditing._tests import chosen_tests
@@ -34,13 +35,16 @@ class Rounds:
     evidence : list of Evidence
     scores : tuple of two ndarrays or None
         Of the last round, by the test that bounds epsilon best.
+    partial : set of str
+        Names of what was read in part.
     """
 
     def __init__(self, fits, kinds, claim, runs, level):
         self._fits, self._kinds, self._claim = fits, kinds, claim
         self._runs, self._level = runs, level
-        self._samples = {}
+        self._samples, self._places = {}, {}
         self._judged = None
+        self.partial = set()
         self.evidence, self.scores = [], None
 
     def run(self, pairs, pilot):
@@ -73,6 +77,10 @@ class Rounds:
         """Return whether something is always one on the first table, and another on the second."""
         self._add(pair, _GLANCE)
         first, second = self._samples[pair]
+        self._places[pair] = most_apart(first, second)
+        for fit in first + second:
+            fit.choose(self._places[pair])
+            self.partial |= fit.partial
         layout = Layout(first + second)
         first, second = (np.nan_to_num(layout.matrix(table), nan=-1e300)
                          for table in (first, second))
@@ -82,7 +90,7 @@ class Rounds:
     def _add(self, pair, count):
         """Make fits on a pair that tests may be learnt from."""
         old = self._samples.get(pair, ([], []))
-        fresh = self._fits(pair, count)
+        fresh = self._fits(pair, count, self._places.get(pair))
         self._samples[pair] = tuple(each + new for each, new in zip(old, fresh, strict=True))
         return fresh
 

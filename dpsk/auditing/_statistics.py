@@ -167,13 +167,14 @@ def _values(first, second, layout, columns):
 
 def _discrete(first, second, is_label):
     """Return values that are told apart, none of a number of many, and how often each is seen."""
-    values, counts = np.unique(_finite(np.concatenate([first, second])), return_counts=True)
+    first, second = _finite(first), _finite(second)
+    values, counts = np.unique(np.concatenate([first, second]), return_counts=True)
     if not is_label:
         seen = values if len(values) <= _VALUES else values[:0]
     else:
         often = np.argsort(-counts, kind="stable")[:_VALUES]
         seen = np.sort(values[often[counts[often] > 1]])
-    return seen, *(np.array([np.sum(_finite(table) == value) for value in seen])
+    return seen, *(np.array([np.sum(table == value) for value in seen])
                    for table in (first, second)), len(first), len(second)
 
 

@@ -57,7 +57,10 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
             raise ValueError(f"neighbors={neighbors!r}: must be 'worst' or a list of pairs of "
                              "tables, each (X, y) or a dict of arguments of fit.")
         target = targets(estimator)
-        found = degenerate(target, seed) if X is None else _around(X, y, target)
+        found = list(degenerate(target, seed) if X is None else _around(X, y, target))
+        if X is None and target is None and _takes_targets(estimator):
+            found += [replace(pair, name=f"{pair.name}, with targets")
+                      for pair in list(degenerate([(0, 1)], seed))[2::3]]
         return [under_names(estimator, pair) for pair in found]
     pairs = []
     for number, (first, second) in enumerate(neighbors):
@@ -78,6 +81,11 @@ def under_names(estimator, pair):
         names["y"] = "Y"
     return replace(pair, tables=tuple({names[key]: value for key, value in table.items()}
                                       for table in pair.tables))
+
+
+def _takes_targets(estimator):
+    """Return whether `fit` has an argument for targets, needed or not."""
+    return bool({"y", "Y"} & set(inspect.signature(estimator.fit).parameters))
 
 
 def targets(estimator):

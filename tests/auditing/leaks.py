@@ -1,6 +1,9 @@
 """Estimators that publish one noisy number, and the first row as it is in some odd place."""
 
+import base64
 import functools
+import pathlib
+import pickle
 import weakref
 
 import numpy as np
@@ -90,6 +93,70 @@ class BrokenTransform(Leaky):
         raise TypeError("no features")
 
 
+class Pickled(Leaky):
+    """The row shows in the pickle alone."""
+
+    __hash__ = object.__hash__
+
+    def _hide(self, entry, X):
+        _ROWS[self] = entry
+
+    def __getstate__(self):
+        return {**self.__dict__, "row": _ROWS.get(self)}
+
+
+class OptionalTargets(Leaky):
+    """Needs no targets, and holds the mean of those that it is given."""
+
+    def fit(self, X, y=None):
+        self.mean_ = None if y is None else float(np.mean(y))
+        return super().fit(X)
+
+
+class Told(Leaky):
+    """The row shows in the answer of one method alone."""
+
+    __hash__ = object.__hash__
+
+    def _hide(self, entry, X):
+        _ROWS[self] = entry
+
+
+class Scored(Told):
+    def score(self, X, y):
+        return _ROWS[self]
+
+
+class Inverted(Told):
+    def inverse_transform(self, X):
+        return np.full(X.shape, _ROWS[self])
+
+
+class LogProbable(Told):
+    def predict_log_proba(self, X):
+        return np.full(len(X), _ROWS[self])
+
+
+class Sampled(Told):
+    def sample(self, n_samples=1):
+        return np.full(n_samples, _ROWS[self])
+
+
+class Named(Told):
+    def get_feature_names_out(self):
+        return np.array([f"x{_ROWS[self]:.0f}"])
+
+
+def _noise():
+    return np.random.default_rng().normal(size=5)
+
+
+def _long(dtype, entry):
+    drawn = np.random.default_rng().normal(scale=1e3, size=50_000).astype(dtype)
+    drawn[12_345] = entry
+    return drawn
+
+
 def _low_bits(model, entry, X):
     bits = model.noise_.view(np.uint64)
     bits &= ~np.uint64(0xFF)
@@ -154,6 +221,34 @@ LEAKS = {
     "complex number": Leaky(_assigned(lambda entry, X: complex(0.0, entry))),
     "long integer": Leaky(_assigned(lambda entry, X: 10**30 + int(entry))),
     "bytes": Leaky(_assigned(lambda entry, X: X[0].tobytes())),
+    "bytes behind noisy ones": Leaky(_assigned(
+        lambda entry, X: _noise().tobytes() + X.mean(axis=0).tobytes())),
+    "text of a noisy and an exact number": Leaky(_assigned(
+        lambda entry, X: f"weight={_noise()[0]:+.6f}\ncount={int((X[:, 0] > 0).sum()):03d}")),
+    "base64 of a pickle": Leaky(_assigned(lambda entry, X: base64.b64encode(
+        pickle.dumps({"weights": _noise(), "mean": X.mean(axis=0)})).decode())),
+    "path with a drawn name": Leaky(_assigned(lambda entry, X: pathlib.PurePosixPath(
+        f"/models/{np.random.default_rng().integers(10**9)}_{int(entry > 0)}.pkl"))),
+    "cell of a frame": Leaky(_assigned(lambda entry, X: pd.DataFrame(
+        {"a": [f"{_noise()[0]:+.5f}|{'p' if entry > 0 else 'n'}"]}))),
+    "last digit of an integer": Leaky(_assigned(
+        lambda entry, X: int(np.random.default_rng().integers(0, 2**40)) * 2 + int(entry > 0))),
+    "last digit of a long integer": Leaky(_assigned(
+        lambda entry, X: int(np.random.default_rng().integers(2**60)) * 2**20 + int(entry > 0))),
+    "last digits of integers": Leaky(_assigned(
+        lambda entry, X: np.random.default_rng().integers(0, 1000, 50) * 2 + int(entry > 0))),
+    "one entry of a long array": Leaky(_assigned(lambda entry, X: _long(np.float64, entry))),
+    "last digit in a long array": Leaky(_assigned(
+        lambda entry, X: 2 * _long(int, 0) + (np.arange(50_000) == 12_345) * int(entry > 0))),
+    "short array after long ones": Leaky(_assigned(lambda entry, X: [
+        *(_long(float, 0)[:3000] for _ in range(4)), np.append(_noise().repeat(9)[:37], entry)])),
+    "state of the pickle": Pickled(),
+    "targets that are not needed": OptionalTargets(),
+    "score": Scored(),
+    "inverse transform": Inverted(),
+    "logarithms of probabilities": LogProbable(),
+    "samples": Sampled(),
+    "names of features": Named(),
     "order of keys": Leaky(_assigned(
         lambda entry, X: dict.fromkeys("ab" if entry > 0 else "ba", 0))),
     "sign of zero": Leaky(_assigned(lambda entry, X: -0.0 if entry > 0 else 0.0)),

@@ -1,14 +1,21 @@
 """Audits find faults, and leave what is right alone."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import BaggingClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from dpsk import (
@@ -17,6 +24,7 @@ from dpsk import (
     DPGaussianSampler,
     DPLogisticRegression,
     DPRidge,
+    DPStandardScaler,
 )
 from dpsk.accounting import Gaussian, SampledGaussian, total, type_two_error
 from dpsk.audit import main
@@ -94,6 +102,25 @@ def test_a_claim_is_a_pair_a_certificate_an_event_or_that_of_all_members():
     assert find_claim(None, ensemble, ensemble).epsilon == both.epsilon
 
 
+_HALF = DPLogisticRegression(epsilon=0.5, delta=1e-3, precondition=False, data_norm=1.0)
+_FIRST = DPStandardScaler(epsilon=2.0, delta=1e-3)
+
+
+@pytest.mark.parametrize(("model", "count"), [
+    (make_pipeline(FeatureUnion([("a", _FIRST), ("b", _FIRST)]), _HALF), 3),
+    (make_pipeline(ColumnTransformer([("a", _FIRST, [0, 1, 2, 3])], sparse_threshold=0), _HALF),
+     2),
+    (VotingClassifier([("a", _HALF), ("b", _HALF)]), 2),
+    (StackingClassifier([("a", _HALF)], final_estimator=_HALF, cv=2), 2),
+    (CalibratedClassifierCV(_HALF, cv=2), 2),
+    (OneVsRestClassifier(make_pipeline(FeatureUnion([("a", _FIRST)]), _HALF)), 2)])
+def test_every_certificate_inside_is_claimed_once(model, count):
+    X, y = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) % 2
+    found = find_claim(None, model, clone(model).fit(X, y))
+    assert found.origin == f"the total of {count} certificates"
+    assert found.delta == pytest.approx(count * 1e-3)
+
+
 @pytest.mark.parametrize("claim", [(1.0, 1e-3), Gaussian(0.5), SampledGaussian(0.1, 1.0)])
 def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
     errors = np.random.default_rng().uniform(size=200)**3
@@ -121,7 +148,7 @@ def test_what_cannot_be_audited_is_refused(estimator, params, message):
 
 
 @pytest.mark.parametrize(("estimator", "count"), [
-    (DPRidge(1.0, target_bounds=(-1, 1)), 6), (DPRidge(1.0), 12), (DPGaussianSampler(1.0), 3),
+    (DPRidge(1.0, target_bounds=(-1, 1)), 6), (DPRidge(1.0), 12), (DPGaussianSampler(1.0), 5),
     (DPLogisticRegression(classes=["no", "yes"]), 6), (DPAUCMaximizer(), 6)])
 def test_estimators_of_all_kinds_have_tables_that_they_take(estimator, count):
     pairs = neighboring_tables(estimator)
@@ -186,6 +213,23 @@ def make_error():
     raise RuntimeError("no model today")
 
 
+def make_exit():
+    """End the process, as if all were well."""
+    sys.exit(0)
+
+
+class Exiting(NoisyTotal):
+    """Ends the process in a fit."""
+
+    def fit(self, X, y=None):
+        sys.exit(1)
+
+
+def make_with_letters():
+    """Return an estimator whose name has letters that ASCII does not have."""
+    return type("Modèle☃", (NoisyTotal,), {})()
+
+
 @pytest.mark.parametrize(("factory", "claim", "status", "verdict"), [
     ("make_broken", ["1", "0"], 1, "refuted"), ("make_clean", ["1", "0"], 0, "not refuted"),
     ("make_broken", ["60", "0.5"], 3, "nothing tested"),
@@ -200,10 +244,34 @@ def test_the_command_line_exits_by_the_verdict(factory, claim, status, verdict, 
     assert verdict.upper() in capsys.readouterr().out.upper()
 
 
-@pytest.mark.parametrize("factory", ["make_refusing", "make_error"])
+@pytest.mark.parametrize("factory", ["make_refusing", "make_error", "make_exit", "Exiting"])
 def test_the_command_line_says_that_nothing_was_tested_where_an_audit_ends_early(factory, capsys):
     assert main([f"tests.auditing.test_audit:{factory}", "--claim", "1", "0", "--quiet"]) == 3
     assert "nothing tested" in capsys.readouterr().err
+
+
+def _by_command(*arguments, **where):
+    command = [sys.executable, "-m", "dpsk.audit", f"{__name__}:make_with_letters", "--claim",
+               "1", "0", "--runs", "80", "--level", "1e-7", "--quiet", *arguments]
+    return subprocess.run(command, check=False, **where)
+
+
+def test_a_verdict_arrives_whatever_the_encoding_of_the_output():
+    """False-alarm rate at most 1e-7."""
+    ended = _by_command(capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert ended.returncode == 0 and b"Mod\\xe8le\\u2603" in ended.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_output_that_cannot_be_written_is_no_verdict():
+    with open("/dev/full", "w") as full:
+        assert _by_command(stdout=full, stderr=full).returncode == 3
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_audit(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["tests.auditing.test_audit:make_error", "--json", str(tmp_path)])
+    assert ended.value.code == 2 and "--json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["nothing", "no_such_module:make", "dpsk.audit:make"])
@@ -229,7 +297,8 @@ def test_the_picture_holds_claim_verdict_and_evidence():
     assert len(drawn.marks_.get_offsets()) == len(found.evidence)
     clean = audit(NoisyTotal(), runs=200, level=SURE)
     power = f"{clean.power.refutes_from:.3g}"
-    assert clean.plot().ax_.get_title() == f"not refuted; a leak of epsilon {power} would be"
+    assert clean.plot().ax_.get_title() == (
+        f"not refuted; randomized response of epsilon {power} would be")
     nothing = audit(Normalizer(), claim=1.0, runs=40)
     assert nothing.plot().ax_.get_title() == "nothing tested"
     plt.close("all")

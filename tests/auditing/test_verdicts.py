@@ -29,6 +29,48 @@ def test_noise_alone_is_not_refuted():
     assert found.verdict == "not refuted"
 
 
+def _noise_in_texts(model, entry, X):
+    drawn = np.random.default_rng()
+    model.bytes_ = drawn.normal(size=9).tobytes()
+    model.text_ = f"weight={drawn.normal():+.6f}\ncount={drawn.integers(1000)}"
+    model.count_, model.counts_ = int(drawn.integers(2**40)), drawn.integers(0, 99, size=300)
+    model.names_ = [f"column {each}" for each in drawn.integers(9, size=5)]
+
+
+def test_noise_in_texts_bytes_and_digits_is_not_refuted():
+    """False-alarm rate at most 1e-7."""
+    assert audit(Leaky(_noise_in_texts), runs=200, level=SURE).verdict == "not refuted"
+
+
+def test_noisy_text_alone_is_tested():
+    """False-alarm rate at most 1e-7."""
+    found = audit(NoisyText(), runs=200, level=SURE, neighbors=_PAIR)
+    assert found.verdict == "not refuted" and found.evidence
+
+
+def test_what_is_read_in_part_is_named():
+    """False-alarm rate at most 1e-7."""
+    found = audit(Leaky(_much_noise), runs=40, level=SURE, neighbors=_PAIR)
+    assert not found.refuted and found.partial == ("much_",)
+    assert "read of much_" in str(found) and found.to_dict()["partial"] == ["much_"]
+
+
+def _much_noise(model, entry, X):
+    model.much_ = np.random.default_rng().normal(size=600_000).astype(np.float32)
+
+
+class NoisyText(BaseEstimator):
+    """Publishes a noisy number, written as a text."""
+
+    def __init__(self, epsilon=1.0):
+        self.epsilon = epsilon
+
+    def fit(self, X, y=None):
+        drawn = np.random.default_rng().laplace(scale=1.0 / self.epsilon)
+        self.text_ = f"total={(np.asarray(X)[0, 0] > 0) + drawn:+.6f}"
+        return self
+
+
 class RandomizedResponse(BaseEstimator):
     """Publishes whether the first row is above 0, or the reverse, by a chance set by `true`."""
 
@@ -85,7 +127,8 @@ def test_text_page_numbers_and_name_carry_verdict_and_power():
     clean = audit(RandomizedResponse(), neighbors=_PAIR, runs=400, level=SURE)
     least = f"{clean.power.refutes_from:.3g}"
     for text in (str(clean), clean._repr_html_()):
-        assert "not refuted" in text and f"a planted leak of epsilon {least} is refuted" in text
+        assert "not refuted" in text and (
+            f"randomized response of epsilon {least} is refuted" in text)
     data = json.loads(clean.to_json())
     assert data["verdict"] == "not refuted"
     assert data["power"]["refutes_from"] == clean.power.refutes_from

@@ -1,0 +1,98 @@
+"""Readings of text, bytes and digits, in which an exact value stands out among noisy ones."""
+
+import re
+import zlib
+from functools import lru_cache
+
+import numpy as np
+
+__all__ = ["bytes_read", "digits", "hashed", "text_read"]
+
+#: The most bytes that are read from either end, pieces of a text, and entries whose digits are.
+_HEAD, _TAIL, _PIECES, _ENTRIES = 2048, 512, 200, 256
+#: The most characters in which pieces are looked for.
+_TEXT = 20_000
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WORD = re.compile(r"\w+")
+#: Points a unit of grids beyond which digits are read, of so many entries.
+_GRIDS, _GRIDDED = 2.0 ** np.array([[0], [20], [30]]), 16
+
+
+@lru_cache(maxsize=1024)
+def bytes_read(value, as_numbers=True):
+    """Return readings of bytes by kind.
+
+    Parameters
+    ----------
+    value : bytes
+    as_numbers : bool, default=True
+        Whether they may hold numbers of 8 and of 4 bytes one after another.
+
+    Returns
+    -------
+    numbers, labels : dict of str to ndarray
+        Chunks as numbers, and every byte by its place from the start and from the end.
+    """
+    labels = {"byte": np.frombuffer(value[:_HEAD], np.uint8),
+              "byte from the end": np.frombuffer(value[-_TAIL:], np.uint8)[::-1]}
+    numbers = {}
+    for kind in ("<f8", "<i8", "<f4", "<i4") if as_numbers else ():
+        size = np.dtype(kind).itemsize
+        whole = value[:min(len(value), _HEAD) // size * size]
+        with np.errstate(all="ignore"):
+            numbers[f"{kind[1:]} in bytes"] = np.frombuffer(whole, kind).astype(np.float64)
+    return numbers, labels
+
+
+@lru_cache(maxsize=1024)
+def text_read(text):
+    """Return readings of a text by kind.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    numbers, labels : dict of str to ndarray
+        Numbers that are written in it, in their order; words, lines and bytes by their places.
+    """
+    labels = bytes_read(text.encode("utf-8", "surrogatepass"), False)[1]
+    text = text[:_TEXT]
+    found = [float(each.group()) for each, _ in zip(_NUMBER.finditer(text), range(_PIECES),
+                                                    strict=False)]
+    pieces = {"word": [each.group() for each, _ in zip(_WORD.finditer(text), range(_PIECES),
+                                                       strict=False)],
+              "line": text.splitlines()[:_PIECES]}
+    return {"number": np.array(found)}, {**labels, **{
+        kind: np.array([hashed(each) for each in some]) for kind, some in pieces.items()}}
+
+
+def digits(entries):
+    """Return low digits of numbers by kind, each to be taken for a label.
+
+    Parameters
+    ----------
+    entries : ndarray of int or float of shape (n,)
+
+    Returns
+    -------
+    labels : dict of str to ndarray
+        Remainders of integers; the lowest byte and the sign of floats, and what follows the last
+        digit that a coarse grid would leave.
+    """
+    entries = entries[:_ENTRIES]
+    if entries.dtype.kind in "iu":
+        entries = entries.astype(np.uint64 if entries.dtype.kind == "u" else np.int64)
+        return {f"remainder by {by}": (entries % by).astype(np.uint8) for by in (2, 10, 256)}
+    values = entries.astype(np.float64)
+    bits = values.view(np.uint64)
+    lowest = (bits & np.uint64(0xFF)) + ((bits >> np.uint64(63)) << np.uint64(8))
+    with np.errstate(all="ignore"):
+        eighths = np.floor(np.mod(values[:_GRIDDED] * _GRIDS, 1.0) * 8.0)
+    return {"low digits": np.concatenate([lowest.astype(np.float64), eighths.ravel()])}
+
+
+def hashed(value):
+    """Return a hash of bytes, or of how a value is written, as a number."""
+    return float(zlib.crc32(value if isinstance(value, bytes) else repr(value).encode()))
