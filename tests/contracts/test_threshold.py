@@ -163,7 +163,9 @@ def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
     draw(twin, (4,))
     # Sums are rounded to whole units, which move by one in each of four coordinates: by two
     # units in the l2 norm, by four in the l1 norm.
-    unit, scale = unit_and_scale(1.0, 1.0 + 10.0**16 * 2.0**-53, 16 if pure else 4)
+    rounding = 10.0**8 * 2.0**-53
+    unit, scale = unit_and_scale(1.0, 1.0 + 10.0**8 * rounding / (1.0 - rounding),
+                                 16 if pure else 4)
     expected = scale * draw(twin, (4,))
     answer = oracle.gradient(np.zeros(4)) * 10**8
     np.testing.assert_allclose(answer, expected, rtol=1e-12, atol=unit)
