@@ -62,9 +62,7 @@ def test_every_call_is_charged_once(alone):
     assert several == {"dp_cross_validate"}
 
 
-@pytest.mark.parametrize("backend", [
-    pytest.param(name, marks=pytest.mark.thorough if name in PROCESSES else ())
-    for name in BACKENDS])
+@quick_backends
 def test_work_done_elsewhere_is_charged_as_here(backend, alone):
     expected = sum(alone.values(), Counter())
     assert charged(backend, [Named(name) for name in NAMES]) == expected

@@ -143,7 +143,7 @@ def _late(folder):
     evaluated()
 
 
-@pytest.mark.parametrize("kind", ["fork", "spawn"])
+@pytest.mark.parametrize("kind", ["fork", pytest.param("spawn", marks=pytest.mark.audit)])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_processes_that_outlive_a_block_are_charged_and_others_are_not(tmp_path, kind):
     context = get_context(kind)
