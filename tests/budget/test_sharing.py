@@ -261,3 +261,21 @@ def test_a_torn_charge_counts_also_where_it_could_not_be_mended(tmp_path, monkey
     monkeypatch.undo()
     found = PrivacyBudget.load(budget.path).charges
     assert [charge.event for charge in found] == [Gaussian(0.01), Gaussian(0.02)]
+
+
+def test_a_last_charge_without_its_end_of_line_outlasts_a_disk_that_is_full(tmp_path, monkeypatch):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    with budget:
+        admit("a fit", Gaussian(0.01))
+    text = (tmp_path / "a.budget").read_bytes()
+    (tmp_path / "a.budget").write_bytes(text[:-1])
+
+    def full(handle, line):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with PrivacyBudget.load(budget.path):
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            admit("a fit", Gaussian(0.01))
+        monkeypatch.undo()
+    assert len(PrivacyBudget.load(budget.path).charges) == 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpsk import DPGridSearchCV, DPRidge, DPStandardScaler, PrivacyBudget, make_dp_pipeline
-from dpsk._charging import admit, paid_for
+from dpsk._charging import Prepaid, admit, paid_for
 from dpsk._privacy.events import Gaussian
 from dpsk.exceptions import BudgetExceededError
 from tests.budget.test_sharing import DELTA, FORKS, X, Y, model
@@ -98,3 +98,10 @@ def test_answers_of_several_steps_are_given_again():
         search.fit(rows, np.clip(rows[:, 0], -1, 1))
     assert len(budget.charges) == 1 and len(means) == 3
     np.testing.assert_array_equal(means[1:], [means[0]] * 2)
+
+
+def test_what_was_used_pays_for_no_copy_that_is_made_afterwards():
+    prepaid = Prepaid("a whole", frozenset())
+    prepaid.use("a part", Gaussian(0.01))
+    with pytest.raises(BudgetExceededError, match="is one more"):
+        pickle.loads(pickle.dumps(prepaid)).use("a part", Gaussian(0.01))

@@ -2,8 +2,10 @@
 
 from sklearn import config_context
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import Pipeline
 
-from dpsk import privacy_report
+from dpsk import DPStandardScaler, privacy_report
 from dpsk.model_selection._candidates import TemperedClassifier
 from tests.budget.test_sharing import X, Y, model
 
@@ -26,3 +28,12 @@ def test_requests_of_metadata_are_no_code():
         asked = model().set_fit_request(groups=True, sample_weight=False)
         report = privacy_report(asked.fit(X, Y, groups=[k // 2 for k in range(60)]))
     assert report.is_private and not report.exposed
+
+
+def test_steps_whose_names_begin_alike_count_each():
+    steps = Pipeline([("a", DPStandardScaler(epsilon=1.0, delta=1e-6)), ("ab", model())])
+    search = GridSearchCV(steps, {"ab__alpha": [0.0, 0.1]}, cv=KFold(2)).fit(X, Y)
+    places = [part.path for part in privacy_report(search).private]
+    for candidate in range(2):
+        assert {f"GridSearchCV.candidate[{candidate}].{name}" for name in ("a", "ab")} <= set(
+            places)
