@@ -20,7 +20,7 @@ except ImportError:
     # scikit-learn had none before 1.9.
     CallbackSupportMixin = with_callbacks = None
 
-__all__ = ["TakesCallbacks", "private_fit", "without_callbacks"]
+__all__ = ["TakesCallbacks", "private_fit"]
 
 _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 #: What a hook may ask for that would show rows, or a model on them, at every step.
@@ -84,13 +84,6 @@ def private_fit(function):
         return told(self, *args, **kwargs)
 
     return wrapped
-
-
-def without_callbacks(estimator: Any) -> Any:
-    """Return an estimator that tells nobody of its fits, nor do those inside of it."""
-    for part in (estimator, *estimator.get_params(deep=True).values()):
-        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
-    return estimator
 
 
 @contextmanager

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-__all__ = ["Progress", "opened_progress", "watching"]
+__all__ = ["Progress", "opened_progress", "watching", "without_callbacks"]
 
 #: Seconds between lines, so that a short fit prints none.
 _EVERY = 1.0
@@ -72,3 +72,10 @@ def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
         yield
     finally:
         _WATCHER.reset(token)
+
+
+def without_callbacks(estimator: Any) -> Any:
+    """Return an estimator that tells nobody of its fits, nor do those inside of it."""
+    for part in (estimator, *estimator.get_params(deep=True).values()):
+        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    return estimator

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sklearn.base import clone
 
 from dpsk._data.errors import without_warnings
+from dpsk._progress import without_callbacks
 
 if TYPE_CHECKING:
     from typing import Any
@@ -48,10 +49,8 @@ def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> None:
     """
     if not type(estimator).fit.__module__.startswith("dpsk."):
         return
-    copy = clone(estimator)
     # Nobody is told of what is no fit.
-    for part in (copy, *copy.get_params(deep=True).values()):
-        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    copy = without_callbacks(clone(estimator))
     token = _REHEARSING.set(True)
     try:
         without_warnings(copy.fit, X, y, **fit_params)

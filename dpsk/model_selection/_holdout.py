@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._callbacks import without_callbacks
 from dpsk._charging import Carries, paid_for
 from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, without_warnings
@@ -28,6 +27,7 @@ from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._problem import Budget
+from dpsk._progress import without_callbacks
 from dpsk._rehearsal import rehearse
 from dpsk.model_selection._settings import settings_text
 from dpsk.model_selection._split import holdout_size, split_rows
