@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from datasets import load
 from scipy import sparse
 from scipy.special import expit
 from sklearn.datasets import (
@@ -24,8 +25,6 @@ from sklearn.datasets import (
     make_friedman2,
     make_moons,
 )
-
-from datasets import load
 
 __all__ = ["FAMILIES", "FIRST_HALF", "SECOND_HALF", "Family", "Table"]
 
