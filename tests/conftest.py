@@ -1,6 +1,16 @@
 """What tests of several folders are given."""
 
+import math
+
 import pytest
+
+from dpsk import _progress
+
+
+@pytest.fixture(autouse=True)
+def no_lines_of_slow_fits(monkeypatch):
+    """What fits print is the same on a busy machine, where they may take seconds."""
+    monkeypatch.setattr(_progress, "_EVERY", math.inf)
 
 
 @pytest.fixture

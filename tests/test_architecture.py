@@ -308,7 +308,7 @@ def test_documented_defaults_are_those_of_the_signature(cls):
             assert f"default={default!r}".replace("'", '"') in rest, name
 
 
-@pytest.mark.thorough
+@pytest.mark.audit
 def test_docstrings_may_be_stripped():
     code = "import dpsk; assert dpsk.DPRidge.__doc__ is None; print(dpsk.DPRidge(2.0).epsilon)"
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, cwd=_ROOT)

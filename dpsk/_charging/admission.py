@@ -259,7 +259,8 @@ def _open_accounts(name, carried, notes, prepaid):
     found += [_account(path) for path in inherited()]
     named = os.environ.get(ENVIRONMENT, "")
     if named and named != _NO_BUDGET:
-        found.append(_named_account(named))
+        # Of a relative path the file is that in the folder that the process is in now.
+        found.append(_named_account(os.path.abspath(named)))
     if not (found or named or prepaid is not None):
         _refuse_unless_known(name)
     return found

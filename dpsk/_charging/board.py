@@ -17,6 +17,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,11 @@ _STARTED_WITHIN = "DPSK_STARTED_WITHIN"
 #: What the environment said when this programme began; a fork has it in memory.
 _INHERITED = os.environ.get(_STARTED_WITHIN, "")
 _TOP = "/tmp"
-#: Processes that stand by for whatever comes next.
-_HELPERS = ("loky", "resource_tracker", "multiprocessing.forkserver")
+#: What processes run that stand by for whatever comes next: modules, and the starts of code.
+_HELPING_MODULES = ("joblib.externals.loky.", "loky.")
+_HELPING_CODE = tuple(f"from {module} import main" for module in (
+    "multiprocessing.resource_tracker", "multiprocessing.forkserver",
+    "joblib.externals.loky.backend.resource_tracker", "loky.backend.resource_tracker"))
 
 
 @dataclass(frozen=True)
@@ -148,44 +152,78 @@ def inherited() -> list[str]:
     """
     if not _INHERITED:
         return []
-    starter, note, paths = json.loads(_INHERITED)
-    try:
-        seen = {name for _, name in _ancestors()} if note == _path(starter) else set()
-    except NoFolderError:
-        seen = set()
+    starter, folder, paths = json.loads(_INHERITED)
+    seen = {name for _, name in _ancestors()} if folder == _identity_of_folder() else set()
     # A programme that was executed in the place of another has the same name.
     return [] if starter in seen and starter != _name(os.getpid()) else list(paths)
 
 
 def _mark(paths: list[str]) -> None:
     """Have the environment of children say who started them, and within what budgets."""
-    name = _name(os.getpid())
-    said = json.dumps([name, _path(name), paths]) if paths else _INHERITED
+    said = json.dumps([_name(os.getpid()), _identity_of_folder(), paths]) if paths else _INHERITED
     if said:
         os.environ[_STARTED_WITHIN] = said
     else:
         os.environ.pop(_STARTED_WITHIN, None)
 
 
+def _identity_of_folder() -> str:
+    """Return what tells the folder of notes from another one of the same path, in a container."""
+    try:
+        status = os.stat(note_folder())
+    except OSError:
+        return ""
+    return f"{note_folder()} {status.st_dev} {status.st_ino}"
+
+
 def living_children() -> list[tuple[int, str]]:
     """Return number and name of the processes that this one has started and that work."""
-    numbers = {each.pid for each in multiprocessing.active_children() if each.pid is not None}
+    lines = _lines_of_children()
+    found = {number for number, line in lines.items() if line and not (
+        _is_worker(line) or _runs(line, "-c", _HELPING_CODE))}
+    # What a fork server has made has the line of the server, and another parent.
+    found |= {each.pid for each in multiprocessing.active_children() if each.pid is not None
+              and not _is_worker(lines.get(each.pid, []))}
+    return [(each, _name(each)) for each in sorted(found)]
+
+
+def _is_worker(line: list[str]) -> bool:
+    """Return whether a command line is that of a worker of loky."""
+    return _runs(line, "-m", _HELPING_MODULES)
+
+
+def _runs(line: list[str], option: str, starts: tuple[str, ...]) -> bool:
+    """Return whether a command line has an option whose value begins in one of some ways."""
+    return any(each == option and value.startswith(starts) for each, value in pairwise(line))
+
+
+def _lines_of_children() -> dict[int, list[str]]:
+    """Return the command lines of the children of this process, by their numbers.
+
+    Empty ones of those that have ended and are not waited for.
+    """
     if sys.platform.startswith("linux"):
-        numbers |= {int(each) for each in os.listdir("/proc") if each.isdecimal()
-                    and _parent(int(each)) == os.getpid()}
-        numbers = {each for each in numbers if not _stands_by(each)}
-    return [(each, _name(each)) for each in sorted(numbers)]
+        return {int(each): _command_line(int(each)) for each in os.listdir("/proc")
+                if each.isdecimal() and _parent(int(each)) == os.getpid()}
+    try:
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat=,command="],
+                                capture_output=True, check=True, text=True, errors="replace")
+    except (OSError, subprocess.CalledProcessError):
+        # Windows, where `multiprocessing` alone knows of any.
+        return {}
+    rows = [line.split(None, 3) for line in listed.stdout.splitlines()]
+    return {int(row[0]): [] if row[2].startswith("Z") else row[3].split(" ", 2)
+            for row in rows if len(row) == 4 and int(row[1]) == os.getpid()
+            and not row[3].startswith("ps -A -o pid=")}
 
 
-def _stands_by(process: int) -> bool:
-    """Return whether a process has ended, or waits for work of whoever comes next."""
+def _command_line(process: int) -> list[str]:
+    """Return the arguments that a process of Linux was started with, its programme the first."""
     try:
         with open(f"/proc/{process}/cmdline", encoding="utf-8", errors="replace") as file:
-            line = file.read()
+            return file.read().split("\0")[:-1]
     except (FileNotFoundError, ProcessLookupError):
-        return True
-    # What has ended and is not waited for has none.
-    return not line or any(each in line for each in _HELPERS)
+        return []
 
 
 def _ancestors() -> tuple[tuple[int, str], ...]:

@@ -10,8 +10,8 @@ import multiprocessing.pool
 import sys
 import threading
 from dataclasses import dataclass, field
-from functools import cache
-from types import GeneratorType
+from functools import cache, partial
+from types import CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import TYPE_CHECKING
 from weakref import finalize, ref
 
@@ -34,6 +34,48 @@ _WAIT = {"_worker", "worker", "_handle_workers", "_handle_tasks", "_handle_resul
 #: Packages whose own threads do nothing of a caller's.
 _SERVICES = {"joblib", "loky", "multiprocessing", "concurrent", "distributed", "tornado", "tqdm",
              "ipykernel", "IPython", "zmq", "debugpy", "pydevd", "execnet", "xdist", "asyncio"}
+#: So deep in what threads of services are given functions of a caller are looked for.
+_DEPTH = 4
+#: In a list, so that the garbage collector knows whether it was frozen since.
+_NEW: list[Any] = []
+
+
+class Work:
+    """A lazy result, a future or a task: what nobody holds is not done any more.
+
+    One that calls back when it is done goes on until those have been called that were asked for
+    before `tell` was: they may fit.
+    """
+
+    def __init__(self, work: Any) -> None:
+        self._work, self._calls_back, self._has_called = ref(work), False, False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Work) and self._work == other._work
+
+    @property
+    def is_done(self) -> bool:
+        """bool : whether nothing of it is under way."""
+        work = self._work()
+        if self._calls_back and work is not None and not _is_left(work):
+            return self._has_called
+        return _is_done(work)
+
+    def tell(self, told: Callable[[], None]) -> None:
+        """Call `told` when it is done, or dropped."""
+        work: Any = self._work()
+        if work is None or self.is_done:
+            return
+        if isinstance(work, concurrent.futures.Future) or (
+                "asyncio" in sys.modules and isinstance(work, sys.modules["asyncio"].Task)):
+            self._calls_back = True
+            work.add_done_callback(partial(self._called, told))
+        else:
+            finalize(work, told).atexit = False
+
+    def _called(self, told, done):
+        self._has_called = True
+        told()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +84,18 @@ class Unfinished:
 
     Attributes
     ----------
-    threads : list of Thread
-        Those that wait in a pool are not among them.
+    threads : list of Thread or int
+        Those that wait in a pool are not among them. Numbers are of threads that `threading`
+        does not know of.
     children : list of (int, str)
         Numbers and names of processes.
-    work : list of weak references
-        To lazy results, futures and tasks: what nobody holds is not done any more.
+    work : list of Work
+        Lazy results, futures and tasks.
     """
 
-    threads: list[threading.Thread] = field(default_factory=list)
+    threads: list[threading.Thread | int] = field(default_factory=list)
     children: list[tuple[int, str]] = field(default_factory=list)
-    work: list[Any] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
 
     def since(self, before: Unfinished) -> Unfinished:
         """Return what of this was not under way before."""
@@ -65,7 +108,7 @@ class Unfinished:
         living = living_children() if self.children else []
         return Unfinished([each for each in self.threads if _works(each)],
                           [each for each in self.children if each in living],
-                          [each for each in self.work if not _is_done(each())])
+                          [each for each in self.work if not each.is_done])
 
     @property
     def is_in_process(self) -> bool:
@@ -75,11 +118,7 @@ class Unfinished:
     def tell(self, told: Callable[[], None]) -> None:
         """Call `told` when some of the work is done, or dropped."""
         for each in self.work:
-            work: Any = each()
-            if isinstance(work, concurrent.futures.Future):
-                work.add_done_callback(lambda done: told())
-            elif work is not None:
-                finalize(work, told).atexit = False
+            each.tell(told)
 
     def __bool__(self) -> bool:
         return bool(self.threads or self.children or self.work)
@@ -92,20 +131,41 @@ def pass_over_older() -> None:
     ever, but for cycles.
     """
     gc.freeze()
+    _NEW[:] = [[]]
 
 
 def look_at_all() -> None:
     """Undo `pass_over_older`."""
     gc.unfreeze()
+    _NEW.clear()
 
 
 def under_way() -> Unfinished:
     """Return what is under way in this process."""
     code, kinds = _lazy_code(), set(_kinds())
-    found = [each for each in gc.get_objects() if type(each) in kinds]
+    found = [each for each in _objects() if type(each) in kinds]
     work = [each for each in found if not isinstance(each, GeneratorType) or each.gi_code in code]
-    threads = [each for each in threading.enumerate() if each is not threading.current_thread()]
-    return Unfinished(threads, living_children(), list(map(ref, work))).still()
+    threads: list[Any] = [each for each in threading.enumerate()
+                          if each is not threading.current_thread()]
+    threads += _unknown_threads()
+    return Unfinished(threads, living_children(), list(map(Work, work))).still()
+
+
+def _unknown_threads() -> list[int]:
+    """Return the numbers of threads that `threading` does not know of."""
+    # No frame is kept: one that held itself would hold all that is under way.
+    running = set(sys._current_frames())
+    return list(running - {each.ident for each in threading.enumerate()})
+
+
+def _objects() -> list[Any]:
+    """Return what may stand for work: not what was there before the block."""
+    found = gc.get_objects()
+    if _NEW and not any(each is _NEW[0] for each in found):
+        # Somebody has frozen what is new as well, and nothing tells that from what is older.
+        gc.unfreeze()
+        found = gc.get_objects()
+    return found
 
 
 def _kinds() -> Iterator[type]:
@@ -133,6 +193,11 @@ def _lazy_code() -> tuple[Any, ...]:
                  if inspect.isgeneratorfunction(each))
 
 
+def _is_left(work: Any) -> bool:
+    """Return whether a task will call nobody back, as its loop has ended."""
+    return hasattr(work, "get_loop") and bool(work.get_loop().is_closed())
+
+
 def _is_done(work: Any) -> bool:
     if work is None:
         return True
@@ -150,7 +215,8 @@ def _is_service(work: Any) -> bool:
     """Return whether a task of asyncio runs code of what serves other packages."""
     frame = getattr(getattr(work, "get_coro", dict)(), "cr_frame", None)
     name = "" if frame is None else frame.f_globals.get("__name__", "")
-    return name.partition(".")[0] in _SERVICES
+    # What asyncio itself runs, such as a sleep or a wait, is part of a caller's task.
+    return name.partition(".")[0] in _SERVICES - {"asyncio"}
 
 
 def _is_over(result: Any) -> bool:
@@ -162,15 +228,38 @@ def _is_over(result: Any) -> bool:
     return bool(state == multiprocessing.pool.TERMINATE)
 
 
-def _works(thread: threading.Thread) -> bool:
+def _works(thread: threading.Thread | int) -> bool:
     """Return whether a thread lives, and does not stand by for whatever comes next."""
+    if isinstance(thread, int):
+        return thread in _unknown_threads()
     if not thread.is_alive() or thread.ident is None:
         return False
-    modules = {getattr(getattr(thread, "_target", None), "__module__", None) or "",
-               type(thread).__module__}
+    target = getattr(thread, "_target", None)
+    modules = {_module_of(target), type(thread).__module__}
     if modules & _POOLS:
         return _is_busy(thread.ident)
-    return not {each.partition(".")[0] for each in modules} & _SERVICES
+    serves = {each.partition(".")[0] for each in modules} & _SERVICES
+    return not serves or any(map(_may_run, [*getattr(thread, "_args", ()),
+                                            *getattr(thread, "_kwargs", {}).values()]))
+
+
+def _module_of(target: Any) -> str:
+    """Return the module of the code that a thread runs; of an object that is called, none.
+
+    Such an object may stand for code of a caller.
+    """
+    code = getattr(target, "__func__", target)
+    return code.__module__ or "" if isinstance(code, FunctionType) else ""
+
+
+def _may_run(given: Any, depth: int = _DEPTH) -> bool:
+    """Return whether what a thread of a service was given may be code of a caller."""
+    if isinstance(given, (FunctionType, MethodType)):
+        return _module_of(given).partition(".")[0] not in _SERVICES | sys.stdlib_module_names
+    if isinstance(given, (list, tuple, dict)) and depth:
+        parts = given.values() if isinstance(given, dict) else given
+        return any(_may_run(each, depth - 1) for each in parts)
+    return isinstance(given, (GeneratorType, CoroutineType))
 
 
 def _is_busy(number: int) -> bool:

@@ -68,13 +68,11 @@ class AuditResult:
 
     Examples
     --------
-    >>> from dpsk import DPLogisticRegression
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from dpsk.auditing import audit
-    >>> found = audit(DPLogisticRegression(epsilon=1.0, precondition=False), runs=40, level=1e-6)
-    >>> found.verdict, found.epsilon_lower <= found.claim.epsilon
-    ('not refuted', True)
-    >>> found.power.refutes_from > found.claim.epsilon
-    True
+    >>> found = audit(StandardScaler(), claim=(1.0, 1e-5), runs=40)
+    >>> found.verdict, found.epsilon_lower > found.claim.epsilon
+    ('refuted', True)
     """
 
     estimator: str

@@ -124,7 +124,7 @@ class BaseSearch(HoldoutModel):
         with ExitStack() as stack:
             stack.enter_context(watching(None))
             codes = any(map(runs_foreign_code, (self, *probes)))
-            if codes or is_foreign(type(X)) or is_foreign(type(y)):
+            if codes or is_foreign(type(X)):
                 stack.enter_context(in_secret(f"a {type(self).__name__}"))
             # All are drawn, and checked, before any is trained; warnings would count them.
             runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))

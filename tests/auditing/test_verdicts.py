@@ -37,6 +37,7 @@ def _noise_in_texts(model, entry, X):
     model.names_ = [f"column {each}" for each in drawn.integers(9, size=5)]
 
 
+@pytest.mark.audit
 def test_noise_in_texts_bytes_and_digits_is_not_refuted():
     """False-alarm rate at most 1e-7."""
     assert audit(Leaky(_noise_in_texts), runs=200, level=SURE).verdict == "not refuted"
@@ -48,6 +49,7 @@ def test_noisy_text_alone_is_tested():
     assert found.verdict == "not refuted" and found.evidence
 
 
+@pytest.mark.audit
 def test_what_is_read_in_part_is_named():
     """False-alarm rate at most 1e-7."""
     found = audit(Leaky(_much_noise), runs=40, level=SURE, neighbors=_PAIR)

@@ -31,6 +31,8 @@ forking = [
                        reason="needs fork"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning"),
 ]
+# Joblib's workers are new processes as well, and in every run.
+METHODS = [pytest.param("fork", marks=forking), pytest.param("spawn", marks=pytest.mark.audit)]
 
 
 def rows(n=24):
@@ -90,7 +92,7 @@ def test_fits_in_one_process(solver):
     assert_unrelated([*fits, *copies, model.fit(*data)])
 
 
-@pytest.mark.parametrize("method", [pytest.param("fork", marks=forking), "spawn"])
+@pytest.mark.parametrize("method", METHODS)
 def test_fits_in_worker_processes(method):
     model, data = estimator(), rows()
     model.fit(*data)
@@ -159,7 +161,7 @@ def test_one_seed_gives_unrelated_noise_to_other_groups(solver):
     assert_unrelated(fits)
 
 
-@pytest.mark.parametrize("method", [pytest.param("fork", marks=forking), "spawn"])
+@pytest.mark.parametrize("method", METHODS)
 def test_one_seed_across_processes(method):
     """Two overlapping folds in two processes: unrelated. The same rows: the same result."""
     X, y = rows()

@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from dpsk import DPGridSearchCV, DPRidge, DPStandardScaler, PrivacyBudget, make_dp_pipeline
 from dpsk._charging import Prepaid, admit, paid_for
@@ -105,3 +106,31 @@ def test_what_was_used_pays_for_no_copy_that_is_made_afterwards():
     prepaid.use("a part", Gaussian(0.01))
     with pytest.raises(BudgetExceededError, match="is one more"):
         pickle.loads(pickle.dumps(prepaid)).use("a part", Gaussian(0.01))
+
+
+def _sent_from_elsewhere(monkeypatch):
+    """Return a budget, and an estimator that was pickled inside of it in another process."""
+    budget = PrivacyBudget(10.0, DELTA)
+    with budget:
+        sent = pickle.dumps(model())
+    monkeypatch.setattr("dpsk._charging.account._ORIGIN", ("another container", 0))
+    return budget, pickle.loads(sent)
+
+
+def test_what_a_part_brought_along_is_charged_after_the_whole(monkeypatch):
+    budget, part = _sent_from_elsewhere(monkeypatch)
+    with paid_for(part, admit("a whole", Gaussian(0.01), carried=part._carried).pays_for()):
+        part.fit(X, Y)
+    assert len(budget.charges) == 1
+    part.fit(X, Y)
+    assert len(budget.charges) == 2
+
+
+def test_a_clone_brings_budgets_along_and_no_payment(monkeypatch):
+    budget, part = _sent_from_elsewhere(monkeypatch)
+    whole = admit("a whole", Gaussian(0.01), carried=part._carried)
+    with paid_for(part, whole.pays_for()):
+        part.fit(X, Y)
+        twin = clone(part)
+    twin.fit(X, Y)
+    assert len(budget.charges) == 2

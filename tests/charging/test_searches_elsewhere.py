@@ -361,3 +361,19 @@ def test_what_sets_a_run_up_is_within_the_search(runs):
     # The checks before it, of settings that stand for all, are of a public number.
     assert names[-1] == "DPRandomizedSearchCV"
     assert len(names) == len(list(search._probes())) + 1
+
+
+class _FittingLaw:
+    """A distribution of a caller that makes a private fit whenever it is asked."""
+
+    def rvs(self, random_state=None):
+        DPRidge(epsilon=0.01, delta=1e-9, target_bounds=(-3, 3)).fit(X, X[:, 0])
+        return 1e-3
+
+
+def test_fits_in_the_settings_of_a_search_are_refused():
+    """Whatever is foreign in a search is, not in its candidates alone."""
+    search = DPRandomizedSearchCV(DPRidge(target_bounds=(-3, 3)), {"alpha": _FittingLaw()},
+                                  n_iter=5, delta=1e-6)
+    with PrivacyBudget(100.0, 1e-3), pytest.raises(BudgetExceededError, match="of their own"):
+        search.fit(X, X[:, 0])

@@ -42,9 +42,9 @@ def test_lazy_results_that_are_read_later_are_charged_all(how):
     with warnings.catch_warnings(record=True) as warned, budget() as open_one:
         warnings.simplefilter("always")
         results = Parallel(**how)(delayed(evaluated)() for _ in range(20))
-    # Workers may have been quick.
-    assert len(open_one.charges) == 20 or any("read all results inside" in str(each.message)
-                                              for each in warned)
+    # Workers may have been quick, and other threads put filters of warnings back as they were.
+    assert how.get("backend") == "threading" or len(open_one.charges) == 20 or any(
+        "read all results inside" in str(each.message) for each in warned)
     assert len(list(results)) == 20
     assert len(open_one.charges) == 20
     # Nothing of it stays behind.
@@ -148,7 +148,8 @@ def _late(folder):
 def test_processes_that_outlive_a_block_are_charged_and_others_are_not(tmp_path, kind):
     context = get_context(kind)
     with budget() as open_one:
-        child = context.Process(target=_late, args=(tmp_path,))
+        # A daemon, as it waits for what a test that fails does not say.
+        child = context.Process(target=_late, args=(tmp_path,), daemon=True)
         child.start()
         other = None
     evaluated()

@@ -182,6 +182,30 @@ def test_what_ended_processes_left_is_swept():
         assert not os.path.exists(left)
 
 
+def test_what_another_container_left_is_not_swept(monkeypatch, tmp_path):
+    """Numbers of processes say nothing of those of another namespace in the same folder."""
+    monkeypatch.setattr(board, "note_folder", lambda: str(tmp_path))
+    other = tmp_path / f"{board._namespace() + 1}-{os.getpid()}-1-.json"
+    other.touch()
+    board._swept.cache_clear()
+    board._swept(os.getpid())
+    assert other.exists()
+
+
+def test_a_note_names_the_budgets_that_its_process_was_started_within(monkeypatch):
+    """Those that this process starts may see it, and not who started it."""
+    with budget() as outer:
+        pass
+    # What children are told is put back as well.
+    monkeypatch.setenv("DPSK_STARTED_WITHIN", "")
+    monkeypatch.setattr(board, "_INHERITED", json.dumps(["who has ended", "", [outer.path]]))
+    with budget() as inner:
+        with open(board._path(board._name(os.getpid())), encoding="utf-8") as file:
+            assert json.load(file)["budgets"] == [inner.path, outer.path]
+        evaluated()
+    assert len(inner.charges) == len(outer.charges) == 1
+
+
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed")

@@ -19,6 +19,7 @@ from dpsk import (
     DPLinearRegression,
     DPLogisticRegression,
     DPStandardScaler,
+    PrivacyBudget,
     make_dp_pipeline,
 )
 from dpsk.accounting import Gaussian, SampledGaussian, compose, delta, epsilon
@@ -161,3 +162,13 @@ def test_a_training_part_of_one_label_is_fitted_with_all():
     rare[:200] = 1
     found = dp_cross_validate(MODEL, X, rare, cv=[(np.arange(200, 600), np.arange(200))])
     assert found.evaluation.labels == (0, 1)
+
+
+def test_rows_that_are_predicted_only_are_checked_before_the_first_charge():
+    rows, labels = X.copy(), Y
+    split = ShuffleSplit(n_splits=1, random_state=0, test_size=0.2)
+    _, held_out = next(split.split(rows))
+    rows[held_out[0], 0] = np.nan
+    with PrivacyBudget(100.0, 1e-3) as budget, pytest.raises(ValueError, match="NaN"):
+        dp_cross_validate(DPLogisticRegression(delta=1e-6), rows, labels, cv=split)
+    assert budget.charges == []

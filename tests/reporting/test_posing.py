@@ -2,20 +2,30 @@
 
 import functools
 import math
+import sys
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import Memory
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.compose import make_column_selector as sklearn_selector
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import BallTree, KDTree
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    StandardScaler,
+)
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
-from dpsk import Certificate, DPLogisticRegression, privacy_report
+from dpsk import Certificate, DPLogisticRegression, DPStandardScaler, privacy_report
 from dpsk.reporting import PrivacyReport
 from tests.reporting.test_unknown import (
     Slotted,
@@ -160,3 +170,38 @@ def test_what_is_set_from_outside_is_of_its_kind(name, value):
     fitted = make_pipeline(Normalizer(), model()).fit(X, Y)
     holding(fitted[0], name, value)
     assert unknown(privacy_report([fitted]), name)
+
+
+def test_packages_whose_names_begin_alike_are_others(monkeypatch):
+    """A class of somebody's package `sklearn_more` that has the name of one of scikit-learn."""
+    package = types.ModuleType("sklearn_more")
+
+    class Centering(TransformerMixin, BaseEstimator):
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return X - X.mean(axis=0)
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+    Centering.__module__ = "sklearn_more"
+    Centering.__name__ = Centering.__qualname__ = "Normalizer"
+    package.Normalizer = Centering
+    monkeypatch.setitem(sys.modules, "sklearn_more", package)
+    assert not privacy_report(make_pipeline(Centering(), model()).fit(X, Y)).is_private
+
+
+def test_selectors_of_columns_are_told_by_identity():
+    """One of somebody's own may choose by what is in the columns."""
+    class make_column_selector:
+        def __call__(self, frame):
+            return [name for name in frame if frame[name].sum() > 0]
+
+    frame = pd.DataFrame(abs(X[:, :2]), columns=["a", "b"])
+    for chosen, counted in ((make_column_selector(), False),
+                            (sklearn_selector(dtype_include=float), True)):
+        columns = ColumnTransformer([("noisy", DPStandardScaler(delta=1e-6), chosen),
+                                     ("exact", OneHotEncoder(), ["b"])])
+        assert privacy_report(columns.fit(frame)).is_counted == counted

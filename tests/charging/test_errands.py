@@ -1,0 +1,164 @@
+"""What was begun inside of a block is charged, whatever runs it: callbacks, threads, processes.
+
+Counts are exact; nothing here is statistical.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.pool import ThreadPool
+
+import pytest
+from joblib import Memory, Parallel, delayed, wrap_non_picklable_objects
+
+from tests.charging.test_unfinished import budget, evaluated
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def slowly():
+    time.sleep(0.4)
+    evaluated()
+
+
+def _nothing():
+    time.sleep(0.4)
+
+
+@pytest.mark.parametrize("pool", [lambda: ThreadPoolExecutor(1), lambda: ProcessPoolExecutor(
+    1, mp_context=get_context("fork"))], ids=["threads", "processes"])
+def test_callbacks_of_futures_are_part_of_them(pool):
+    """That a future is done does not say that all whom it calls back are."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    with pool() as executor:
+        # The one thread is busy, so that its own work is not what holds the block open.
+        executor.submit(_nothing)
+        with budget() as open_one:
+            future = executor.submit(_nothing)
+            future.add_done_callback(lambda done: evaluated())
+            future.add_done_callback(lambda done: evaluated())
+        future.result()
+    assert len(open_one.charges) == 2
+    evaluated()
+    assert len(open_one.charges) == 2
+
+
+def test_callbacks_of_tasks_are_part_of_them():
+    async def run():
+        with budget() as open_one:
+            task = asyncio.create_task(asyncio.sleep(0.1))
+            task.add_done_callback(lambda done: evaluated())
+        await task
+        await asyncio.sleep(0.1)
+        evaluated()
+        return open_one
+
+    assert len(asyncio.run(run()).charges) == 1
+
+
+def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
+    loop = asyncio.new_event_loop()
+
+    async def never():
+        await asyncio.sleep(3600)
+
+    with budget() as open_one:
+        task = loop.create_task(never())
+    evaluated()
+    assert len(open_one.charges) == 1
+    task.cancel()
+    loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+    loop.close()
+    evaluated()
+    assert len(open_one.charges) == 1
+
+
+@pytest.mark.parametrize("target, given", [
+    (Memory(None, verbose=0).cache(slowly), ()),
+    (wrap_non_picklable_objects(slowly), ()),
+    (Parallel(n_jobs=1), ([delayed(slowly)()],)),
+    (Parallel(n_jobs=1).__call__, ([delayed(slowly)()],)),
+    (Parallel(n_jobs=1).__call__, ((delayed(slowly)() for _ in range(1)),)),
+    (ThreadPool(1).apply, (slowly,))],
+    ids=["memory", "wrapped", "object", "method", "generator", "pool"])
+def test_threads_that_run_code_by_that_of_others_are_charged(target, given):
+    with budget() as open_one:
+        thread = threading.Thread(target=target, args=given)
+        thread.start()
+    thread.join()
+    assert len(open_one.charges) == 1
+    evaluated()
+    assert len(open_one.charges) == 1
+
+
+def test_threads_that_serve_queues_hold_no_block_open(recwarn):
+    """Those of joblib's workers wait for more, and are told so from those that do a task."""
+    with budget() as open_one:
+        Parallel(n_jobs=2)(delayed(evaluated)() for _ in range(2))
+    evaluated()
+    assert len(open_one.charges) == 2
+
+
+def test_results_are_seen_where_somebody_froze_them():
+    """What `gc.freeze` hides from a look at all objects."""
+    with budget() as open_one:
+        results = Parallel(n_jobs=1, return_as="generator")(delayed(evaluated)() for _ in range(3))
+        gc.freeze()
+    list(results)
+    gc.unfreeze()
+    assert len(open_one.charges) == 3
+
+
+@pytest.mark.audit
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_processes_of_a_fork_server_that_outlive_a_block_are_charged():
+    with budget() as open_one:
+        child = get_context("forkserver").Process(target=slowly)
+        child.start()
+    child.join()
+    assert child.exitcode == 0 and len(open_one.charges) == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_programmes_are_known_by_what_they_run_and_not_by_their_folders(tmp_path):
+    script = tmp_path / "with loky in resource_tracker" / "multiprocessing.forkserver.py"
+    script.parent.mkdir()
+    script.write_text("import time; time.sleep(1)\n"
+                      "from dpsk.metrics import dp_accuracy_score as score\n"
+                      "score([0, 1] * 20, [0, 1] * 20, epsilon=1.0, delta=1e-6)")
+    with budget() as open_one:
+        child = subprocess.Popen([sys.executable, str(script)])
+    assert child.wait() == 0
+    assert len(open_one.charges) == 1
+
+
+def test_a_programme_with_another_folder_of_notes_goes_by_its_environment():
+    """As in a container whose folder of temporary files is its own, of the same path."""
+    with budget() as open_one:
+        said = dict(os.environ)
+        name, folder, paths = json.loads(said["DPSK_STARTED_WITHIN"])
+    code = ("from dpsk.metrics import dp_accuracy_score as score\n"
+            "score([0, 1] * 20, [0, 1] * 20, epsilon=1.0, delta=1e-6)")
+    for seen, charges in ((folder, 0), (folder + " of another container", 1)):
+        said["DPSK_STARTED_WITHIN"] = json.dumps([name, seen, paths])
+        subprocess.run([sys.executable, "-c", code], check=True, env=said)
+        assert len(open_one.charges) == charges
+
+
+def test_a_relative_path_in_the_environment_is_that_of_the_folder_of_now(tmp_path, monkeypatch):
+    found = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        found.append(budget(path="people.budget"))
+        monkeypatch.setenv("DPSK_BUDGET", "people.budget")
+        evaluated()
+    assert [len(each.charges) for each in found] == [1, 1]
