@@ -81,7 +81,9 @@ def total(*certificates: Any) -> Certificate:
     Notes
     -----
     *Privacy.* The guarantee holds if no fit, nor the decision to make it, depended on what
-    another released; where it did, fit within a `PrivacyBudget`.
+    another released; where it did, fit within a `PrivacyBudget`. Of fits with `groups` it holds if
+    groups are the same people in all of them, which the certificate says in `public` and cannot
+    check.
 
     Examples
     --------

@@ -15,6 +15,7 @@ from dpsk.reporting._findings import (
     UNKEPT,
     UNKNOWN,
     Exposed,
+    Fitted,
     Member,
     Note,
     Private,
@@ -34,6 +35,9 @@ _SENTENCES = {
 }
 _LEARNS = ("has no certificate: what it learnt from rows, it learnt without noise as far as is "
            "known.")
+_AGAIN = ("the same object is here more than once, and holds its last fit alone: what earlier fits "
+          "cost is unknown. Report on each fit before the next one, fit clones, or fit inside a "
+          "PrivacyBudget; name an object that was fitted once a single time.")
 
 
 def parts_of(fitted, path):
@@ -46,12 +50,11 @@ def parts_of(fitted, path):
 
     Yields
     ------
-    part : Private, Exposed or Note
+    part : Private, Exposed, Note or Fitted
     """
     several = next((says for cls, says in _SEVERAL if type(fitted) is cls), None)
     if several is not None:
-        for part in several(fitted, path):
-            yield from _expanded(part)
+        yield from _of_several(several(fitted, path))
         return
     if isinstance(fitted, PrivacyBudget):
         raise TypeError(f"{path} is a budget, which limits fits and is none of them: print it for "
@@ -73,6 +76,21 @@ def parts_of(fitted, path):
                            UNKNOWN if kind == MIXES else LEARNT)
 
 
+def _of_several(members):
+    """Yield the findings in what the caller gave, and which objects are in more than one."""
+    met = {}
+    for member in members:
+        for part in _expanded(member):
+            yield part
+            if isinstance(part, Fitted) and met.setdefault(id(part.fitted), member) is not member:
+                yield Exposed(part.path, _AGAIN, UNKNOWN)
+
+
+def _without_fitted(parts):
+    """Yield findings of what no fit of the whole has fitted, such as parameters."""
+    return (part for part in parts if not isinstance(part, Fitted))
+
+
 def _expanded(part):
     """Yield a finding, or those of a member."""
     if not isinstance(part, Member):
@@ -91,9 +109,10 @@ def _ours(fitted, path):
     if certificate is None:
         yield from _held(fitted, path, set())
         return
+    yield Fitted(path, fitted)
     yield from _of_certificate(certificate, path)
     said = set()
-    for part in _held(fitted, path, set()):
+    for part in _without_fitted(_held(fitted, path, set())):
         if isinstance(part, Private):
             # It pays for all that its fit left; what was fitted before, and handed over, is more.
             name = re.split(r"[.\[]", part.path[len(path) + 1:])[0]
@@ -125,11 +144,13 @@ def _wrapper(model, path):
     # The best of a search carries the certificate of its member.
     seen |= {id(part.certificate) for part in found if isinstance(part, Private)}
     # Of what has no guarantee it is enough to know what else was fitted.
-    yield from (_fitted_ones if is_open else _held)(model, path, seen)
+    yield from _without_fitted((_fitted_ones if is_open else _held)(model, path, seen))
 
 
 def _frozen(model, found, path):
     """Return the findings in a frozen object; those of exact learning alone are taken on trust."""
+    # It may be in several models, and none of their fits has changed it.
+    found = list(_without_fitted(found))
     learnt = [part for part in found if getattr(part, "why", None) == LEARNT]
     # Private fits had rows to protect, and so had all exact learning that goes with them.
     if not learnt or not all(part in learnt or isinstance(part, Note) for part in found):
