@@ -48,7 +48,7 @@ class PrivacyBudget:
         (`DPTableVectorizer`, additive models, pipelines), a tenth of the delta of each fit, and of
         fits that are not Gaussian, a sixteenth of it each. None: a tenth of delta.
     unit : {"row", "group"}, default="row"
-        What is protected; "group" admits fits with groups of rows only, which are taken to be the same
+        What is protected; "group" admits fits with groups of rows only, taken to be the same
         people in all fits. In the eyes of "row" a row that is replaced stays in its group.
     name : str or None, default=None
         Of the data set. The budget is for the same rows throughout, which is for the caller to see

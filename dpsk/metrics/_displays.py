@@ -109,7 +109,7 @@ class _BandDisplay(LineDisplay):
         if name is None:
             name = cls._named(evaluation)
         display = cls(x=x, y=y, low=low, high=high, name=name)
-        display.evaluation_ = evaluation
+        display.evaluation_, display.privacy_ = evaluation, evaluation.privacy_
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -209,6 +209,8 @@ class DPRocCurveDisplay(_BandDisplay):
         What noise leaves open.
     evaluation_ : BinaryEvaluation
         What was released.
+    privacy_ : Certificate
+        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------
@@ -257,6 +259,8 @@ class DPPrecisionRecallDisplay(_BandDisplay):
         What noise leaves open.
     evaluation_ : BinaryEvaluation
         What was released.
+    privacy_ : Certificate
+        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------
@@ -308,6 +312,8 @@ class DPCalibrationDisplay(_BandDisplay):
         What noise leaves open.
     evaluation_ : BinaryEvaluation
         What was released.
+    privacy_ : Certificate
+        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------

@@ -4,9 +4,10 @@ import inspect
 import re
 from dataclasses import replace
 
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, get_tags
 
 from dpsk._budget import PrivacyBudget
+from dpsk._drawing import LineDisplay
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
 from dpsk.reporting._attributes import attributes, is_own, is_template, parameters
@@ -35,9 +36,11 @@ _SENTENCES = {
 }
 _LEARNS = ("has no certificate: what it learnt from rows, it learnt without noise as far as is "
            "known.")
-_AGAIN = ("the same object is here more than once, and holds its last fit alone: what earlier fits "
-          "cost is unknown. Report on each fit before the next one, fit clones, or fit inside a "
-          "PrivacyBudget; name an object that was fitted once a single time.")
+_DRAWN = ("axes and figures are taken to show nothing but this display: what else is drawn on "
+          "them is not covered.")
+_AGAIN = ("the same object is here more than once, and holds its last fit alone: what earlier "
+          "fits cost is unknown. Report on each fit before the next one, fit clones, or fit "
+          "inside a PrivacyBudget; name an object that was fitted once a single time.")
 
 
 def parts_of(fitted, path):
@@ -64,7 +67,8 @@ def parts_of(fitted, path):
         yield _unknown(fitted, path)
     elif kind == OURS:
         yield from _ours(fitted, path)
-    elif name not in STATELESS and is_template(fitted) and kind != NOTHING:
+    elif name not in STATELESS and kind != NOTHING and is_template(fitted) and not (
+            kind == MIXES and not get_tags(fitted).requires_fit):
         # Nothing was fitted, but for what parameters hold.
         yield from _held(fitted, path, set())
     elif name in WRAPPERS:
@@ -180,6 +184,8 @@ def _held(thing, path, seen):
             yield Exposed(place, f"{type(thing).__name__} holds {name!r}, which its own code does "
                                  "not set: unknown, no guarantee. Delete it, and report on it by "
                                  "itself.", UNKNOWN)
+        elif issubclass(type(thing), LineDisplay) and is_of(type(value), "matplotlib"):
+            yield Note(place, _DRAWN)
         else:
             yield from _of_value(value, place, seen)
 

@@ -244,9 +244,23 @@ def _are_dense(columns, parts):
     """Return whether what all parts of columns make is dense, whatever the entries."""
     tables = [is_of(type(each), "dpsk") and hasattr(each, "privacy_") and "DPTransformer" in {
         base.__name__ for base in type(each).__mro__} for each in parts]
-    # Frames are dense, and so is what these take.
-    dense = hasattr(columns, "feature_names_in_") or any(tables)
+    # Whatever gives frames as they are makes none sparse, columns of a sparse dtype included;
+    # others make matrices of such columns, where an array has no other columns than dense ones.
+    named = hasattr(columns, "feature_names_in_")
+    dense = any(tables) and not named
     return all(known or (isinstance(each, str) and each == "drop") or (
-        dense and (isinstance(each, str) or (
-            kind_of(type(each)) == NOTHING and type(each).__name__ not in _SPARSE)))
+        (dense and _keeps_dense(each)) or (named and _keeps_frames(each)))
         for known, each in zip(tables, parts, strict=True))
+
+
+def _keeps_dense(part):
+    """Return whether a part of columns that are dense makes none sparse."""
+    return isinstance(part, str) or (
+        kind_of(type(part)) == NOTHING and type(part).__name__ not in _SPARSE)
+
+
+def _keeps_frames(part):
+    """Return whether a part gives frames back as frames, whatever their dtypes are."""
+    return isinstance(part, str) or (
+        type(part).__name__ == "FunctionTransformer" and is_of(type(part), "sklearn")
+        and not part.validate)
