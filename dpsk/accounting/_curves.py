@@ -46,7 +46,8 @@ def compose(*events: Any) -> Event:
     Notes
     -----
     *Privacy.* What it costs is an upper bound if kinds, numbers and noise of all events were
-    fixed before the first was released; each release itself may depend on those before it.
+    fixed before the first was released; each release itself may depend on those before it. All
+    must protect the same: rows, or the same groups of rows, which an event does not say.
 
     Examples
     --------
