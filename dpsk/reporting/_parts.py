@@ -40,7 +40,8 @@ _DRAWN = ("axes and figures are taken to show nothing but this display: what els
           "them is not covered.")
 _AGAIN = ("the same object is here more than once, and holds its last fit alone: what earlier "
           "fits cost is unknown. Report on each fit before the next one, fit clones, or fit "
-          "inside a PrivacyBudget; name an object that was fitted once a single time.")
+          "inside a PrivacyBudget. If it was fitted once, list it once, or put a copy.deepcopy of "
+          "it in every other place.")
 
 
 def parts_of(fitted, path):
@@ -153,8 +154,6 @@ def _wrapper(model, path):
 
 def _frozen(model, found, path):
     """Return the findings in a frozen object; those of exact learning alone are taken on trust."""
-    # It may be in several models, and none of their fits has changed it.
-    found = list(_without_fitted(found))
     learnt = [part for part in found if getattr(part, "why", None) == LEARNT]
     # Private fits had rows to protect, and so had all exact learning that goes with them.
     if not learnt or not all(part in learnt or isinstance(part, Note) for part in found):

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from dpsk.reporting._findings import UNKEPT, UNKNOWN, Exposed, Member, Note
-from dpsk.reporting._table import NOTHING, is_of, is_one_of, kind_of
+from dpsk.reporting._table import is_of, is_one_of, kind_of
 
 __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
 
@@ -15,8 +15,6 @@ WRAPPERS: dict = {}
 #: Wrappers that may hold what is fitted as a parameter.
 STATELESS = {"FeatureUnion", "FixedThresholdClassifier", "FrozenEstimator", "FunctionTransformer",
              "Pipeline"}
-#: Transformers that learn nothing, and make sparse rows of dense ones.
-_SPARSE = {"FeatureHasher", "HashingVectorizer"}
 UNKEPT_FITS = ("models that were fitted inside were not kept, so what they cost is not known; fit "
            "inside a PrivacyBudget, which charges them.")
 
@@ -244,23 +242,18 @@ def _are_dense(columns, parts):
     """Return whether what all parts of columns make is dense, whatever the entries."""
     tables = [is_of(type(each), "dpsk") and hasattr(each, "privacy_") and "DPTransformer" in {
         base.__name__ for base in type(each).__mro__} for each in parts]
-    # Whatever gives frames as they are makes none sparse, columns of a sparse dtype included;
-    # others make matrices of such columns, where an array has no other columns than dense ones.
-    named = hasattr(columns, "feature_names_in_")
-    dense = any(tables) and not named
+    # What takes tables takes no sparse matrices, and frames are none.
+    dense = hasattr(columns, "feature_names_in_") or any(tables)
     return all(known or (isinstance(each, str) and each == "drop") or (
-        (dense and _keeps_dense(each)) or (named and _keeps_frames(each)))
-        for known, each in zip(tables, parts, strict=True))
-
-
-def _keeps_dense(part):
-    """Return whether a part of columns that are dense makes none sparse."""
-    return isinstance(part, str) or (
-        kind_of(type(part)) == NOTHING and type(part).__name__ not in _SPARSE)
+        dense and _keeps_frames(each)) for known, each in zip(tables, parts, strict=True))
 
 
 def _keeps_frames(part):
-    """Return whether a part gives frames back as frames, whatever their dtypes are."""
+    """Return whether a part gives frames and arrays back as such.
+
+    Others make a sparse matrix of a frame whose columns are all of a sparse dtype, which nothing
+    in a fitted part tells.
+    """
     return isinstance(part, str) or (
         type(part).__name__ == "FunctionTransformer" and is_of(type(part), "sklearn")
         and not part.validate)

@@ -80,7 +80,7 @@ _BESIDE_DISTRIBUTIONS = [{"alpha": loguniform(1e-4, 1.0), "data_norm": values}
 def test_every_value_of_every_list_is_checked_before_anything_is_charged(cls, settings, silent):
     search = cls(DPLogisticRegression(solver="gd"), settings, epsilon=2.0, n_iter=3)
     budget = PrivacyBudget(5.0, 1e-3)
-    with budget, pytest.raises(ValueError, match="alpha=-1|data_norm=-1|solver='none'"):
+    with budget, pytest.raises(ValueError, match=r"alpha=-1|data_norm=-1|solver='none'"):
         search.fit(*rows())
     assert not budget.charges
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from dpsk import Certificate, DPLogisticRegression, DPStandardScaler, PrivacyBudget, privacy_report
 from dpsk._privacy.certificate_fields import SAME_GROUPS
@@ -105,8 +106,11 @@ def one_model_in_two_pipelines():
     lambda: refitted(model), lambda: dict(enumerate(refitted(model))),
     lambda: tuple(refitted(lambda: behind_a_step(model()))), one_model_in_two_pipelines,
     lambda: [[refitted(model)[0]], {"a": model().fit(X, Y)}, *refitted(model)[:2]],
-    lambda: refitted(lambda: VotingClassifier([("a", model())]))],
-    ids=["list", "dict", "pipeline", "step", "nested", "voting"])
+    lambda: refitted(lambda: VotingClassifier([("a", model())])),
+    lambda: [FrozenEstimator(each) for each in refitted(model)],
+    lambda: [make_pipeline(frozen, model()).fit(X, Y)
+             for frozen in [FrozenEstimator(DPStandardScaler(delta=DELTA).fit(X))] * 2]],
+    ids=["list", "dict", "pipeline", "step", "nested", "voting", "frozen", "frozen step"])
 @pytest.mark.parametrize("disjoint", [False, True])
 def test_an_object_that_was_fitted_again_has_forgotten_earlier_fits(make, disjoint):
     report = privacy_report(make(), disjoint=disjoint)
@@ -125,12 +129,13 @@ def test_reports_of_each_fit_before_the_next_one_add_up():
 @pytest.mark.parametrize("make", [
     lambda: [clone(model()).fit(X, Y) for _ in range(2)],
     lambda: [model().fit(X, Y).privacy_] * 2,
-    # One that is frozen is fitted by none of the models that it is in.
+    lambda: [make_pipeline(FrozenEstimator(deepcopy(scaler)), model()).fit(X, Y)
+             for scaler in [DPStandardScaler(delta=DELTA).fit(X)] * 2],
     lambda: [make_pipeline(frozen, model()).fit(X, Y)
-             for frozen in [FrozenEstimator(DPStandardScaler(delta=DELTA).fit(X))] * 2],
+             for frozen in [FrozenEstimator(StandardScaler().fit(X))] * 2],
     lambda: [VotingClassifier([("a", base)]).fit(X, Y) for base in [model().fit(X, Y)] * 2],
     lambda: cross_validate(model(), X, Y, cv=2, return_estimator=True)["estimator"]],
-    ids=["clones", "certificates", "frozen", "template", "folds"])
+    ids=["clones", "certificates", "copies", "public", "template", "folds"])
 def test_what_is_shared_and_not_fitted_again_is_counted(make):
     report = privacy_report(make())
     assert report.is_private and report.epsilon < math.inf

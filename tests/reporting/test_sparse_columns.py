@@ -1,7 +1,5 @@
 """Whether columns are sparse together may follow from one entry, and a report says so."""
 
-import math
-
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
@@ -41,8 +39,7 @@ def test_whether_columns_are_sparse_may_follow_from_one_entry(threshold, is_priv
     assert is_private or "use sparse_threshold=0" in report.exposed[0].sentence
 
 
-@pytest.mark.parametrize("part", ["passthrough", Normalizer(), FunctionTransformer()],
-                         ids=str)
+@pytest.mark.parametrize("part", ["passthrough", FunctionTransformer(np.tanh)], ids=str)
 def test_dense_columns_are_dense_whatever_their_entries(part):
     columns = ColumnTransformer([("scaled", scaler(), [0]), ("other", part, [1])])
     assert privacy_report(columns.fit(X)).is_private
@@ -65,19 +62,34 @@ MAPS = [each() for each in (Binarizer, Normalizer, PolynomialFeatures, FunctionT
     FunctionTransformer(validate=True, accept_sparse=True), "passthrough"]
 
 
+@pytest.mark.parametrize("names", [list("abcd"), [0, 1, 2, 3]], ids=["named", "numbered"])
+@pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("part", MAPS, ids=str)
-def test_a_sparse_frame_is_not_taken_for_a_dense_one(part):
+def test_a_sparse_frame_is_not_taken_for_a_dense_one(part, names, beside):
     """Around the threshold one entry says whether what comes out is sparse."""
-    few = math.ceil(0.3 * 3 * len(X)) - 1
-    made = [ColumnTransformer([("other", part, list("abc"))]).fit(sparse_frame(n_entries))
-            for n_entries in (few, few + 1)]
-    reports = [privacy_report([each, linear().fit(X, Y)]) for each in made]
-    tells = made[0].sparse_output_ != made[1].sparse_output_
-    for report in reports:
-        assert not (tells and report.is_private)
-        assert report.is_private or "use sparse_threshold=0" in report.exposed[0].sentence
-    told = ColumnTransformer([("other", part, list("abc"))], sparse_threshold=0)
-    assert privacy_report([told.fit(sparse_frame(few)), linear().fit(X, Y)]).is_private
+    parts = [("other", part, names[:3]), *([("scaled", scaler(), names[3:])] if beside else [])]
+
+    def fitted(n_entries, **params):
+        frame = sparse_frame(n_entries)
+        frame["d"] = X[:, 0]
+        return ColumnTransformer(parts, **params).fit(frame.set_axis(names, axis=1))
+
+    def report(columns):
+        return privacy_report([columns, linear().fit(X, Y)])
+
+    # All entries of a dense column count.
+    few = 23 if beside else 107
+    told = [fitted(n_entries) for n_entries in (few, few + 1)]
+    tells = told[0].sparse_output_ != told[1].sparse_output_
+    assert tells or type(part) is not Binarizer
+    told = [report(each) for each in told]
+    for each in told:
+        assert not (tells and each.is_private)
+        assert each.is_private or "use sparse_threshold=0" in each.exposed[0].sentence
+    assert told[0].is_private == told[1].is_private == (
+        (beside or names[0] == "a") and (part == "passthrough" or (
+            isinstance(part, FunctionTransformer) and not part.validate)))
+    assert report(fitted(40, sparse_threshold=0)).is_private
 
 
 @pytest.mark.parametrize("part", [Normalizer(), FunctionTransformer(), "passthrough"], ids=str)
