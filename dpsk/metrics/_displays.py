@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
+    from dpsk._privacy.certificate import Certificate
     from dpsk._typing import FloatArray, Table
 
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
@@ -32,6 +33,7 @@ class _BandDisplay(LineDisplay):
 
     if TYPE_CHECKING:
         evaluation_: BinaryEvaluation
+        privacy_: Certificate
 
         @classmethod
         def _of(cls, evaluation: BinaryEvaluation, level: float) -> Any: ...
