@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from dpsk._charging import Account, enter, leave
 from dpsk._parameters import check_choice, check_real
+from dpsk._privacy.certificate_fields import SAME_GROUPS
 from dpsk._privacy.events import tally
 from dpsk._privacy.filters import KINDS, open_filter
 
@@ -47,8 +48,8 @@ class PrivacyBudget:
         (`DPTableVectorizer`, additive models, pipelines), a tenth of the delta of each fit, and of
         fits that are not Gaussian, a sixteenth of it each. None: a tenth of delta.
     unit : {"row", "group"}, default="row"
-        What is protected; "group" admits fits with groups of rows only. In the eyes of "row" a
-        row that is replaced stays in its group.
+        What is protected; "group" admits fits with groups of rows only, taken to be the same
+        people in all fits. In the eyes of "row" a row that is replaced stays in its group.
     name : str or None, default=None
         Of the data set. The budget is for the same rows throughout, which is for the caller to see
         to.
@@ -231,6 +232,8 @@ class PrivacyBudget:
     def _lines(self, charges):
         counted, terms = self._account.filter, self._account.terms
         delta, spent = terms["delta"], self._account.sum(charges)
+        if terms["unit"] == "group":
+            yield "on trust", f"{SAME_GROUPS}."
         yield "counted", f"{terms['kind']}, {', '.join(counted.units)}"
         for unit, one, limit in zip(counted.units, spent, counted.limits, strict=True):
             if limit:

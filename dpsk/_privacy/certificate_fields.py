@@ -13,14 +13,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-__all__ = ["ARITHMETIC", "FIELD_RULES", "GROUP_RELATION", "RELATION", "Enforced",
-           "check_accounting", "read_epsilon", "rebuilt_bounds", "require", "same_keys", "tupled",
-           "written_epsilon"]
+__all__ = [
+    "ARITHMETIC",
+    "FIELD_RULES",
+    "GROUP_RELATION",
+    "RELATION",
+    "SAME_GROUPS",
+    "Enforced",
+    "check_accounting",
+    "read_epsilon",
+    "rebuilt_bounds",
+    "require",
+    "same_keys",
+    "tupled",
+    "written_epsilon",
+]
 
 RELATION = "replace-one: data sets of n rows that differ in one row, changed arbitrarily"
 #: The relation where rows are in groups, whose number n is.
 GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one group, changed "
                   "arbitrarily, its number of rows included")
+#: What a sum over groups rests on: which rows are a group is data, and is not kept.
+SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
+               "other groups in one of them there is no guarantee for either")
 
 #: The least exact first.
 ARITHMETIC = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._privacy import accountant
-from dpsk._privacy.certificate_fields import ARITHMETIC
+from dpsk._privacy.certificate_fields import ARITHMETIC, GROUP_RELATION, SAME_GROUPS
 from dpsk._privacy.events import Composed
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def total(certificates: Sequence[Certificate]) -> Certificate:
     certificate : Certificate
         Its delta is the sum of theirs, and its epsilon follows from all events there.
 
+        That of groups says that they are taken to be the same people in all fits.
+
     Raises
     ------
     ValueError
@@ -56,6 +58,7 @@ def total(certificates: Sequence[Certificate]) -> Certificate:
         raise ValueError(f"delta={delta!r}: the deltas of certificates add up to 1 or more, so "
                          "there is no guarantee; fit with smaller ones.")
     event = Composed(tuple(each.event for each in certificates))
+    assumed = (_FIXED, SAME_GROUPS) if first.relation == GROUP_RELATION else (_FIXED,)
     # What they add up to without a look at events is never exceeded; infinite without noise.
     epsilon = min(accountant.epsilon(event, delta), sum(each.epsilon for each in certificates))
     return replace(
@@ -65,7 +68,7 @@ def total(certificates: Sequence[Certificate]) -> Certificate:
         estimator=" + ".join(each.estimator for each in certificates),
         solver=" + ".join(each.solver for each in certificates),
         enforced=_joined(certificates, "enforced"),
-        public=tuple(dict.fromkeys((*_joined(certificates, "public"), _FIXED))),
+        public=tuple(dict.fromkeys((*_joined(certificates, "public"), *assumed))),
         released=_joined(certificates, "released"),
         noise_source="; ".join(dict.fromkeys(each.noise_source for each in certificates)),
         reproducible=any(each.reproducible for each in certificates),

@@ -46,7 +46,8 @@ def compose(*events: Any) -> Event:
     Notes
     -----
     *Privacy.* What it costs is an upper bound if kinds, numbers and noise of all events were
-    fixed before the first was released; each release itself may depend on those before it.
+    fixed before the first was released; each release itself may depend on those before it. All
+    must protect the same: rows, or the same groups of rows, which an event does not say.
 
     Examples
     --------
@@ -81,7 +82,9 @@ def total(*certificates: Any) -> Certificate:
     Notes
     -----
     *Privacy.* The guarantee holds if no fit, nor the decision to make it, depended on what
-    another released; where it did, fit within a `PrivacyBudget`.
+    another released; where it did, fit within a `PrivacyBudget`. Of fits with `groups` it holds if
+    groups are the same people in all of them, which the certificate says in `public` and cannot
+    check.
 
     Examples
     --------

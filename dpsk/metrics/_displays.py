@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
+    from dpsk._privacy.certificate import Certificate
     from dpsk._typing import FloatArray, Table
 
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
@@ -32,6 +33,7 @@ class _BandDisplay(LineDisplay):
 
     if TYPE_CHECKING:
         evaluation_: BinaryEvaluation
+        privacy_: Certificate
 
         @classmethod
         def _of(cls, evaluation: BinaryEvaluation, level: float) -> Any: ...
@@ -109,7 +111,7 @@ class _BandDisplay(LineDisplay):
         if name is None:
             name = cls._named(evaluation)
         display = cls(x=x, y=y, low=low, high=high, name=name)
-        display.evaluation_ = evaluation
+        display.evaluation_, display.privacy_ = evaluation, evaluation.privacy_
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -209,6 +211,8 @@ class DPRocCurveDisplay(_BandDisplay):
         What noise leaves open.
     evaluation_ : BinaryEvaluation
         What was released.
+    privacy_ : Certificate
+        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------
@@ -257,6 +261,8 @@ class DPPrecisionRecallDisplay(_BandDisplay):
         What noise leaves open.
     evaluation_ : BinaryEvaluation
         What was released.
+    privacy_ : Certificate
+        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------
@@ -308,6 +314,8 @@ class DPCalibrationDisplay(_BandDisplay):
         What noise leaves open.
     evaluation_ : BinaryEvaluation
         What was released.
+    privacy_ : Certificate
+        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------

@@ -1,46 +1,29 @@
-"""Parts of a candidate, reached by identity: their certificates, and code of other packages."""
+"""Code of other packages in a candidate."""
 
 from __future__ import annotations
 
 import sys
-from collections import deque
-from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
-from dpsk._privacy.certificate import Certificate
+from dpsk._whole import reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["is_foreign", "runs_foreign_code", "state_as_whole"]
+__all__ = ["is_foreign", "runs_foreign_code"]
 
 #: Packages of which it is known that they make no private fits by themselves.
 _KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", *sys.stdlib_module_names} - {
     "__main__"}
-_LEAVES = (type, ModuleType, str, bytes, int, float, Certificate)
-
-
-def state_as_whole(model: Any, certificate: Certificate, given: Any) -> None:
-    """Have all parts of a model state the certificate of the whole that has chosen it.
-
-    Theirs tell what they cost, and not that they were chosen. What the caller gave, such as
-    models that were fitted before, keeps its own.
-    """
-    kept = {id(each) for each in _inside(given)}
-    for each in list(_inside(model)):
-        state = getattr(each, "__dict__", {})
-        if id(each) not in kept and isinstance(state.get("privacy_"), Certificate):
-            state["privacy_"] = certificate
 
 
 def runs_foreign_code(model: Any) -> bool:
     """Return whether a model has classes or functions of other packages, which may do anything."""
-    return any(map(is_foreign, _inside(model)))
+    return any(map(is_foreign, reachable(model)))
 
 
 def is_foreign(value: Any) -> bool:
@@ -51,47 +34,3 @@ def is_foreign(value: Any) -> bool:
         return value is not getattr(np, name, None) and value is not getattr(special, name, None)
     of = value if isinstance(value, (FunctionType, type)) else type(value)
     return (of.__module__ or "").partition(".")[0] not in _KNOWN
-
-
-def _inside(value: Any) -> Iterator[Any]:
-    """Yield everything that can be reached from an object, itself included, each once."""
-    seen, left = {id(value): value}, [value]
-    while left:
-        each = left.pop()
-        yield each
-        for part in _parts(each):
-            if id(part) not in seen and not isinstance(part, _LEAVES):
-                # Held, so that its number stays its own.
-                seen[id(part)] = part
-                left.append(part)
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        yield from value.values()
-    elif isinstance(value, (list, tuple, set, frozenset, deque)):
-        yield from value
-    elif isinstance(value, np.ndarray):
-        yield from value.ravel() if value.dtype == object else ()
-    elif isinstance(value, partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, MethodType):
-        yield from (value.__func__, value.__self__)
-    elif isinstance(value, FunctionType):
-        yield from _contents(value)
-    else:
-        yield from getattr(value, "__dict__", {}).values()
-        for kind in type(value).__mro__:
-            slots = vars(kind).get("__slots__", ())
-            names = (slots,) if isinstance(slots, str) else slots
-            yield from (getattr(value, name) for name in names
-                        if name not in ("__dict__", "__weakref__") and hasattr(value, name))
-
-
-def _contents(function: FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:
-            # A name that nothing was given to yet.
-            continue

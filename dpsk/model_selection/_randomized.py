@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dpsk._docs import documented
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DPRandomizedSearchCV"]
 
-#: Settings that stand for all: whether runs are Gaussian is told by them.
+#: Settings that stand for all of a distribution.
 _PROBES = 16
 
 
@@ -130,18 +131,33 @@ class DPRandomizedSearchCV(BaseSearch):
 
     def _probes(self):
         # One at a time: several of a finite list would be drawn without replacement.
-        return [self._setting(seed) for seed in range(_PROBES)]
+        drawn = [self._setting(seed) for seed in range(_PROBES)]
+        given = self.param_distributions
+        return [*drawn, *(probe for each in ([given] if isinstance(given, Mapping) else given)
+                          for probe in _every_value(each))]
 
     def _drawn(self, releases):
         return self._setting(releases.index(1 << 32))
 
     def _setting(self, seed):
-        # Its package imports all metrics, which nobody else needs to wait for.
-        from sklearn.model_selection import ParameterSampler
-
-        (setting,) = ParameterSampler(self.param_distributions, 1, random_state=seed)
-        return setting
+        return _sampled(self.param_distributions, seed)
 
     @property
     def _mean_runs(self):
         return checked_mean("n_iter", self.n_iter)
+
+
+def _sampled(distributions, seed):
+    # Its package imports all metrics, which nobody else needs to wait for.
+    from sklearn.model_selection import ParameterSampler
+
+    (setting,) = ParameterSampler(distributions, 1, random_state=seed)
+    return setting
+
+
+def _every_value(distributions):
+    """Yield a setting for every value of every list, the others as they are drawn."""
+    drawn = _sampled(distributions, 0)
+    for name, values in distributions.items():
+        if not hasattr(values, "rvs"):
+            yield from ({**drawn, name: value} for value in values)

@@ -17,9 +17,10 @@ from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
+from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
-from dpsk.model_selection._inside import is_foreign, runs_foreign_code, state_as_whole
+from dpsk.model_selection._inside import is_foreign, runs_foreign_code
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import chosen_scorer
 

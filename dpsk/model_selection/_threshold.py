@@ -14,10 +14,10 @@ from dpsk._oracle.release import Part
 from dpsk._parameters import check_integer, check_real, choice
 from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
+from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import responses
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
 from dpsk.model_selection._holdout import HoldoutModel, trained
-from dpsk.model_selection._inside import state_as_whole
 from dpsk.model_selection._plan import search_plan
 
 if TYPE_CHECKING:

@@ -94,12 +94,12 @@ def fit_parts(name, step, X, y, fit):
         step.transformers = [(part, frozen.get(part, each), columns)
                              for part, each, columns in step.transformers]
         step.remainder = frozen.get("remainder", step.remainder)
+        # How many entries are zero is a fact of the rows.
+        step.sparse_threshold = 0
         discreetly("X", step.fit, X, y)
         step.transformers, step.remainder = given
         step.transformers_ = [(part, fitted.get(part, each), columns)
                               for part, each, columns in step.transformers_]
-        # How many entries are zero is a fact of the rows.
-        step.sparse_output_ = False
         known = [(part, each) for part, each, _ in step.transformers_]
     norm = _norm(known, step.transformer_weights or {})
     if norm is not None:

@@ -15,6 +15,7 @@ from dpsk._fit import Method
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional, with_implied_norm
 from dpsk._problem import Budget
 from dpsk._steps import Steps
+from dpsk._whole import state_as_whole
 from dpsk.pipeline._checks import check_fit, check_parameters, check_prices, check_shares
 from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
@@ -74,7 +75,9 @@ class DPPipeline(Composition):
         Of the last step, if it is a classifier.
     %(n_features_in_)s %(feature_names_in_)s
     privacy_ : Certificate
-        The guarantee of all steps together, and everything it rests on; each has one of its own.
+        The guarantee of all steps together, and everything it rests on. Every step states it too.
+    step_certificates_ : dict of str to Certificate
+        What each private step cost by itself, at its share.
 
     Raises
     ------
@@ -164,7 +167,7 @@ class DPPipeline(Composition):
         params = self._routed(params, private)
         n_samples = count_rows("DPPipeline", X)
         # Of columns nothing is known before the first steps.
-        delta = self.delta if self.delta is not None else 1.0 / n_samples**2
+        delta = 1.0 / n_samples**2 if self.delta is None else self.delta
         budget = Budget(n_samples, 1, float(self.epsilon), float(delta))
         steps = [(name, step if step in NOTHING else clone(step)) for name, step in self.steps]
         parts = dict(every_part(steps))
@@ -178,8 +181,11 @@ class DPPipeline(Composition):
         releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
                                            params)
         # Verified first: a fit that fails leaves what an earlier one left.
-        certificate = self._certificate(releases, parts, fitted)
-        self.steps_, self.privacy_ = steps, certificate
+        own = {name: step.privacy_ for name, step in fitted.items()}
+        certificate = self._certificate(releases, parts, own)
+        # A share alone would not tell what else was released.
+        state_as_whole(steps, certificate, self)
+        self.steps_, self.privacy_, self.step_certificates_ = steps, certificate, own
         return self
 
     def _fit_steps(self, steps, first, parts, private, shares, budget, X, y, params):
@@ -192,9 +198,9 @@ class DPPipeline(Composition):
             The private steps and parts by name.
         """
         chance = self._disclosed_share * budget.delta
-        releases = Steps(Method(type(self).__name__, type(self).__module__, "", None,
-                                self._carried), budget,
-                         chance, random_state=self.random_state, verbose=self.verbose)
+        method = Method(type(self).__name__, type(self).__module__, "", None, self._carried)
+        releases = Steps(method, budget, chance, random_state=self.random_state,
+                         verbose=self.verbose)
         last_price = None
         if private[-1] not in shares:
             last_price = releases.last_price(sum(shares.values()))
@@ -210,15 +216,13 @@ class DPPipeline(Composition):
             make = partial(_configured, step, norm, (budget.epsilon, budget.delta))
             targets = () if y is None else (y,)
             more = params.get(name, {})
-            fitted[name] = (releases.fit(shares[name], make, X, *targets, **more)
-                            if name in shares
+            fitted[name] = (releases.fit(shares[name], make, X, *targets, **more) if name in shares
                             else releases.fit_last(last_price, make, X, *targets, **more))
             return fitted[name]
 
         for place, (name, step) in enumerate(steps[first:], first):
             if has_parts(step) or name in private:
-                step = (fit_parts(name, step, X, y, fit) if has_parts(step)
-                        else fit(name, step, X))
+                step = fit_parts(name, step, X, y, fit) if has_parts(step) else fit(name, step, X)
                 steps[place] = name, step
                 X = X if place == len(steps) - 1 else transformed(step, X, budget.n_samples)
             else:
@@ -335,19 +339,16 @@ class DPPipeline(Composition):
             shares[last] = left
         return shares
 
-    def _certificate(self, releases, steps, fitted):
+    def _certificate(self, releases, steps, own):
         """Return the certificate of all steps, which names each of them."""
-        own = {name: step.privacy_ for name, step in fitted.items()}
-        fixed = [name for name, step in steps.items()
-                 if name not in fitted and step not in NOTHING]
+        fixed = [name for name, step in steps.items() if not (name in own or step in NOTHING)]
         public = ["number of rows", "all parameters"]
-        public += [f"{name}: {fact}" for name in own for fact in own[name].public]
-        public += [f"{name}: that it maps each row by itself, and all that it holds"
-                   for name in fixed]
+        public += [f"{name}: {fact}" for name, each in own.items() for fact in each.public]
+        public += [f"{each}: that it maps each row by itself, and all it holds" for each in fixed]
         return releases.certificate(
-            "; ".join(f"{name}: {own[name].solver}" for name in own), enforced=[],
-            public=public, released=[f"{name}.{attribute}" for name in own
-                                     for attribute in own[name].released])
+            "; ".join(f"{name}: {each.solver}" for name, each in own.items()), enforced=[],
+            public=public, released=[f"{name}.{attribute}" for name, each in own.items()
+                                     for attribute in each.released])
 
 
 @documented

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dpsk._privacy.certificate import Certificate
 
-__all__ = ["LEARNT", "UNKEPT", "UNKNOWN", "Exposed", "Member", "Note", "Private"]
+__all__ = ["LEARNT", "UNKEPT", "UNKNOWN", "Exposed", "Fitted", "Member", "Note", "Private"]
 
 #: Something was learnt from rows without noise.
 LEARNT = "learnt"
@@ -60,6 +60,20 @@ class Note:
 
     path: str
     sentence: str
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A private estimator, for telling whether it is met again; no finding by itself.
+
+    Attributes
+    ----------
+    path : str
+    fitted : object
+    """
+
+    path: str
+    fitted: object
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ import inspect
 import re
 from dataclasses import replace
 
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, get_tags
 
 from dpsk._budget import PrivacyBudget
+from dpsk._drawing import LineDisplay
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
 from dpsk.reporting._attributes import attributes, is_own, is_template, parameters
@@ -15,6 +16,7 @@ from dpsk.reporting._findings import (
     UNKEPT,
     UNKNOWN,
     Exposed,
+    Fitted,
     Member,
     Note,
     Private,
@@ -34,6 +36,12 @@ _SENTENCES = {
 }
 _LEARNS = ("has no certificate: what it learnt from rows, it learnt without noise as far as is "
            "known.")
+_DRAWN = ("axes and figures are taken to show nothing but this display: what else is drawn on "
+          "them is not covered.")
+_AGAIN = ("the same object is here more than once, and holds its last fit alone: what earlier "
+          "fits cost is unknown. Report on each fit before the next one, fit clones, or fit "
+          "inside a PrivacyBudget. If it was fitted once, list it once, or put a copy.deepcopy of "
+          "it in every other place.")
 
 
 def parts_of(fitted, path):
@@ -46,12 +54,11 @@ def parts_of(fitted, path):
 
     Yields
     ------
-    part : Private, Exposed or Note
+    part : Private, Exposed, Note or Fitted
     """
     several = next((says for cls, says in _SEVERAL if type(fitted) is cls), None)
     if several is not None:
-        for part in several(fitted, path):
-            yield from _expanded(part)
+        yield from _of_several(several(fitted, path))
         return
     if isinstance(fitted, PrivacyBudget):
         raise TypeError(f"{path} is a budget, which limits fits and is none of them: print it for "
@@ -61,7 +68,8 @@ def parts_of(fitted, path):
         yield _unknown(fitted, path)
     elif kind == OURS:
         yield from _ours(fitted, path)
-    elif name not in STATELESS and is_template(fitted) and kind != NOTHING:
+    elif name not in STATELESS and kind != NOTHING and is_template(fitted) and not (
+            kind == MIXES and not get_tags(fitted).requires_fit):
         # Nothing was fitted, but for what parameters hold.
         yield from _held(fitted, path, set())
     elif name in WRAPPERS:
@@ -71,6 +79,21 @@ def parts_of(fitted, path):
     else:
         yield from _learnt(fitted, path, _SENTENCES.get(kind, _LEARNS),
                            UNKNOWN if kind == MIXES else LEARNT)
+
+
+def _of_several(members):
+    """Yield the findings in what the caller gave, and which objects are in more than one."""
+    met = {}
+    for member in members:
+        for part in _expanded(member):
+            yield part
+            if isinstance(part, Fitted) and met.setdefault(id(part.fitted), member) is not member:
+                yield Exposed(part.path, _AGAIN, UNKNOWN)
+
+
+def _without_fitted(parts):
+    """Yield findings of what no fit of the whole has fitted, such as parameters."""
+    return (part for part in parts if not isinstance(part, Fitted))
 
 
 def _expanded(part):
@@ -91,9 +114,10 @@ def _ours(fitted, path):
     if certificate is None:
         yield from _held(fitted, path, set())
         return
+    yield Fitted(path, fitted)
     yield from _of_certificate(certificate, path)
     said = set()
-    for part in _held(fitted, path, set()):
+    for part in _without_fitted(_held(fitted, path, set())):
         if isinstance(part, Private):
             # It pays for all that its fit left; what was fitted before, and handed over, is more.
             name = re.split(r"[.\[]", part.path[len(path) + 1:])[0]
@@ -125,7 +149,7 @@ def _wrapper(model, path):
     # The best of a search carries the certificate of its member.
     seen |= {id(part.certificate) for part in found if isinstance(part, Private)}
     # Of what has no guarantee it is enough to know what else was fitted.
-    yield from (_fitted_ones if is_open else _held)(model, path, seen)
+    yield from _without_fitted((_fitted_ones if is_open else _held)(model, path, seen))
 
 
 def _frozen(model, found, path):
@@ -159,6 +183,8 @@ def _held(thing, path, seen):
             yield Exposed(place, f"{type(thing).__name__} holds {name!r}, which its own code does "
                                  "not set: unknown, no guarantee. Delete it, and report on it by "
                                  "itself.", UNKNOWN)
+        elif issubclass(type(thing), LineDisplay) and is_of(type(value), "matplotlib"):
+            yield Note(place, _DRAWN)
         else:
             yield from _of_value(value, place, seen)
 

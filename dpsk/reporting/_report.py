@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._privacy import accountant
-from dpsk._privacy.certificate_fields import RELATION, written_epsilon
+from dpsk._privacy.certificate_fields import GROUP_RELATION, RELATION, SAME_GROUPS, written_epsilon
 from dpsk._privacy.events import Composed, Repeated
 
 if TYPE_CHECKING:
@@ -364,4 +364,16 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     kinds: Any = (tuple(part for part in parts if isinstance(part, kind))
                   for kind in (Private, Exposed, Note))
     private, exposed, notes = kinds
-    return PrivacyReport(name, private, exposed, notes, bool(disjoint))
+    report = PrivacyReport(name, private, exposed, notes, bool(disjoint))
+    if not _adds_up_groups(report):
+        return report
+    return replace(report, notes=(*notes, Note(name, f"{SAME_GROUPS}.")))
+
+
+def _adds_up_groups(report):
+    """Return whether a report adds up guarantees for groups, and does not say so yet."""
+    if report.relation != GROUP_RELATION or any(
+            note.sentence == f"{SAME_GROUPS}." for note in report.notes):
+        return False
+    return sum(part.count for part in report.private) > 1 or any(
+        SAME_GROUPS in part.certificate.public for part in report.private)

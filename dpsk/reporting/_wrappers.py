@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from dpsk.reporting._findings import UNKEPT, UNKNOWN, Exposed, Member, Note
-from dpsk.reporting._table import NOTHING, is_of, is_one_of, kind_of
+from dpsk.reporting._table import is_of, is_one_of, kind_of
 
 __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
 
@@ -15,8 +15,6 @@ WRAPPERS: dict = {}
 #: Wrappers that may hold what is fitted as a parameter.
 STATELESS = {"FeatureUnion", "FixedThresholdClassifier", "FrozenEstimator", "FunctionTransformer",
              "Pipeline"}
-#: Transformers that learn nothing, and make sparse rows of dense ones.
-_SPARSE = {"FeatureHasher", "HashingVectorizer"}
 UNKEPT_FITS = ("models that were fitted inside were not kept, so what they cost is not known; fit "
            "inside a PrivacyBudget, which charges them.")
 
@@ -244,9 +242,18 @@ def _are_dense(columns, parts):
     """Return whether what all parts of columns make is dense, whatever the entries."""
     tables = [is_of(type(each), "dpsk") and hasattr(each, "privacy_") and "DPTransformer" in {
         base.__name__ for base in type(each).__mro__} for each in parts]
-    # Frames are dense, and so is what these take.
+    # What takes tables takes no sparse matrices, and frames are none.
     dense = hasattr(columns, "feature_names_in_") or any(tables)
     return all(known or (isinstance(each, str) and each == "drop") or (
-        dense and (isinstance(each, str) or (
-            kind_of(type(each)) == NOTHING and type(each).__name__ not in _SPARSE)))
-        for known, each in zip(tables, parts, strict=True))
+        dense and _keeps_frames(each)) for known, each in zip(tables, parts, strict=True))
+
+
+def _keeps_frames(part):
+    """Return whether a part gives frames and arrays back as such.
+
+    Others make a sparse matrix of a frame whose columns are all of a sparse dtype, which nothing
+    in a fitted part tells.
+    """
+    return isinstance(part, str) or (
+        type(part).__name__ == "FunctionTransformer" and is_of(type(part), "sklearn")
+        and not part.validate)

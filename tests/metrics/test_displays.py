@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from dpsk import privacy_report
 from dpsk.metrics import (
     BinaryEvaluation,
     DPCalibrationDisplay,
@@ -37,6 +38,20 @@ def test_what_is_drawn_was_released_once(display, pyplot):
                   display.from_estimator(model, P[:, None], Y, epsilon=0.5)):
         assert drawn.evaluation_.privacy_.epsilon == 0.5
         assert "+-" in drawn.ax_.get_legend().get_texts()[0].get_text()
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_a_picture_carries_the_guarantee_of_what_it_shows(display, pyplot):
+    drawn = display.from_predictions(Y, P, epsilon=0.5, delta=1e-6)
+    assert drawn.privacy_ is drawn.evaluation_.privacy_
+    report = privacy_report(drawn)
+    assert report.is_private and report.epsilon == pytest.approx(0.5) and report.delta == 1e-6
+    assert "nothing but this display" in str(report)
+    # Numbers of somebody's own have none, and neither has what is put in the place of axes.
+    bare = display(x=drawn.x, y=drawn.y, low=drawn.low, high=drawn.high).plot()
+    assert not privacy_report(bare).is_private
+    drawn.ax_ = LogisticRegression().fit(P[:, None], Y)
+    assert not privacy_report(drawn).is_private
 
 
 @pytest.mark.parametrize("display", DISPLAYS)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -20,6 +21,7 @@ from dpsk import (
     DPStandardScaler,
     DPTableVectorizer,
     DPTunedThresholdClassifier,
+    PrivacyBudget,
     make_dp_pipeline,
 )
 from dpsk._privacy.certificate import GROUP_RELATION
@@ -55,6 +57,43 @@ def test_so_is_a_pipeline_that_ends_in_one(last, silent):
     for outer in (DPGridSearchCV(pipeline, {}), DPTunedThresholdClassifier(pipeline)):
         with pytest.raises(ValueError, match="estimator=DPPipeline: its price is not known"):
             outer.fit(*rows())
+
+
+def _one_bad(bad, good=(0.0, 0.1)):
+    """Yield lists of forty values, one of which, anywhere, is no good."""
+    for place in (0, 7, 23, 39):
+        values = [good[each % len(good)] for each in range(40)]
+        values[place] = bad
+        yield values
+
+
+_LISTS = [*({"alpha": values} for values in _one_bad(-1.0)),
+          *([{"alpha": [0.0]}, {"alpha": values}] for values in _one_bad(-1.0)),
+          *({"solver": values} for values in _one_bad("none", ("gd", "auto")))]
+_BESIDE_DISTRIBUTIONS = [{"alpha": loguniform(1e-4, 1.0), "data_norm": values}
+                         for values in _one_bad(-1.0, (2.0,))]
+
+
+@pytest.mark.parametrize("cls, settings", [
+    *((cls, each) for each in _LISTS for cls in (DPGridSearchCV, DPRandomizedSearchCV)),
+    *((DPRandomizedSearchCV, each) for each in _BESIDE_DISTRIBUTIONS)])
+def test_every_value_of_every_list_is_checked_before_anything_is_charged(cls, settings, silent):
+    search = cls(DPLogisticRegression(solver="gd"), settings, epsilon=2.0, n_iter=3)
+    budget = PrivacyBudget(5.0, 1e-3)
+    with budget, pytest.raises(ValueError, match=r"alpha=-1|data_norm=-1|solver='none'"):
+        search.fit(*rows())
+    assert not budget.charges
+
+
+def test_the_kind_of_runs_is_told_by_every_value_of_a_list():
+    """One solver of forty that is not Gaussian makes the plan one for any kind."""
+    def planned(values):
+        return DPRandomizedSearchCV(DPLogisticRegression(), {"solver": values},
+                                    delta=1e-6).plan(300)
+
+    of_any_kind, gaussian = planned(["sgd"]), planned(["gd"])
+    assert of_any_kind.run_epsilon < gaussian.run_epsilon
+    assert all(planned(values) == of_any_kind for values in _one_bad("sgd", ("gd",)))
 
 
 def test_a_pipeline_in_a_pipeline_has_a_price():

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from dpsk import DPLogisticRegression, DPTableVectorizer, make_dp_pipeline
 from dpsk.testing import NoiseSeed
 
-__all__ = ["delta_beside", "model", "table"]
+__all__ = ["costs", "delta_beside", "model", "table"]
 
 
 def table(n=600, seed=0, n_towns=3):
@@ -24,6 +24,11 @@ def model(*more, last=None, **params):
     last = DPLogisticRegression() if last is None else last
     return make_dp_pipeline(DPTableVectorizer(max_categories=8), *more, last, **{
         "epsilon": 2.0, "delta": 1e-5, "random_state": NoiseSeed(0), **params})
+
+
+def costs(pipeline):
+    """Return what the private steps of a fitted pipeline cost, each by itself."""
+    return list(pipeline.step_certificates_.values())
 
 
 def delta_beside(mu, own, epsilon):

@@ -24,7 +24,7 @@ from dpsk import (
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, tally
 from dpsk.testing import NoiseSeed
-from tests.pipeline.fits import table
+from tests.pipeline.fits import costs, table
 
 NUMBERS, WORDS = ["age", "wage"], ["town"]
 
@@ -50,12 +50,9 @@ def pipeline(step, last=None, **params):
         "epsilon": 2.0, "delta": 1e-5, "random_state": NoiseSeed(0), **params})
 
 
-def _private(fitted):
-    """Return the private parts of the first step as they were fitted."""
-    step = fitted.steps_[0][1]
-    known = (step.transformer_list if isinstance(step, FeatureUnion) else
-             [(name, each) for name, each, _ in step.transformers_])
-    return [each for _, each in known if hasattr(each, "privacy_")]
+def _parts_of_first(fitted):
+    """Return what the private parts of the first step cost, each by itself."""
+    return [own for name, own in fitted.step_certificates_.items() if name.startswith("columns__")]
 
 
 def _squares(event):
@@ -69,11 +66,11 @@ def _squares(event):
 def test_parts_do_not_compose_in_parallel(step):
     """Each of them sees all rows: squares of mu add up, of parts on columns of their own too."""
     fitted = pipeline(step).fit(*table())
-    every = [*_private(fitted), fitted.steps_[1][1]]
+    every = costs(fitted)
     assert len(every) == 3
-    events = Composed(tuple(each.privacy_.event for each in every))
+    events = Composed(tuple(each.event for each in every))
     assert tally(fitted.privacy_.event) == tally(events)
-    mu = math.sqrt(sum(_squares(each.privacy_.event) for each in every))
+    mu = math.sqrt(sum(_squares(each.event) for each in every))
     chance = sum(count * each.delta for each, count in tally(events).items()
                  if isinstance(each, Disclosure))
     assert fitted.privacy_.delta_at(2.0) == pytest.approx(
@@ -87,7 +84,7 @@ def test_a_part_has_the_share_of_its_name(share):
     fitted = pipeline(columns(), shares={"columns__numbers": share}).fit(*table())
     # Both could show a category.
     whole = gaussian_mu(2.0, 0.8e-5 / (1 - 0.2e-5))**2
-    first, second = (_squares(each.privacy_.event) / whole for each in _private(fitted))
+    first, second = (_squares(each.event) / whole for each in _parts_of_first(fitted))
     assert first == pytest.approx(share, rel=1e-3) and 0 < second < 0.2
 
 
@@ -95,7 +92,7 @@ def test_rules_together_take_half_at_most():
     many = FeatureUnion([(f"part{place}", DPRobustScaler()) for place in range(6)])
     whole = gaussian_mu(0.05, 1e-5)**2
     fitted = pipeline(many, epsilon=0.05).fit(table()[0][NUMBERS], table()[1])
-    spent = sum(_squares(each.privacy_.event) for each in _private(fitted)) / whole
+    spent = sum(_squares(each.event) for each in _parts_of_first(fitted)) / whole
     assert 0.48 < spent <= 0.5 * (1 + 1e-6)
 
 

@@ -27,7 +27,7 @@ from dpsk import (
 from dpsk._privacy.events import tally
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
-from tests.pipeline.fits import model, table
+from tests.pipeline.fits import costs, model, table
 from tests.sklearn_checks import ids_of, run_check
 
 _CHECKS = parametrize_with_checks([
@@ -199,8 +199,8 @@ def test_a_bound_that_follows_from_the_step_before_is_not_called_declared():
     cases = (DPLogisticRegression(), DPLogisticRegression(data_norm=1.0))
     behind, told = (make_dp_pipeline(DPTableVectorizer(), case, epsilon=4.0).fit(X, y)
                     for case in cases)
-    assert _norm(behind.steps_[-1][1].privacy_) == (behind.steps_[0][1].row_norm_, "derived")
-    assert _norm(told.steps_[-1][1].privacy_) == (1.0, "declared")
+    assert _norm(costs(behind)[-1]) == (behind.steps_[0][1].row_norm_, "derived")
+    assert _norm(costs(told)[-1]) == (1.0, "declared")
     last = clone(behind.steps_[-1][1]).set_params(data_norm=3.0)
     assert _norm(last.fit(behind.steps_[0][1].transform(X), y).privacy_) == (3.0, "declared")
 

@@ -31,7 +31,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk.preprocessing._code_plan import CodePlan
-from tests.pipeline.fits import delta_beside, model, table
+from tests.pipeline.fits import costs, delta_beside, model, table
 from tests.registry import every_estimator, every_fit, make_estimator, training_rows
 
 
@@ -53,7 +53,7 @@ def _composed(events):
 def test_squares_of_mu_add_up_to_the_budget(last):
     pipeline = model(last=last).fit(*table())
     certificate = pipeline.privacy_
-    events = [step.privacy_.event for _, step in pipeline.steps_]
+    events = [own.event for own in costs(pipeline)]
     assert tally(certificate.event) == tally(Composed(tuple(events)))
     mu, chance = _composed(events)
     delta = chance + (1.0 - chance) * gaussian_delta(mu, 2.0)
@@ -62,7 +62,7 @@ def test_squares_of_mu_add_up_to_the_budget(last):
     assert 0.85e-5 < delta <= certificate.delta == 1e-5
     assert all(name in certificate.solver for name, _ in pipeline.steps_)
     assert Certificate.from_json(certificate.to_json()) == certificate
-    assert certificate.arithmetic == pipeline.steps_[-1][1].privacy_.arithmetic
+    assert certificate.arithmetic == costs(pipeline)[-1].arithmetic
 
 
 def test_the_vectorizer_takes_what_its_plan_is_worth_of_the_whole():
@@ -70,13 +70,13 @@ def test_the_vectorizer_takes_what_its_plan_is_worth_of_the_whole():
     pipeline = model().fit(X, y)
     columns = [mock.Mock(categories=None, edges=None)] * 2 + [mock.Mock(categories=[])]
     share = CodePlan.of(Budget(len(X), 3, 2.0, 1e-5), columns).share
-    mu, chance = _composed([pipeline.steps_[0][1].privacy_.event])
+    mu, chance = _composed([costs(pipeline)[0].event])
     whole = gaussian_mu(2.0, 1e-5 - 1e-6)
     assert chance == pytest.approx(1e-6, rel=1e-6)
     # Its own delta pays for the chance once more.
     assert 0.97 * share < (mu / whole) ** 2 <= share * (1 + 1e-5)
     given = model(shares={"dptablevectorizer": 0.5}).fit(X, y)
-    mu, _ = _composed([given.steps_[0][1].privacy_.event])
+    mu, _ = _composed([costs(given)[0].event])
     assert 0.48 < (mu / whole) ** 2 <= 0.5 * (1 + 1e-5)
 
 
@@ -86,7 +86,7 @@ def test_the_vectorizer_takes_what_its_plan_is_worth_of_the_whole():
     DPGaussianSampler()], ids=repr)
 def test_a_last_step_of_another_kind_has_a_fixed_price(last):
     pipeline = model(last=last).fit(*table())
-    first, own = (step.privacy_ for _, step in pipeline.steps_)
+    first, own = costs(pipeline)
     certificate = pipeline.privacy_
     (pure,) = [event for event in tally(certificate.event) if isinstance(event, Pure)]
     assert pure.epsilon == own.epsilon and own.delta == pytest.approx(0.4e-5)
@@ -124,7 +124,7 @@ def test_a_single_private_step_has_all_of_the_budget_whatever_its_kind():
                   (DPTableVectorizer(columns={"age": (-2.0, 0.0, 2.0), "wage": (0.0, 1.0, 5.0),
                                               "town": ["a", "b"]}),)]:
         pipeline = make_dp_pipeline(*steps, DPMLPClassifier(max_iter=5), epsilon=2.0).fit(X, y)
-        own = pipeline.steps_[-1][1].privacy_
+        own = costs(pipeline)[-1]
         assert (own.epsilon, own.delta) == (2.0, 600.0**-2)
         assert tally(pipeline.privacy_.event) == tally(own.event)
         assert any(isinstance(event, SampledGaussian) for event in tally(own.event))
@@ -155,7 +155,7 @@ def test_no_budget_is_exceeded():
         certificate = pipeline.privacy_.verify()
         assert certificate.delta_at(epsilon) <= delta * (1 + 1e-9)
         spent = [event for ledger in ledgers for event in tally(ledger.spent).elements()]
-        own = [step.privacy_.event for _, step in pipeline.steps_]
+        own = [own.event for own in costs(pipeline)]
         assert tally(Composed(tuple(spent))) == tally(Composed(tuple(own)))
 
 
@@ -167,7 +167,7 @@ def test_odd_shares_of_odd_budgets_are_fitted(last, n, epsilon, delta, share):
     """At a small share of a large delta a row is shown with less than a tenth of that."""
     pipeline = model(last=last, epsilon=epsilon, delta=delta,
                      shares={"dptablevectorizer": share}).fit(*table(n))
-    own = pipeline.steps_[0][1].privacy_
+    own = costs(pipeline)[0]
     assert pipeline.privacy_.delta_at(epsilon) <= delta * (1 + 1e-9)
     assert own.delta_at(own.epsilon) <= own.delta * (1 + 1e-9)
 
@@ -182,8 +182,9 @@ def test_what_the_first_step_finds_does_not_change_the_price_of_the_second():
                 X["age"] = np.round(X["age"])
             pipeline = model(last=last).fit(X, y)
             first, second = (step for _, step in pipeline.steps_)
-            found.add((type(last), first.privacy_.epsilon, first.privacy_.event,
-                       second.privacy_.epsilon, second.privacy_.delta))
+            found_by, fitted_by = costs(pipeline)
+            found.add((type(last), found_by.epsilon, found_by.event, fitted_by.epsilon,
+                       fitted_by.delta))
             widths = first.transform(X).shape[1]
             assert widths == second.n_features_in_
         found.add(widths)

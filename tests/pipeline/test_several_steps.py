@@ -23,6 +23,7 @@ from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import tally
 from dpsk._problem import Budget
 from dpsk.testing import NoiseSeed
+from tests.pipeline.fits import costs
 
 
 def table(n=2000, seed=0):
@@ -52,7 +53,7 @@ def test_every_step_has_a_share_by_its_rule_and_all_cost_the_budget(imputer, sca
     pipeline = model(imputer, scaler, DPLogisticRegression()).fit(X, y)
     certificate = pipeline.privacy_
     # Without the accountant: squares of mu add, of all steps.
-    own = [mu(step.privacy_.event) for _, step in pipeline.steps_]
+    own = [mu(own.event) for own in costs(pipeline)]
     assert certificate.delta_at(2.0) == pytest.approx(gaussian_delta(math.hypot(*own), 2.0))
     assert 0.99e-6 < certificate.delta_at(2.0) <= 1e-6
     _, fitted, linear = [step for _, step in pipeline.steps_]
@@ -63,13 +64,13 @@ def test_every_step_has_a_share_by_its_rule_and_all_cost_the_budget(imputer, sca
 def test_shares_are_those_of_the_rules():
     X, y = table()
     budget, whole = Budget(len(X), 2, 2.0, 1e-6), gaussian_mu(2.0, 1e-6)
-    steps = model(DPSimpleImputer(), DPStandardScaler(), DPRidge()).fit(X, y).steps_
-    found = [(mu(step.privacy_.event) / whole) ** 2 for _, step in steps]
+    steps = model(DPSimpleImputer(), DPStandardScaler(), DPRidge()).fit(X, y)
+    found = [(mu(own.event) / whole) ** 2 for own in costs(steps)]
     rules = [median_share(budget, 2), spread_share(budget, 4) + moment_share(budget)]
     np.testing.assert_allclose(found, [*rules, 1.0 - sum(rules)], rtol=1e-5)
     given = model(DPSimpleImputer(), DPStandardScaler(), DPRidge(),
-                  shares={"dpsimpleimputer": 0.3}).fit(X, y).steps_
-    assert (mu(given[0][1].privacy_.event) / whole) ** 2 == pytest.approx(0.3, rel=1e-5)
+                  shares={"dpsimpleimputer": 0.3}).fit(X, y)
+    assert (mu(costs(given)[0].event) / whole) ** 2 == pytest.approx(0.3, rel=1e-5)
 
 
 def test_shares_fall_as_rows_grow_within_limits():

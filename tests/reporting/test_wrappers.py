@@ -13,7 +13,6 @@ from sklearn.experimental import (  # noqa: F401  # makes them importable
     enable_halving_search_cv,
     enable_iterative_imputer,
 )
-from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -24,11 +23,12 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
-from sklearn.utils import all_estimators
+from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.utils import all_estimators, get_tags
 
 from dpsk import DPLogisticRegression, DPRidge, DPStandardScaler, privacy_report
 from dpsk.accounting import compose, epsilon
+from dpsk.reporting._table import KINDS, MIXES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -41,6 +41,9 @@ X[0] = MARK
 Y = (X[:, 0] > 0).astype(int)
 THREE = np.digitize(X[:, 0], [-0.3, 0.3])
 BOTH = np.c_[Y, 1 - Y]
+#: What makes rows of others, and keeps nothing of a fit.
+MIXES_WITHOUT_FIT = {name for name in KINDS[MIXES].split()
+                     if name in ALL and not get_tags(ALL[name]()).requires_fit}
 #: Parameters that take an estimator.
 TAKING = {"estimator", "base_estimator", "estimators", "steps", "transformers",
           "transformer_list", "regressor", "final_estimator", "init"}
@@ -178,7 +181,17 @@ def test_what_is_not_fitted_has_learnt_nothing(name):
     report = privacy_report([template, scaler().fit(X)])
     assert all("unknown" not in part.sentence and "learnt" not in part.sentence
                for part in report.exposed)
-    assert report.is_private
+    # What keeps nothing of a fit may be in use.
+    assert report.is_private == (name not in MIXES_WITHOUT_FIT)
+
+
+def test_what_mixes_rows_without_a_fit_is_named_where_it_is_in_use():
+    assert {"PatchExtractor"} == MIXES_WITHOUT_FIT
+    for name in MIXES_WITHOUT_FIT:
+        images = np.random.default_rng(0).random((5, 4, 4))
+        fitted = ALL[name](patch_size=(2, 2)).fit(images)
+        report = privacy_report([fitted, linear().fit(X, Y)])
+        assert not report.is_private and "follows from others" in report.exposed[0].sentence
 
 
 @pytest.mark.parametrize("outer", [
@@ -247,28 +260,6 @@ def test_columns_that_a_function_of_the_rows_chose_are_exposed():
     assert not privacy_report(chosen(Selector())).is_private
     for columns in ([0, 2], slice(0, 2), [True, False, True]):
         assert privacy_report(chosen(columns)).is_private
-
-
-@pytest.mark.parametrize("threshold, is_private", [(0.3, False), (0.0, True)])
-def test_whether_columns_are_sparse_may_follow_from_one_entry(threshold, is_private):
-    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abc"))
-    frame["words"] = "some"
-    columns = ColumnTransformer([
-        ("scaled", scaler(), ["a"]), ("hashed", HashingVectorizer(n_features=8), "words")],
-        sparse_threshold=threshold)
-    report = privacy_report(columns.fit(frame))
-    assert report.is_private == is_private
-    assert is_private or "use sparse_threshold=0" in report.exposed[0].sentence
-
-
-@pytest.mark.parametrize("part", ["passthrough", Normalizer(), FunctionTransformer()],
-                         ids=str)
-def test_dense_columns_are_dense_whatever_their_entries(part):
-    columns = ColumnTransformer([("scaled", scaler(), [0]), ("other", part, [1])])
-    assert privacy_report(columns.fit(X)).is_private
-    # No other part says that the table was dense.
-    columns = ColumnTransformer([("other", part, [1])])
-    assert not privacy_report([columns.fit(X), linear().fit(X, Y)]).is_private
 
 
 def searched(**params):

@@ -1,0 +1,77 @@
+"""Parts of a fitted whole, reached by identity: all of them state the certificate of the whole."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._privacy.certificate import Certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+__all__ = ["reachable", "state_as_whole"]
+
+_LEAVES = (type, ModuleType, str, bytes, int, float, Certificate)
+
+
+def state_as_whole(model: Any, certificate: Certificate, given: Any) -> None:
+    """Have all parts of a model state the certificate of the whole that has fitted it.
+
+    Theirs tell their share of the cost, and not that others were fitted beside them, or that
+    they were chosen. What the caller gave, such as models fitted before, keeps its own.
+    """
+    kept = {id(each) for each in reachable(given)}
+    for each in list(reachable(model)):
+        state = getattr(each, "__dict__", {})
+        if id(each) not in kept and isinstance(state.get("privacy_"), Certificate):
+            state["privacy_"] = certificate
+
+
+def reachable(value: Any) -> Iterator[Any]:
+    """Yield everything that can be reached from an object, itself included, each once."""
+    seen, left = {id(value): value}, [value]
+    while left:
+        each = left.pop()
+        yield each
+        for part in _parts(each):
+            if id(part) not in seen and not isinstance(part, _LEAVES):
+                # Held, so that its number stays its own.
+                seen[id(part)] = part
+                left.append(part)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, (list, tuple, set, frozenset, deque)):
+        yield from value
+    elif isinstance(value, np.ndarray):
+        yield from value.ravel() if value.dtype == object else ()
+    elif isinstance(value, partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, MethodType):
+        yield from (value.__func__, value.__self__)
+    elif isinstance(value, FunctionType):
+        yield from _contents(value)
+    else:
+        yield from getattr(value, "__dict__", {}).values()
+        for kind in type(value).__mro__:
+            slots = vars(kind).get("__slots__", ())
+            names = (slots,) if isinstance(slots, str) else slots
+            yield from (getattr(value, name) for name in names
+                        if name not in ("__dict__", "__weakref__") and hasattr(value, name))
+
+
+def _contents(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            # A name that nothing was given to yet.
+            continue
