@@ -3,39 +3,54 @@
 See docs/theory/networks.md for what each number was found on.
 """
 
+import math
+
 import numpy as np
 
 from dpsk._defaults.losses import loss_defaults
 
-__all__ = ["ADAPTIVE_STEP", "MOMENTUM", "WHITENED_LENGTH", "hidden_scale", "network_batch_size",
-           "network_clip_norm", "network_iterate", "network_step", "network_steps"]
+__all__ = ["ADAPTIVE_STEP", "MOMENTUM", "hidden_scale", "network_batch_size",
+           "network_clip_norm", "network_iterate", "network_step", "network_steps",
+           "whitened_length"]
 
 MOMENTUM = 0.7
 #: The step of adaptive directions, whose coordinates are about 1.
 ADAPTIVE_STEP = 5e-3
-#: Length of a usual whitened row, beside the 1 of the biases.
-WHITENED_LENGTH = 4.0
+#: The most length of a usual whitened row, beside the 1 of the biases.
+_LONGEST_ROW = 4.0
 #: The steps that a unit of signal pays for.
 _STEPS = 6.0
 _FEWEST, _MOST = 30, 2000
 _BATCH_SHARE, _SMALLEST_BATCH, _LARGEST_BATCH = 15, 256, 8192
 #: The same of whitened rows: few columns, of which the rows that are drawn say less than noise.
-_FEWEST_WHITENED, _MOST_WHITENED, _WHITENED_BATCH_SHARE = 60, 300, 4
+_FEWEST_WHITENED, _MOST_WHITENED, _WHITENED_BATCH_SHARE = 60, 1000, 4
 #: Times the usual one, the longest step on whitened rows.
 _LONGEST_STEP = 2.0
 #: The longest step over the inverse curvature of whitened rows; momentum would bear 11.
 _MOST_TURN = 2.0
-#: The ``n mu`` that the sum of steps is given at, and that at which hidden layers count whole.
-_USUAL_SIGNAL, _HIDDEN_SIGNAL = 6000.0, 20000.0
+#: The ``n mu`` that the sum of steps is given at, and that at which hidden layers count whole at
+#: the latest; for few columns this many for each product of two.
+_USUAL_SIGNAL, _HIDDEN_SIGNAL, _PRODUCT_SIGNAL = 6000.0, 20000.0, 20.0
+#: The size of networks that the sum of steps is given for, by how much it is larger at most of
+#: smaller ones, on which noise is shorter, and the ``n mu`` from which on it is.
+_USUAL_DIMENSION, _MOST_TRAVEL, _TRAVEL_SIGNAL = 7000.0, 6.0, 4000.0
 
 
 def hidden_scale(problem):
-    """Return the factor of what hidden layers say beside a linear path: ``n mu / 20000``.
+    """Return the factor of what hidden layers say beside a linear path.
 
-    At most 1. What noise makes of hidden layers is a random function whose size falls with the
-    square of the factor.
+    ``n mu / min(20000, 20 (p + 1)^2)`` for p columns, at most 1. What noise makes of hidden layers
+    is a random function whose size falls with the square of the factor; of few columns even few
+    rows tell more than a line.
     """
-    return float(min(1.0, problem.n_samples * problem.mu / _HIDDEN_SIGNAL))
+    products = (problem.model.n_features + 1)**2
+    whole = min(_HIDDEN_SIGNAL, _PRODUCT_SIGNAL * products)
+    return float(min(1.0, problem.n_samples * problem.mu / whole))
+
+
+def whitened_length(n_features):
+    """Return the length of a usual whitened row: columns of size 1 up to 16, and 4 beyond."""
+    return min(_LONGEST_ROW, math.sqrt(n_features))
 
 
 def network_clip_norm(problem, clip_norm):
@@ -52,9 +67,11 @@ def network_clip_norm(problem, clip_norm):
 def network_batch_size(problem, batch_size):
     """Return the expected batch size: a 15th of the rows, a quarter of whitened ones.
 
-    Within [256, 8192].
+    Less of whitened ones where more steps are made. Within [256, 8192].
     """
-    share = _BATCH_SHARE if problem.geometry is None else _WHITENED_BATCH_SHARE
+    share = _BATCH_SHARE
+    if problem.geometry is not None:
+        share = min(share, _WHITENED_BATCH_SHARE * _longer_travel(problem))
     default = np.clip(problem.n_samples // share, _SMALLEST_BATCH, _LARGEST_BATCH)
     return min(problem.n_samples, batch_size or int(default))
 
@@ -67,11 +84,11 @@ def network_iterate(problem):
 def network_steps(problem):
     """Return the number of steps: ``6 n mu / sqrt(d)`` within [30, 2000].
 
-    On whitened rows the travel over the usual step, within [60, 300].
+    On whitened rows the travel over the usual step, or one that is stable, within [60, 1000].
     """
     if problem.geometry is None:
         return int(np.clip(np.round(_wanted_steps(problem)), _FEWEST, _MOST))
-    usual = loss_defaults(problem.loss).network_step
+    usual = min(loss_defaults(problem.loss).network_step, _stable_step(problem))
     return int(np.clip(np.round(_travel(problem) / usual), _FEWEST_WHITENED, _MOST_WHITENED))
 
 
@@ -87,10 +104,8 @@ def network_step(problem, clip_norm, n_steps):
     if problem.geometry is None:
         step = usual / clip_norm * min(1.0, _wanted_steps(problem) / n_steps)
     else:
-        # Over few columns curvature is large in every one of them.
-        columns = problem.model.n_features + 1
-        stable = _MOST_TURN * columns / (problem.loss.smoothness * WHITENED_LENGTH**2)
-        step = min(_LONGEST_STEP * usual, stable, _travel(problem) / n_steps) / clip_norm
+        step = min(_LONGEST_STEP * usual, _stable_step(problem),
+                   _travel(problem) / n_steps) / clip_norm
     return step / (1.0 + step * problem.penalty.smoothness)
 
 
@@ -99,8 +114,28 @@ def _wanted_steps(problem):
     return _STEPS * signal / np.sqrt(problem.model.dimension)
 
 
+def _stable_step(problem):
+    """Return the longest step on whitened rows, times the clip norm, that curvature bears.
+
+    Over few columns it is large in every one of them.
+    """
+    n_features = problem.model.n_features
+    curvature = problem.loss.smoothness * whitened_length(n_features)**2
+    return _MOST_TURN * (n_features + 1) / curvature
+
+
+def _longer_travel(problem):
+    """Return by how much steps on whitened rows add up to more than those of a usual network.
+
+    The noise that they leave grows with the root of the dimension.
+    """
+    room = min(1.0, problem.n_samples * problem.mu / _TRAVEL_SIGNAL)
+    room *= math.sqrt(_USUAL_DIMENSION / problem.model.dimension)
+    return min(_MOST_TRAVEL, max(1.0, room))
+
+
 def _travel(problem):
     """Return the sum of steps on whitened rows, times the clip norm."""
     numbers = loss_defaults(problem.loss)
     signal = problem.n_samples * problem.mu / _USUAL_SIGNAL
-    return numbers.network_travel * signal**numbers.network_growth
+    return _longer_travel(problem) * numbers.network_travel * signal**numbers.network_growth

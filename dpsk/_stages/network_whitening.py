@@ -15,7 +15,7 @@ from dpsk._defaults.budgets import (
     SCORE_FLOOR,
     mu_of_share,
 )
-from dpsk._defaults.networks import WHITENED_LENGTH, hidden_scale
+from dpsk._defaults.networks import hidden_scale, whitened_length
 from dpsk._models import MLP, LinearModel
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.certificate import Enforced
@@ -118,7 +118,7 @@ class NetworkWhitening(Stage):
         covariance = moment[:-1, :-1] - np.outer(mean, mean)
         matrix, effective_rank, _ = inverse_root(covariance, floor)
         # The bound on rows is the unit of the moment.
-        matrix *= WHITENED_LENGTH / (math.sqrt(effective_rank) * model.unit)
+        matrix *= whitened_length(len(mean)) / (math.sqrt(effective_rank) * model.unit)
         self.value = matrix.astype(np.float32)
         self.center = (mean * model.unit).astype(np.float32)
         network = problem.model

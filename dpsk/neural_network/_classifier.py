@@ -69,13 +69,15 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     less where more steps are made than that rule asks for and beside a strong `alpha`. For "sgd"
     batches of n / 15 rows within [256, 8192], momentum 0.7 and steps that shrink linearly; "gd"
     makes steps of half that length and "rrpsgd" of a quarter. On whitened rows the sum of steps
-    is ``1150 (n mu / 6000)**0.85`` over the clip norm, in an eighth as many steps within
-    [60, 300], and for "sgd" batches are of n / 4 rows and the last half of the iterates is
-    averaged. Training is in single precision, prediction in double.
+    is ``1150 (n mu / 6000)**0.85`` over the clip norm, and up to six times that for small
+    networks, in an eighth as many steps within [60, 1000]; for "sgd" batches are of n / 4 rows or,
+    where more steps are made, less, and the last half of the iterates is averaged. Training is in
+    single precision, prediction in double.
 
-    *Linear path.* Whitened rows enter the output by weights of their own, beside what hidden
-    layers say times ``min(1, n mu / 20000)``: where noise is all that hidden layers would learn,
-    the model is close to a linear one. `alpha` is a penalty on weights of whitened rows there.
+    *Linear path.* Whitened rows of p columns enter the output by weights of their own, beside
+    what hidden layers say times ``min(1, n mu / min(20000, 20 (p + 1)^2))``: where noise is all
+    that hidden layers would learn, the model is close to a linear one. `alpha` is a penalty on
+    weights of whitened rows there.
 
     *Layers.* From 16 units on rectified layers enter the next one less the mean of their units,
     so that the columns of its weights have mean 0.

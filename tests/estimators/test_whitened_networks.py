@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor
 from dpsk._defaults.budgets import NETWORK_MOMENT_SHARE, mu_of_share
-from dpsk._defaults.networks import WHITENED_LENGTH
+from dpsk._defaults.networks import whitened_length
 from dpsk._privacy.accountant import delta
 from dpsk._privacy.events import Gaussian, tally
 from dpsk.testing import NoiseSeed
@@ -74,7 +74,7 @@ def test_with_little_noise_mapped_rows_are_centered_white_and_of_public_length()
     mapped = (X - model.center_) @ model.preconditioner_
     np.testing.assert_allclose(mapped.mean(axis=0), 0.0, atol=0.2)
     # A learnt bound shortens the longest rows in the moment.
-    np.testing.assert_allclose(np.cov(mapped.T) * 3 / WHITENED_LENGTH**2, np.eye(3), atol=0.35)
+    np.testing.assert_allclose(np.cov(mapped.T) * 3 / whitened_length(3)**2, np.eye(3), atol=0.35)
 
 
 @every_network
