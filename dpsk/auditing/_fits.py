@@ -73,7 +73,7 @@ class Fits:
 
 
 def fitted_on(model, table):
-    """Return a clone after its fit on a copy of a table, whatever it warns of."""
+    """Fit a clone on a copy of a table, whatever it warns of, and return it."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         # Some fits write into their table, which all fits after them would see.

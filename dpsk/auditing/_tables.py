@@ -93,7 +93,8 @@ def _given(number, pair):
 
 
 def _is_table(value):
-    return value and isinstance(value, dict) or isinstance(value, tuple) and len(value) in (1, 2)
+    return (isinstance(value, dict) and bool(value)) or (
+        isinstance(value, tuple) and len(value) in (1, 2))
 
 
 def _same_tables(first, second):
@@ -252,7 +253,9 @@ def _of_categories(X, values, own):
 def _checked(X):
     """Return a frame, or an array of numbers; anything else is refused."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):
-        return X
+        # Gaps in integers and truth values of pandas are no numbers that rows could be made of.
+        return X.astype({name: np.float64 for name, dtype in X.dtypes.items()
+                         if dtype.kind in "biuf" and not isinstance(dtype, np.dtype)})
     given = X if hasattr(X, "__len__") and not sparse.issparse(X) else None
     rows = np.asarray(given)
     if rows.dtype.kind not in "biuf" or rows.ndim < 2 or not rows.size:
