@@ -3,9 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Mapping
-from random import Random, SystemRandom
 
-import numpy as np
 from sklearn.base import clone
 
 from dpsk.auditing._fits import fitted_on
@@ -13,8 +11,10 @@ from dpsk.auditing._leaves import Opaque, leaves
 
 __all__ = ["Survey"]
 
-_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator,
-               np.random.SeedSequence, Random)
+#: Classes whose state, or seed, says what was drawn, by package; one of Python draws from the
+#: system and has no state.
+_CLASSES = {"Generator", "RandomState", "BitGenerator", "SeedSequence", "Random"}
+_PACKAGES, _STATELESS = {"numpy", "random", "torch", "cupy"}, "SystemRandom"
 
 
 class Survey:
@@ -80,7 +80,7 @@ class Survey:
         fits, errors = [], []
         for table in pair.tables:
             model = clone(self._estimator)
-            given = [value for _, value in _opened(model) if isinstance(value, _GENERATORS)]
+            given = [value for _, value in _opened(model) if _is_generator(value)]
             try:
                 fits.append(fitted_on(model, table))
             except Exception as error:
@@ -95,13 +95,19 @@ class Survey:
         for name, value in _opened(model):
             if isinstance(value, Mapping):
                 keys.update(key for key in value if isinstance(key, str))
-            if (isinstance(value, _GENERATORS) and not isinstance(value, SystemRandom)
-                    and not any(value is each for each in given)
+            if (_is_generator(value) and not any(value is each for each in given)
                     # What a generator is made of is named by its own name.
                     and not any(name.startswith(f"{each}.") for each in found)):
                 found.append(name)
         self._counts.update(keys)
         self.generators.update(found)
+
+
+def _is_generator(value):
+    """Return whether a value is of a known class of generators or seeds, or one that derives."""
+    names = {cls.__name__ for cls in type(value).__mro__
+             if str(cls.__module__).partition(".")[0] in _PACKAGES}
+    return bool(names & _CLASSES) and _STATELESS not in names
 
 
 def _opened(model):

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import joblib
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 
@@ -107,7 +106,7 @@ def _same(first, second):
     if first is second:
         return True
     try:
-        if not sparse.issparse(first) and not hasattr(first, "iloc"):
+        if not hasattr(first, "toarray") and not hasattr(first, "iloc"):
             first, second = (np.ascontiguousarray(each) for each in (first, second))
             if first.dtype.kind in "biuf" and second.dtype.kind in "biuf":
                 return np.array_equal(first, second, equal_nan=True)
@@ -256,7 +255,7 @@ def _checked(X):
         # Gaps in integers and truth values of pandas are no numbers that rows could be made of.
         return X.astype({name: np.float64 for name, dtype in X.dtypes.items()
                          if dtype.kind in "biuf" and not isinstance(dtype, np.dtype)})
-    given = X if hasattr(X, "__len__") and not sparse.issparse(X) else None
+    given = X if hasattr(X, "__len__") and not hasattr(X, "toarray") else None
     rows = np.asarray(given)
     if rows.dtype.kind not in "biuf" or rows.ndim < 2 or not rows.size:
         raise ValueError(f"X={type(X).__name__}: must be a DataFrame or an array of numbers with "
