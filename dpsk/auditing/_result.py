@@ -31,8 +31,8 @@ class AuditResult:
 
     A lower bound on epsilon above the claim refutes it; a bound below it proves nothing. The
     verdict "not refuted" comes with the `power` of the audit. Where the audit could have found no
-    leak at all, the verdict is "nothing tested", which speaks neither for the claim nor against
-    it.
+    leak at all, or a fit keeps a random generator that may draw its noise again, the verdict is
+    "nothing tested", which speaks neither for the claim nor against it.
 
     Attributes
     ----------

@@ -199,9 +199,13 @@ def _within_bounds(extremes, gaps, probes):
 def _around(X, y, extremes, gaps):
     """Return pairs of tables that are given ones but for their first row."""
     X, values = _checked(X), None if y is None else np.asarray(y)
-    return [pair for pair in _all_around(X, values, extremes, gaps)
-            # A column of one category, or targets of one value, leave some without a change.
-            if not _same_tables(*pair.tables)]
+    pairs = [pair for pair in _all_around(X, values, extremes, gaps)
+             # A column of one category, or targets of one value, leave some without a change.
+             if not _same_tables(*pair.tables)]
+    if not pairs:
+        raise ValueError(f"X={type(X).__name__}: no entry of its first row can be changed; "
+                         f"{_OWN_TABLES}.")
+    return pairs
 
 
 def _all_around(X, values, extremes, gaps):

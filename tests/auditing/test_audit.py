@@ -162,6 +162,8 @@ def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
     (NoisyTotal(), {"neighbors": ((np.eye(3), [0, 1, 0]), (np.eye(3), [1, 1, 0]))},
      "must be a pair of tables"),
     (NoisyTotal(), {"X": sparse.csr_matrix(np.eye(3))}, "X=csr_matrix.*neighbors="),
+    (NoisyTotal(), {"X": pd.DataFrame({"when": pd.date_range("2020", periods=1)})},
+     "X=DataFrame: no entry.*neighbors="),
     (NoisyTotal(), {"X": ["a text", "another"]}, "X=list.*neighbors="),
     (NoisyTotal(), {"X": np.array([["a"], ["b"]])}, "X=ndarray.*neighbors="),
     (NoisyTotal(), {"X": (row for row in np.eye(3))}, "X=generator.*neighbors=")])
