@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import traceback
 from contextlib import suppress
@@ -127,5 +128,27 @@ def _made(name):
     return found()
 
 
+class _Exit:
+    """What a process does in the place of `os._exit`: it exits with the status of the audit."""
+
+    def __init__(self) -> None:
+        self._process, self._exit = os.getpid(), os._exit
+        self.status = _STATUS["nothing tested"]
+
+    def __call__(self, status: int) -> None:
+        # A fork of this process, such as a worker of joblib, ends as it asks for.
+        if os.getpid() != self._process:
+            self._exit(status)
+        os.write(2, b"the estimator has ended the process of the audit\n")
+        self._exit(self.status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    # A fit may end the process, now or at its exit, with a status that is no verdict.
+    ending = _Exit()
+    os._exit = ending  # type: ignore[assignment]
+    try:
+        ending.status = main()
+    except SystemExit as ended:
+        ending.status = ended.code if isinstance(ended.code, int) else 2
+    sys.exit(ending.status)

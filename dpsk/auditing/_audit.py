@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk.auditing._claim import find_claim
-from dpsk.auditing._fits import Fits, fitted_on
+from dpsk.auditing._fits import Fits
 from dpsk.auditing._other_tables import other_tables
 from dpsk.auditing._result import AuditResult
 from dpsk.auditing._rounds import FEWEST, ROUNDS, Rounds
 from dpsk.auditing._statistics import STATISTICS
+from dpsk.auditing._survey import Survey
 from dpsk.auditing._tables import neighboring_tables
 
 if TYPE_CHECKING:
@@ -53,9 +53,10 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         Of any package, or a pipeline or ensemble; it is cloned. Its noise must be fresh in every
         fit.
     X : array-like or DataFrame of shape (n, n_features) or None, default=None
-        The table whose first row is replaced. None: small ones in which nothing hides it, of
-        zeros, of equal rows and of normal ones; an estimator that learns bounds of its rows, and
-        refuses few, needs such bounds, or a table.
+        The table whose first row is replaced: by rows far beyond the table and within its range,
+        by another row, by one with an unseen category or, where the estimator takes them, with
+        missing values. An array of numbers or a DataFrame. None: small tables in which nothing
+        hides the row, of zeros, of equal rows, of normal ones and of rows in [0, 0.4].
     y : array-like of shape (n,) or None, default=None
         Labels or targets beside `X`.
     claim : None, float, (float, float), Certificate or Event, default=None
@@ -66,8 +67,9 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         Fits on either table in the last round. "auto": 2000, fewer if they would take more than
         some minutes.
     neighbors : "worst" or list of (table, table), default="worst"
-        Pairs of tables to tell apart; a table is (X, y) or a dict of arguments of `fit`. They may
-        differ in whatever the claim protects, a row that is removed, or a group.
+        Pairs of tables to tell apart; a table is a tuple (X, y) or (X,), or a dict of arguments
+        of `fit`. They may differ in whatever the claim protects, a row that is removed, or a
+        group, and must differ.
     statistic : "auto", str or list of str, default="auto"
         Of "coordinate", "linear", "spread" and "values"; "auto" tries all.
     level : float, default=0.05
@@ -88,8 +90,9 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     Raises
     ------
     ValueError
-        If a parameter is out of range, nothing is claimed, noise repeats under a `NoiseSeed`, or
-        the estimator refuses a table of every pair.
+        If a parameter is out of range, nothing is claimed, noise repeats under a `NoiseSeed`,
+        the tables of a pair in `neighbors` are equal, `X` is neither a DataFrame nor an array of
+        numbers, or the estimator refuses a table of every pair.
 
     Notes
     -----
@@ -101,9 +104,14 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     `score_samples`, `sample` and `get_feature_names_out`. A fit that ends with an error counts as
     well. Of arrays beyond 2000 entries, or 6000 in all, some that are evenly spread are read, and
     the 256 that differ most between tables in the first fits. The result names in `partial` what
-    is too long for the latter. Of texts and bytes the first 2048 and last 512 bytes are read.
-    Not time, memory, messages and files, nor a pair of tables one of which is refused with a
-    ValueError before the first round: the result names it in `set_aside`.
+    is too long for the latter, and an estimator of more than 20,000 objects. Of texts and bytes
+    the first 2048 and last 512 bytes are read. Not time, memory, messages and files, nor a pair
+    of tables one of which is refused with a ValueError before the first round, or both with any
+    error: the result names it in `set_aside`. Every fit gets a copy of its table.
+
+    *What stops "not refuted".* A random generator that a fit made and kept, from which its noise
+    may be drawn again and taken off; pairs that differ in targets alone, where the estimator
+    refuses all others. Integers that seed noise are not recognised.
 
     *Procedure.* A few fits on each pair look for what has no noise; a pilot fits on every pair.
     Three rounds follow; each learns tests from all fits before it, on the pairs that promise most,
@@ -140,19 +148,23 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     if any(isinstance(value, NoiseSeed) for value in estimator.get_params().values()):
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
-    fits, set_aside = Fits(estimator, n_jobs, progress), ()
-    rounds: Any = None
-    for pairs, refused, fitted, seconds in _accepted(estimator, X, y, neighbors, random_state):
+    fits, survey, rounds = Fits(estimator, n_jobs, progress), Survey(estimator), cast("Any", None)
+    families = [neighboring_tables(estimator, X, y, neighbors, random_state)]
+    if X is None and isinstance(neighbors, str):
+        families += other_tables(estimator)
+    for pairs, fitted, seconds in survey.taken(families):
         pilot, most = _sizes(runs, len(pairs), seconds)
         held = find_claim(claim, estimator, fitted)
-        rounds, set_aside = Rounds(fits, kinds, held, most, level), set_aside + refused
+        rounds, fits.keys = Rounds(fits, kinds, held, most, level), survey.keys
         rounds.run(pairs, pilot)
         # Where nothing ever varied, other tables may show more.
         if rounds.evidence:
             break
     found = AuditResult(type(estimator).__name__, held, tuple(rounds.evidence), level, fits.made,
-                        fits.seconds, rounds.scores, set_aside=set_aside,
-                        partial=tuple(sorted(rounds.partial)))
+                        fits.seconds, rounds.scores, set_aside=tuple(survey.set_aside),
+                        partial=tuple(sorted(rounds.partial)),
+                        generators=tuple(sorted(survey.generators)),
+                        moves_features=survey.moves_features)
     return found if found.refuted else replace(found, power=rounds.power())
 
 
@@ -174,38 +186,3 @@ def _sizes(runs, n_pairs, seconds_each):
     rounds = sum(2 * share * count for share, _, count in ROUNDS)
     runs = _AUTO_SECONDS / (rounds * seconds_each)
     return (int(np.clip(pilot, FEWEST, _PILOT)), int(np.clip(runs, 2 * FEWEST, _AUTO_RUNS)))
-
-
-def _accepted(estimator, X, y, neighbors, random_state):
-    """Yield families of pairs that the estimator takes, what was set aside, a fit and its time."""
-    families = [neighboring_tables(estimator, X, y, neighbors, random_state)]
-    if X is None and isinstance(neighbors, str):
-        families += other_tables(estimator)
-    refusals, any_taken = [], False
-    for pairs in families:
-        start = time.monotonic()
-        found = [(pair, *_fitted_on_both(estimator, pair)) for pair in pairs]
-        seconds = (time.monotonic() - start) / (2 * len(pairs))
-        refusals += [error for *_, errors in found for error in errors]
-        taken = [pair for pair, fits, errors in found if fits and not any(
-            isinstance(error, ValueError) for error in errors)]
-        if taken:
-            aside = tuple(f"{pair.name}: {type(errors[0]).__name__}"
-                          for pair, fits, errors in found if fits and pair not in taken)
-            yield taken, aside, next(fits[0] for pair, fits, _ in found if pair in taken), seconds
-            any_taken = True
-    if not any_taken:
-        raise ValueError("The estimator refuses one table or both of every pair, and nothing is "
-                         f"tested; give neighbors= that it takes. The first error is "
-                         f"{type(refusals[0]).__name__}: {refusals[0]}") from refusals[0]
-
-
-def _fitted_on_both(estimator, pair):
-    """Return fits on the tables of a pair, and the errors of those that ended with one."""
-    fits, errors = [], []
-    for table in pair.tables:
-        try:
-            fits.append(fitted_on(estimator, table))
-        except Exception as error:
-            errors.append(error)
-    return fits, errors

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
 from dpsk._budget import PrivacyBudget
 from dpsk._parameters import check_real
@@ -23,9 +24,10 @@ __all__ = ["Claim", "find_claim"]
 #: Type I errors at which the curve of a claim is computed.
 _ERRORS = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 0.1, 1000),
                                     np.linspace(0.0, 1.0, 4001)]))
-#: What holds no part of a fit: plain values, code, and budgets, which know of other fits as well.
+#: What holds no part of a fit: plain values, code, budgets, which know of other fits as well, and
+#: frozen estimators, which an audit never fits again.
 _CLOSED = (str, bytes, int, float, complex, type(None), type, types.ModuleType,
-           types.FunctionType, np.generic, PrivacyBudget)
+           types.FunctionType, np.generic, PrivacyBudget, FrozenEstimator)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from copy import deepcopy
 from hashlib import sha256
 
 import numpy as np
@@ -27,6 +28,8 @@ class Fits:
 
     Attributes
     ----------
+    keys : set of str or None
+        Keys of mappings that are names; None: all are.
     made : int
     seconds : float
         Since the start.
@@ -35,7 +38,7 @@ class Fits:
     def __init__(self, estimator, n_jobs, progress):
         self._estimator, self._jobs = estimator, effective_n_jobs(n_jobs)
         self._progress = _printed() if progress is True else progress
-        self._start, self.made = time.monotonic(), 0
+        self._start, self.made, self.keys = time.monotonic(), 0, None
 
     @property
     def seconds(self):
@@ -57,8 +60,9 @@ class Fits:
                 sizes = [min(_CHUNK, left) for left in
                          range(count - len(found[0]), 0, -_CHUNK)][:self._jobs]
                 starts = self.made + 2 * np.cumsum([0, *sizes[:-1]])
+                read = places, self.keys
                 for chunk in parallel(
-                        delayed(_chunk)(self._estimator, pair, places, int(start), size)
+                        delayed(_chunk)(self._estimator, pair, read, int(start), size)
                         for start, size in zip(starts, sizes, strict=True)):
                     for each, new in zip(found, chunk, strict=True):
                         each.extend(new)
@@ -68,16 +72,16 @@ class Fits:
         return found
 
 
-def fitted_on(estimator, table):
-    """Return a clone that is fitted on a table, whatever it warns of."""
+def fitted_on(model, table):
+    """Fit a clone on a copy of a table, whatever it warns of, and return it."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        model = clone(estimator)
-        model.fit(**table)
+        # Some fits write into their table, which all fits after them would see.
+        model.fit(**deepcopy(table))
         return model
 
 
-def _chunk(estimator, pair, places, start, count):
+def _chunk(estimator, pair, read, start, count):
     """Return what fits on either table published, the tables in turns."""
     found = [], []
     for turn in range(start, start + 2 * count, 2):
@@ -85,19 +89,19 @@ def _chunk(estimator, pair, places, start, count):
         order = (0, 1) if sha256(b"%d" % turn).digest()[0] % 2 else (1, 0)
         for place in order:
             try:
-                model = fitted_on(estimator, pair.tables[place])
+                model = fitted_on(clone(estimator), pair.tables[place])
             except Exception as error:
                 # Some fits end so and others do not: that shows as well.
                 found[place].append(refusal(error))
             else:
-                found[place].append(_published(model, pair.probes, places))
+                found[place].append(_published(model, pair.probes, *read))
     return found
 
 
-def _published(model, probes, places):
+def _published(model, probes, places, keys):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return published(model, probes, places)
+        return published(model, probes, places, keys)
 
 
 def _printed():

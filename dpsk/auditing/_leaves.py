@@ -6,19 +6,23 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Mapping
-from functools import cached_property
 
 import numpy as np
 
-__all__ = ["Opaque", "attributes", "is_estimator", "leaves"]
+__all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
 
-#: The most objects that are opened of one fit; the hash of its pickle stands for the rest.
+#: The most objects that are opened of one fit, and the most plain values that are read after
+#: them; the hash of its pickle stands for the rest.
 _NODES = 20_000
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
 #: What is shared by a whole process tells nothing of a fit.
 _SHARED = (type, types.ModuleType, types.FrameType, types.CodeType)
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+#: Descriptors of Python itself: methods, and slots, which are read with the attributes.
+_DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescriptorType,
+                types.GetSetDescriptorType, types.MethodDescriptorType,
+                types.ClassMethodDescriptorType, types.WrapperDescriptorType)
 #: Attributes of this name hold how long something took, which is no part of a model.
 _TIMES = ("_time", "_time_")
 
@@ -32,11 +36,16 @@ class Opaque:
     """
 
     def __init__(self, value):
+        self.value = value
         named = value if isinstance(value, _SHARED) else type(value)
         self.name = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
 
 
-def leaves(value, name):
+class Unread:
+    """Stand for objects that were too many to be opened."""
+
+
+def leaves(value, name, keys=None):
     """Yield (name, leaf) of all that an object is made of, each object once.
 
     Parameters
@@ -44,11 +53,14 @@ def leaves(value, name):
     value : object
     name : str
         Of it; those of its parts follow after a dot.
+    keys : set of str or None, default=None
+        Keys that name values of mappings; values under other keys are named by their places.
+        None: all keys do.
 
     Yields
     ------
     name : str
-    leaf : str, bytes, number, None, ndarray or Opaque
+    leaf : str, bytes, number, None, ndarray, Opaque or Unread
         Arrays have plain dtypes.
     """
     # Objects are kept so that no later one has the identity of one that is gone.
@@ -65,10 +77,17 @@ def leaves(value, name):
         opened += 1
         yield name, Opaque(value)
         waiting.extend((f"{name}.{key}".lstrip("."), part)
-                       for key, part in reversed(_parts(value)))
+                       for key, part in reversed(_parts(value, keys)))
         if is_estimator(value) and id(type(value)) not in seen:
             seen[id(type(value))] = type(value)
             yield from _of_classes(type(value))
+    # What is left may hold attributes of the estimator itself: they wait longest.
+    for name, value in waiting[:_NODES]:
+        leaf = _leaf(value)
+        if leaf is not None:
+            yield name, leaf[0]
+    if waiting:
+        yield f"objects after the first {_NODES}", Unread()
 
 
 def is_estimator(value):
@@ -96,12 +115,12 @@ def _fits_an_array(values):
     return not any(isinstance(each, int) and abs(each) >= 2**63 for each in values)
 
 
-def _parts(value):
+def _parts(value, keys):
     """Return [(key, part)] of what is inside of a value."""
     if isinstance(value, np.ndarray | np.void):
         return [*_of_array(np.asarray(value)), *attributes(value)]
     if isinstance(value, Mapping):
-        return [*_of_mapping(value), *attributes(value)]
+        return [*_of_mapping(value, keys), *attributes(value)]
     if isinstance(value, set | frozenset):
         return list(enumerate(sorted(value, key=_order)))
     if isinstance(value, list | tuple | deque):
@@ -141,12 +160,13 @@ def _of_array(array):
     return [("entries", np.array(array, subok=False))]
 
 
-def _of_mapping(value):
+def _of_mapping(value, keys):
     """Return keys and values; keys that are no names are values as well."""
     found = list(value.items())
     if all(isinstance(key, str) for key, _ in found) and len(found) < 1000:
         return [("order of keys", "\n".join(key for key, _ in found)), *(
-            (key, part) for key, part in found if not key.endswith(_TIMES))]
+            (key if keys is None or key in keys else place, part)
+            for place, (key, part) in enumerate(found) if not key.endswith(_TIMES))]
     return [("keys", [key for key, _ in found]), ("values", [part for _, part in found])]
 
 
@@ -224,10 +244,13 @@ def _of_classes(cls):
 
 
 def _properties(value):
-    """Return what properties answer, an error included."""
-    names = {name for cls in type(value).__mro__ for name, each in vars(cls).items()
-             if isinstance(each, property | cached_property) and not name.startswith("__")}
-    return [(name, _tried(lambda name=name: getattr(value, name))) for name in sorted(names)]
+    """Return what properties and other descriptors answer, an error included, but no methods."""
+    names = {name for cls in type(value).__mro__[:-1] for name, each in vars(cls).items()
+             if hasattr(type(each), "__get__") and not isinstance(each, _DESCRIPTORS)
+             and not name.startswith("__")}
+    found = [(name, _tried(lambda name=name: getattr(value, name))) for name in sorted(names)]
+    return [(name, part) for name, part in found
+            if not isinstance(part, (types.FunctionType, *_BOUND))]
 
 
 def _tried(ask):

@@ -1,11 +1,12 @@
 """What a fitted estimator publishes: all that it holds, and its answers on fixed rows."""
 
 import pickle
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpsk.auditing._leaves import Opaque, leaves
+from dpsk.auditing._leaves import Opaque, Unread, leaves
 from dpsk.auditing._readings import bytes_read, digits, hashed, text_read
 
 __all__ = ["Published", "published", "refusal"]
@@ -52,7 +53,7 @@ class Published:
     whole : dict of str to ndarray
         Long arrays, until entries of them are chosen.
     partial : set of str
-        What is too long to be chosen from.
+        What is too long to be chosen from, and that objects were too many.
     """
 
     numbers: dict = field(default_factory=dict)
@@ -67,6 +68,8 @@ class Published:
         """Add a leaf to what is shown, as numbers and labels."""
         if isinstance(leaf, Opaque):
             self._label(f"type of {name}", leaf.name)
+        elif isinstance(leaf, Unread):
+            self.partial.add(name)
         elif isinstance(leaf, str | bytes | bytearray):
             self._label(name, leaf)
             self.numbers[f"length of {name}"] = np.array([float(len(leaf))])
@@ -159,7 +162,7 @@ class Published:
         self.labels[name] = np.array([hashed(value)])
 
 
-def published(fitted, probes, places=None):
+def published(fitted, probes, places=None, keys=None):
     """Return all that a fitted estimator publishes.
 
     Parameters
@@ -169,6 +172,8 @@ def published(fitted, probes, places=None):
         Public rows, on which it is asked.
     places : dict of str to ndarray of int or None, default=None
         Entries of long arrays to be read; None keeps them all, to choose from.
+    keys : set of str or None, default=None
+        Keys of mappings that are names; None: all are.
 
     Returns
     -------
@@ -177,7 +182,7 @@ def published(fitted, probes, places=None):
         and answers, each by itself: one that ends with an error says so and hides no other.
     """
     found = Published(places=places)
-    for name, leaf in leaves(fitted, ""):
+    for name, leaf in leaves(fitted, "", keys):
         found.read(name, leaf)
     try:
         found.read("pickle", pickle.dumps(fitted, protocol=4))
@@ -185,10 +190,12 @@ def published(fitted, probes, places=None):
         found.read("pickle", Opaque(error))
     for method, asked_on in _ANSWERS.items():
         try:
-            answer = getattr(fitted, method)(*asked_on(fitted, probes))
+            # Answers may be written over the rows that are asked about.
+            answer = getattr(fitted, method)(*asked_on(fitted, deepcopy(probes)))
         except Exception as error:
             answer = Opaque(error)
-        for name, leaf in [("", answer)] if isinstance(answer, Opaque) else leaves(answer, ""):
+        for name, leaf in [("", answer)] if isinstance(answer, Opaque) else (
+                leaves(answer, "", keys)):
             found.read(f"{method}(){name}", leaf)
     return found
 

@@ -31,8 +31,8 @@ class AuditResult:
 
     A lower bound on epsilon above the claim refutes it; a bound below it proves nothing. The
     verdict "not refuted" comes with the `power` of the audit. Where the audit could have found no
-    leak at all, the verdict is "nothing tested", which speaks neither for the claim nor against
-    it.
+    leak at all, or a fit keeps a random generator that may draw its noise again, the verdict is
+    "nothing tested", which speaks neither for the claim nor against it.
 
     Attributes
     ----------
@@ -57,9 +57,14 @@ class AuditResult:
         noise, such as Laplace noise, are refuted from a larger epsilon only. None where the claim
         is refuted, or no test was judged.
     set_aside : tuple of str
-        Pairs of tables that were not looked at, as the estimator refuses one of the two.
+        Pairs of tables that were not looked at, as the estimator refuses one of the two, or both.
     partial : tuple of str
-        Names of long arrays of which evenly spread entries alone were read.
+        Names of long arrays of which evenly spread entries alone were read, and an entry where a
+        fit holds more objects than are opened.
+    generators : tuple of str
+        Places of random generators that a fit made and kept, and that may draw its noise again.
+    moves_features : bool
+        Whether tables of a pair differ in more than a target.
 
     See Also
     --------
@@ -85,6 +90,8 @@ class AuditResult:
     power: Power | None = None
     set_aside: tuple = ()
     partial: tuple = ()
+    generators: tuple = ()
+    moves_features: bool = True
 
     @property
     def delta(self) -> float:
@@ -111,12 +118,19 @@ class AuditResult:
     @property
     def untested(self) -> str:
         """str : why nothing was tested; empty where something was."""
+        if self.refuted:
+            return ""
         if self.power is None:
-            return "" if self.refuted else (
-                "nothing that is published ever varied, but for values that no two fits share")
+            return "nothing that is published ever varied, but for values that no two fits share"
         if math.isinf(self.power.refutes_from):
             return ("no leak would have refuted this claim with so few fits, however large; "
                     "raise runs")
+        if self.generators:
+            return ("a fit keeps random generators, from which its noise may be drawn again and "
+                    f"taken off: {', '.join(self.generators)}; delete them in fit")
+        if not self.moves_features:
+            return ("the estimator refuses all tables but those that differ in a target alone; "
+                    "give neighbors= that it takes")
         return ""
 
     def __repr__(self) -> str:
@@ -137,7 +151,7 @@ class AuditResult:
             for name, value in asdict(self.power).items()}
         return {"estimator": self.estimator, "verdict": self.verdict, "refuted": self.refuted,
                 "untested": self.untested, "power": power, "set_aside": list(self.set_aside),
-                "partial": list(self.partial),
+                "partial": list(self.partial), "generators": list(self.generators),
                 "claim": {"epsilon": self.claim.epsilon, "delta": self.claim.delta,
                           "origin": self.claim.origin},
                 "epsilon_lower": self.epsilon_lower, "delta": self.delta, "level": self.level,
@@ -184,9 +198,11 @@ class AuditResult:
         if self.power is not None:
             facts.append(("power", _power(self.power)))
         if self.set_aside:
-            facts.append(("set aside", "one table is refused: " + "; ".join(self.set_aside)))
+            facts.append(("set aside", f"one table or both refused: {'; '.join(self.set_aside)}"))
         if self.partial:
             facts.append(("in part", "some entries alone were read of " + ", ".join(self.partial)))
+        if self.generators:
+            facts.append(("kept", "random generators: " + ", ".join(self.generators)))
         return [*facts, ("fits", f"{self.fits} in {self.seconds:.0f} s")]
 
     def __str__(self) -> str:

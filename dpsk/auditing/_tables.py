@@ -3,6 +3,7 @@
 import inspect
 from dataclasses import dataclass, field, replace
 
+import joblib
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
@@ -14,6 +15,9 @@ __all__ = ["Pair", "degenerate", "neighboring_tables", "targets", "under_names"]
 _N_SAMPLES, _N_FEATURES = 64, 5
 #: How far the changed row lies beyond the others.
 _FAR = 1e3
+#: The largest entry of the table that estimators with bounds take: its rows are not longer than 1.
+_WITHIN = 0.4
+_OWN_TABLES = "give pairs of tables of your own as neighbors=[((X1, y1), (X2, y2))]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +32,14 @@ class Pair:
         Arguments of `fit`.
     probes : array-like
         Public rows, on which what is fitted is asked.
+    moves_features : bool
+        Whether more than a target differs.
     """
 
     name: str
     tables: tuple
     probes: object = field(repr=False)
+    moves_features: bool = True
 
 
 def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
@@ -56,20 +63,57 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
         if neighbors != "worst":
             raise ValueError(f"neighbors={neighbors!r}: must be 'worst' or a list of pairs of "
                              "tables, each (X, y) or a dict of arguments of fit.")
-        target = targets(estimator)
-        found = list(degenerate(target, seed) if X is None else _around(X, y, target))
+        target, gaps = targets(estimator), get_tags(estimator).input_tags.allow_nan
+        found = list(degenerate(target, seed, gaps) if X is None else _around(X, y, target, gaps))
         if X is None and target is None and _takes_targets(estimator):
             found += [replace(pair, name=f"{pair.name}, with targets")
-                      for pair in list(degenerate([(0, 1)], seed))[2::3]]
+                      for pair in list(degenerate([(0, 1)], seed))[2:6:3]]
         return [under_names(estimator, pair) for pair in found]
-    pairs = []
-    for number, (first, second) in enumerate(neighbors):
-        tables = tuple(each if isinstance(each, dict) else
-                       dict(zip(("X", "y"), each, strict=False)) for each in (first, second))
-        pairs.append(Pair(f"given {number}", tables, tables[0]["X"][:6]))
+    pairs = [_given(number, pair) for number, pair in enumerate(neighbors)]
     if not pairs:
         raise ValueError("neighbors=[]: must hold at least one pair of tables.")
     return pairs
+
+
+def _given(number, pair):
+    """Return a pair of the caller's own tables, which must be told from rows, and differ."""
+    name = f"neighbors[{number}]"
+    if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(_is_table, pair)):
+        raise ValueError(f"{name}: must be a pair of tables, each a tuple (X, y) or (X,) or a "
+                         "dict of arguments of fit; write neighbors=[((X1, y1), (X2, y2))] or "
+                         "neighbors=[((X1,), (X2,))].")
+    tables = tuple(table if isinstance(table, dict) else
+                   dict(zip(("X", "y"), table, strict=False)) for table in pair)
+    if _same_tables(*tables):
+        raise ValueError(f"{name}: both tables are equal, and nothing that is published could "
+                         "tell them apart; give two tables that differ in what the claim "
+                         "protects, such as one row.")
+    return Pair(f"given {number}", tables, next(iter(tables[0].values()))[:6])
+
+
+def _is_table(value):
+    return (isinstance(value, dict) and bool(value)) or (
+        isinstance(value, tuple) and len(value) in (1, 2))
+
+
+def _same_tables(first, second):
+    """Return whether arguments of `fit` hold equal values, as far as that can be told."""
+    return first.keys() == second.keys() and all(
+        _same(first[name], second[name]) for name in first)
+
+
+def _same(first, second):
+    if first is second:
+        return True
+    try:
+        if not hasattr(first, "toarray") and not hasattr(first, "iloc"):
+            first, second = (np.ascontiguousarray(each) for each in (first, second))
+            if first.dtype.kind in "biuf" and second.dtype.kind in "biuf":
+                return np.array_equal(first, second, equal_nan=True)
+        return joblib.hash(first) == joblib.hash(second)
+    except Exception:
+        # Rows of unlike lengths, and what has no pickle, are not compared.
+        return False
 
 
 def under_names(estimator, pair):
@@ -103,8 +147,8 @@ def targets(estimator):
     return [(0, 1)] if get_tags(estimator).target_tags.required else None
 
 
-def degenerate(extremes, seed):
-    """Yield pairs of small tables: of zeros, of one row many times, and of normal rows."""
+def degenerate(extremes, seed, gaps=False):
+    """Yield pairs of small tables: of zeros, of one row many times, of normal and short rows."""
     n, d = _N_SAMPLES, _N_FEATURES
     zeros, same = np.zeros((n, d)), np.zeros((n, d))
     same[:, 1] = 1.0
@@ -131,46 +175,123 @@ def degenerate(extremes, seed):
                     (np.full(d, _FAR), high), probes)
         yield _pair("long row or none among normal ones", cloud, both, (cloud[0], low),
                     (np.full(d, _FAR), high), probes)
+    yield from _within_bounds(extremes, gaps, probes)
 
 
-def _around(X, y, extremes):
-    """Yield pairs of tables that are given ones but for their first row."""
-    if not hasattr(X, "iloc"):
-        X = np.asarray(X)
-    low, high = _extremes(X)
-    values = None if y is None else np.asarray(y)
-    usual = _row(X, 0)
+def _within_bounds(extremes, gaps, probes):
+    """Yield pairs of tables that estimators with declared bounds take, and that with gaps."""
+    low, high = (None, None) if extremes is None else extremes[0]
+    if extremes is not None and len(extremes) > 1:
+        # Nothing is known of the bounds of targets: small ones lie within most.
+        low, high = 0.0, 1.0
+    n, d = _N_SAMPLES, _N_FEATURES
+    rows = _WITHIN * (np.arange(n * d) * 0.618034 % 1.0).reshape(n, d)
+    both = None if extremes is None else np.where(np.arange(n) % 2, high, low)
+    least, greatest = np.zeros(d), np.full(d, _WITHIN)
+    yield _pair("row of least or of greatest entries", rows, both, (least, low), (greatest, high),
+                probes)
+    yield _pair("another row twice or none", rows, both, (rows[1], high), (least, high), probes)
+    if gaps:
+        gap = np.where(np.arange(d) == 0, np.nan, rows[0])
+        yield _pair("row with a missing value", rows, both, (gap, low), (rows[0], low), probes)
+
+
+def _around(X, y, extremes, gaps):
+    """Return pairs of tables that are given ones but for their first row."""
+    X, values = _checked(X), None if y is None else np.asarray(y)
+    pairs = [pair for pair in _all_around(X, values, extremes, gaps)
+             # A column of one category, or targets of one value, leave some without a change.
+             if not _same_tables(*pair.tables)]
+    if not pairs:
+        raise ValueError(f"X={type(X).__name__}: no entry of its first row can be changed; "
+                         f"{_OWN_TABLES}.")
+    return pairs
+
+
+def _all_around(X, values, extremes, gaps):
+    (low, high), (least, greatest) = _extremes(X, _FAR), _extremes(X, None)
+    usual, own = _row(X, 0), None if values is None else values[0]
     pairs = [(None, None)]
     if values is not None:
-        least, greatest = np.unique(values)[[0, -1]]
-        pairs = [(least, greatest)]
+        ends = np.unique(values)[[0, -1]]
+        pairs = [tuple(ends)]
         if extremes is not None and values.dtype.kind == "f" and np.isfinite(extremes[0]).all():
             pairs.append(extremes[0])
     for first, second in pairs:
-        own = None if values is None else values[0]
         if values is not None:
             yield _pair("target of a usual row", X, values, (usual, first), (usual, second))
             yield _pair("target of a long row", X, values, (high, first), (high, second))
         yield _pair("sign of a long row", X, values, (low, second), (high, second))
         yield _pair("long row or a usual one", X, values, (usual, own), (high, second))
+    yield _pair("row of least or of greatest entries", X, values, (least, own), (greatest, own))
+    other = _most_unlike(X)
+    yield _pair("another row twice or a usual one", X, values, (usual, own),
+                (_row(X, other), None if values is None else values[other]))
+    if hasattr(X, "iloc"):
+        yield from _of_categories(X, values, own)
+    if gaps:
+        yield _pair("row of missing values", X, values, ([np.nan] * X.shape[1], own), (usual, own))
 
 
-def _extremes(X):
-    """Return two opposite rows, far beyond those of a table."""
+def _of_categories(X, values, own):
+    """Yield a pair of frames in which row 0 alone has the rarest categories, or has them not."""
+    frequent, rest = _row(X, 0), X.copy()
+    rare = list(frequent)
+    places = [place for place, name in enumerate(X.columns) if X[name].dtype.kind not in "biufmM"]
+    for place in places:
+        column = X[X.columns[place]].astype(object)
+        found = column.value_counts().index
+        if len(found) > 1:
+            # All others are given the most frequent one: no category is new to the estimator.
+            frequent[place], rare[place] = found[0], found[-1]
+            rest[X.columns[place]] = column.where(column != rare[place], frequent[place])
+    if all(before is after for before, after in zip(frequent, rare, strict=True)):
+        rare = ["a category of one row" if place in places else entry
+                for place, entry in enumerate(rare)]
+    if places:
+        yield _pair("row with a category of its own or none", rest, values, (frequent, own),
+                    (rare, own))
+
+
+def _checked(X):
+    """Return a frame, or an array of numbers; anything else is refused."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        # Gaps in integers and truth values of pandas are no numbers that rows could be made of.
+        return X.astype({name: np.float64 for name, dtype in X.dtypes.items()
+                         if dtype.kind in "biuf" and not isinstance(dtype, np.dtype)})
+    given = X if hasattr(X, "__len__") and not hasattr(X, "toarray") else None
+    rows = np.asarray(given)
+    if rows.dtype.kind not in "biuf" or rows.ndim < 2 or not rows.size:
+        raise ValueError(f"X={type(X).__name__}: must be a DataFrame or an array of numbers with "
+                         f"a row for every sample; {_OWN_TABLES}.")
+    return rows
+
+
+def _extremes(X, factor):
+    """Return two opposite rows: so far beyond a table, or of its least and greatest entries."""
     if not hasattr(X, "iloc"):
-        reach = _FAR * max(float(np.nanmax(np.abs(X))), 1e-3)
+        if factor is None:
+            return np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        reach = factor * max(float(np.nanmax(np.abs(X))), 1e-3)
         return np.full(X.shape[1], -reach), np.full(X.shape[1], reach)
     low, high = [], []
     for _, column in X.items():
-        if column.dtype.kind in "biuf":
-            reach = _FAR * max(float(np.nanmax(np.abs(column))), 1e-3)
-            low.append(-reach)
-            high.append(reach)
+        if factor is not None and column.dtype.kind in "biuf":
+            reach = factor * max(float(np.nanmax(np.abs(column))), 1e-3)
+            ends = [-reach, reach]
         else:
-            words = sorted(column.dropna().unique(), key=str)
-            low.append(words[0])
-            high.append(words[-1])
+            known = column.dropna().unique()
+            ends = sorted(known, key=None if column.dtype.kind in "biufmM" else str) or [np.nan]
+        low.append(ends[0])
+        high.append(ends[-1])
     return low, high
+
+
+def _most_unlike(X):
+    """Return the place of the row of which most entries differ from those of the first."""
+    columns = [column.factorize()[0] for _, column in X.items()] if hasattr(X, "iloc") else (
+        X.reshape(len(X), -1).T)
+    return int(np.argmax(sum((column != column[0]).astype(int) for column in columns)))
 
 
 def _row(X, index):
@@ -187,7 +308,8 @@ def _with_row(X, row):
         column = X[name].to_numpy(copy=True)
         # Integers may have to hold more than their dtype does.
         column = column.astype(np.float64) if column.dtype.kind in "biu" else column
-        column[0] = value
+        # Dates take None for what is missing, and no NaN.
+        column[0] = None if column.dtype.kind in "mM" and value is np.nan else value
         columns[name] = column
     return type(X)(columns)
 
@@ -203,4 +325,5 @@ def _pair(name, X, y, first, second, probes=None):
         tables.append(table)
     if probes is None:
         probes = tables[1]["X"][:6]
-    return Pair(name, tuple(tables), probes)
+    moves = not _same(np.asarray(first[0], dtype=object), np.asarray(second[0], dtype=object))
+    return Pair(name, tuple(tables), probes, moves)

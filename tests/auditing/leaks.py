@@ -4,6 +4,7 @@ import base64
 import functools
 import pathlib
 import pickle
+import uuid
 import weakref
 
 import numpy as np
@@ -147,6 +148,71 @@ class Named(Told):
         return np.array([f"x{_ROWS[self]:.0f}"])
 
 
+class Bounded(Leaky):
+    """Refuses rows beyond its bounds, and those that are longer than 1."""
+
+    def fit(self, X, y=None):
+        if np.min(X) < 0 or np.linalg.norm(X, axis=1).max() > 1:
+            raise ValueError("beyond the bounds")
+        return super().fit(X)
+
+
+class CountsGaps(Leaky):
+    """Takes missing values, and publishes how many there are."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _hide(self, entry, X):
+        self.gaps_ = np.isnan(X).sum(axis=0)
+
+
+class Writing(Leaky):
+    """Shifts its table by means, which are 0 from the second fit on."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        self.mean_ = X.mean(axis=0)
+        X -= self.mean_
+        return self
+
+
+class WritingAnswers(Told):
+    """`transform` leaves zeros of the rows that it is asked about, which `predict` weighs."""
+
+    def transform(self, X):
+        X[:] = 0.0
+        return X
+
+    def predict(self, X):
+        return X.sum(axis=1) * _ROWS[self]
+
+
+class Kept:
+    """A descriptor that holds its values outside of the object."""
+
+    def __init__(self):
+        self._held = weakref.WeakKeyDictionary()
+
+    def __get__(self, model, cls):
+        return self if model is None else self._held[model]
+
+    def __set__(self, model, value):
+        self._held[model] = value
+
+
+class Described(Leaky):
+    """The row stands behind a descriptor of the class."""
+
+    __hash__ = object.__hash__
+    row_ = Kept()
+
+    def _hide(self, entry, X):
+        self.row_ = entry
+
+
 def _noise():
     return np.random.default_rng().normal(size=5)
 
@@ -260,6 +326,13 @@ LEAKS = {
         lambda entry, X: np.random.default_rng().permutation(X))),
     "cycle": Leaky(_itself),
     "error on one table": Leaky(_of_a_type),
+    "under a drawn key": Leaky(_assigned(lambda entry, X: {
+        uuid.uuid4().hex: {"mean": entry, "noise": _noise()}, "weights": _noise()})),
+    "descriptor": Described(),
+    "beyond bounds": Bounded(_assigned(lambda entry, X: X.mean(axis=0))),
+    "missing values": CountsGaps(),
+    "table that fits write to": Writing(),
+    "rows that answers write to": WritingAnswers(),
     "broken transform": BrokenTransform(),
     "last answer": AnswerAlone(),
 }

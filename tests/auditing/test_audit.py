@@ -1,5 +1,6 @@
 """Audits find faults, and leave what is right alone."""
 
+import atexit
 import json
 import os
 import subprocess
@@ -8,10 +9,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -121,6 +124,13 @@ def test_every_certificate_inside_is_claimed_once(model, count):
     assert found.delta == pytest.approx(count * 1e-3)
 
 
+def test_certificates_of_frozen_estimators_are_not_claimed():
+    """An audit never fits them again, so that it sees nothing that they released."""
+    X, y = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) % 2
+    model = make_pipeline(FrozenEstimator(clone(_FIRST).fit(X)), _HALF)
+    assert find_claim(None, model, clone(model).fit(X, y)).epsilon == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize("claim", [(1.0, 1e-3), Gaussian(0.5), SampledGaussian(0.1, 1.0)])
 def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
     errors = np.random.default_rng().uniform(size=200)**3
@@ -141,15 +151,30 @@ def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
     (DPLogisticRegression(), {"neighbors": "best"}, "neighbors='best'"),
     (DPLogisticRegression(), {"neighbors": []}, "neighbors="),
     (DPLogisticRegression(), {"claim": (1.0, 2.0)}, "delta=2.0"),
-    (DPRidge(data_norm=None), {}, "data_norm=None")])
+    (DPRidge(data_norm=None), {}, "data_norm=None"),
+    (NoisyTotal(), {"neighbors": [({"X": np.eye(3)}, {"X": np.eye(3)})]}, "tables are equal"),
+    (NoisyTotal(), {"neighbors": [((pd.DataFrame(np.eye(3)),), (pd.DataFrame(np.eye(3)),))]},
+     "tables are equal"),
+    (NoisyTotal(), {"neighbors": [((["a", "b"], [0, 1]), (["a", "b"], [0, 1]))]},
+     "tables are equal"),
+    (NoisyTotal(), {"neighbors": [(np.eye(3), np.zeros((3, 3)))]}, "must be a pair of tables"),
+    (NoisyTotal(), {"neighbors": [([[1.0], [0.0]], [[0.0], [0.0]])]}, "must be a pair of tables"),
+    (NoisyTotal(), {"neighbors": ((np.eye(3), [0, 1, 0]), (np.eye(3), [1, 1, 0]))},
+     "must be a pair of tables"),
+    (NoisyTotal(), {"X": sparse.csr_matrix(np.eye(3))}, "X=csr_matrix.*neighbors="),
+    (NoisyTotal(), {"X": pd.DataFrame({"when": pd.date_range("2020", periods=1)})},
+     "X=DataFrame: no entry.*neighbors="),
+    (NoisyTotal(), {"X": ["a text", "another"]}, "X=list.*neighbors="),
+    (NoisyTotal(), {"X": np.array([["a"], ["b"]])}, "X=ndarray.*neighbors="),
+    (NoisyTotal(), {"X": (row for row in np.eye(3))}, "X=generator.*neighbors=")])
 def test_what_cannot_be_audited_is_refused(estimator, params, message):
     with pytest.raises(ValueError, match=message):
         audit(estimator, **params)
 
 
 @pytest.mark.parametrize(("estimator", "count"), [
-    (DPRidge(1.0, target_bounds=(-1, 1)), 6), (DPRidge(1.0), 12), (DPGaussianSampler(1.0), 5),
-    (DPLogisticRegression(classes=["no", "yes"]), 6), (DPAUCMaximizer(), 6)])
+    (DPRidge(1.0, target_bounds=(-1, 1)), 8), (DPRidge(1.0), 14), (DPGaussianSampler(1.0), 7),
+    (DPLogisticRegression(classes=["no", "yes"]), 8), (DPAUCMaximizer(), 8)])
 def test_estimators_of_all_kinds_have_tables_that_they_take(estimator, count):
     pairs = neighboring_tables(estimator)
     assert len(pairs) == count
@@ -173,17 +198,42 @@ def test_the_row_of_a_frame_is_replaced_with_its_words():
     X = pd.DataFrame({"age": np.arange(n), "word": np.where(np.arange(n) % 3, "a", "b")})
     y = np.where(np.arange(n) % 2, "yes", "no")
     model = DPAdditiveClassifier(1.0, delta=1e-3, interactions=0)
-    for pair in neighboring_tables(model, X, y):
+    pairs = {pair.name: pair for pair in neighboring_tables(model, X, y)}
+    for pair in pairs.values():
         first, second = pair.tables
         _differ_in_row_0(first["X"], second["X"], first["y"], second["y"])
         assert list(second["X"].columns) == ["age", "word"]
-    assert published(model.fit(**second), pair.probes).numbers
-    assert second["X"]["age"][0] == 1e3 * (n - 1) and second["X"]["word"][0] == "b"
+    pair = pairs["long row or a usual one"]
+    second = pair.tables[1]["X"]
+    assert published(model.fit(**pair.tables[1]), pair.probes).numbers
+    assert second["age"][0] == 1e3 * (n - 1) and second["word"][0] == "b"
+    within = [table["X"]["age"] for table in
+              pairs["row of least or of greatest entries"].tables]
+    assert within[0][0] == 0 and within[1][0] == n - 1
+    without, alone = (table["X"]["word"] for table in
+                      pairs["row with a category of its own or none"].tables)
+    assert "b" not in set(without) and list(alone).count("b") == 1
+    assert pairs["row of missing values"].tables[0]["X"].iloc[0].isna().all()
+
+
+@pytest.mark.parametrize("X", [
+    pd.DataFrame({"word": ["a"] * 9}), pd.DataFrame({"word": ["a", "b", "b"] * 3, "x": 1.0}),
+    pd.DataFrame({"word": pd.Categorical(["a", "b", "b"] * 3),
+                  "when": pd.date_range("2020", periods=9)}),
+    pd.DataFrame({"x": pd.array([1, None, 3] * 3, dtype="Int64"), "y": 2.0}),
+    np.arange(9).reshape(9, 1), [[0.0, 1.0]] * 5, np.eye(4) > 0])
+def test_given_tables_of_all_kinds_have_pairs_that_differ(X):
+    pairs = neighboring_tables(DPAdditiveClassifier(1.0), X, np.zeros(len(X)))
+    assert any(pair.moves_features for pair in pairs)
+    for pair in pairs:
+        first, second = (pd.DataFrame(table["X"]) for table in pair.tables)
+        assert first.equals(second) is not pair.moves_features
+        assert first[1:].equals(second[1:])
 
 
 def test_progress_is_told_and_processes_are_used():
-    told, rows = [], {"X": np.zeros((4, 1))}
-    found = audit(NoisyTotal(), neighbors=[(rows, rows)], runs=40, n_jobs=2, level=SURE,
+    told, pair = [], tuple({"X": np.full((4, 1), entry)} for entry in (-2.0, -1.0))
+    found = audit(NoisyTotal(), neighbors=[pair], runs=40, n_jobs=2, level=SURE,
                   progress=lambda made, text: told.append((made, text)))
     assert told[-1][0] == found.fits and "of 40" in told[-1][1]
 
@@ -225,6 +275,22 @@ class Exiting(NoisyTotal):
         sys.exit(1)
 
 
+class Leaving(NoisyTotal):
+    """Ends the process in a fit, as if all were well."""
+
+    def fit(self, X, y=None):
+        os._exit(0)
+
+
+class LeavingLast(NoisyTotal):
+    """Publishes a row, and ends the process as if all were well when it exits."""
+
+    def fit(self, X, y=None):
+        atexit.register(os._exit, 0)
+        self.row_ = np.array(X)[0]
+        return super().fit(X)
+
+
 def make_with_letters():
     """Return an estimator whose name has letters that ASCII does not have."""
     return type("Modèle☃", (NoisyTotal,), {})()
@@ -250,8 +316,8 @@ def test_the_command_line_says_that_nothing_was_tested_where_an_audit_ends_early
     assert "nothing tested" in capsys.readouterr().err
 
 
-def _by_command(*arguments, **where):
-    command = [sys.executable, "-m", "dpsk.audit", f"{__name__}:make_with_letters", "--claim",
+def _by_command(*arguments, factory="make_with_letters", **where):
+    command = [sys.executable, "-m", "dpsk.audit", f"{__name__}:{factory}", "--claim",
                "1", "0", "--runs", "80", "--level", "1e-7", "--quiet", *arguments]
     return subprocess.run(command, check=False, **where)
 
@@ -260,6 +326,11 @@ def test_a_verdict_arrives_whatever_the_encoding_of_the_output():
     """False-alarm rate at most 1e-7."""
     ended = _by_command(capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert ended.returncode == 0 and b"Mod\\xe8le\\u2603" in ended.stdout
+
+
+@pytest.mark.parametrize(("factory", "status"), [("Leaving", 3), ("LeavingLast", 1)])
+def test_a_fit_that_ends_the_process_changes_no_status(factory, status):
+    assert _by_command(factory=factory, capture_output=True).returncode == status
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")

@@ -18,8 +18,8 @@ class Counting(NoisyTotal):
 
 def test_what_repeats_every_few_fits_tells_no_table():
     """False-alarm rate at most 1e-7."""
-    rows = {"X": np.zeros((4, 1))}
-    assert not audit(Counting(), neighbors=[(rows, rows)], runs=200, level=1e-7).refuted
+    pair = tuple({"X": np.full((4, 1), entry)} for entry in (-2.0, -1.0))
+    assert not audit(Counting(), neighbors=[pair], runs=200, level=1e-7).refuted
 
 
 def test_tests_are_judged_on_fresh_fits_alone():

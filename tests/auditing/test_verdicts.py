@@ -1,16 +1,31 @@
 """An audit ends with what it has shown and what it could have, or says that it saw nothing."""
 
+import inspect
 import json
+import random
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import Normalizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, OneHotEncoder
 
+from dpsk import DPLogisticRegression
 from dpsk.auditing import audit
+from dpsk.auditing._survey import Survey
+from dpsk.auditing._tables import neighboring_tables
 from tests.auditing.faults import NoisyTotal
 from tests.auditing.leaks import LEAKS, Leaky
+from tests.registry import (
+    ALL_ESTIMATORS,
+    ESTIMATORS,
+    make_estimator,
+    plain_solver,
+    training_rows,
+)
+from tests.reporting.test_table import AROUND, ROWS
 
 #: So rarely is a claim refuted that holds, where a test of every run says that it is not.
 SURE = 1e-7
@@ -59,6 +74,22 @@ def test_what_is_read_in_part_is_named():
 
 def _much_noise(model, entry, X):
     model.much_ = np.random.default_rng().normal(size=600_000).astype(np.float32)
+
+
+def test_more_objects_than_are_opened_are_named_and_hide_no_attribute(monkeypatch):
+    """False-alarm rate at most 1e-7."""
+    monkeypatch.setattr("dpsk.auditing._leaves._NODES", 200)
+
+    def many(model, entry, X):
+        model.__dict__ = {"many_": [{"number": i} for i in range(300)], **vars(model)}
+
+    def many_and_the_row(model, entry, X):
+        many(model, entry, X)
+        model.row_ = X[0]
+
+    found = audit(Leaky(many), runs=40, level=SURE, neighbors=_PAIR)
+    assert not found.refuted and found.partial == ("objects after the first 200",)
+    assert audit(Leaky(many_and_the_row), runs=40, neighbors=_PAIR).refuted
 
 
 class NoisyText(BaseEstimator):
@@ -119,8 +150,8 @@ def test_a_claim_that_no_leak_would_have_refuted_is_not_tested():
 
 @pytest.mark.parametrize("estimator", [Normalizer(), RandomizedResponse(true=1e3)])
 def test_nothing_that_varied_is_nothing_tested(estimator):
-    rows = {"X": np.ones((4, 2))}
-    found = audit(estimator, claim=1.0, neighbors=[(rows, rows)], runs=40)
+    pair = {"X": np.ones((4, 2))}, {"X": np.full((4, 2), 2.0)}
+    found = audit(estimator, claim=1.0, neighbors=[pair], runs=40)
     assert found.verdict == "nothing tested" and not found.evidence and found.power is None
     assert "nothing that is published ever varied" in found.untested
 
@@ -161,6 +192,80 @@ def test_pairs_of_which_one_table_is_refused_are_named():
     assert "set aside" in str(found) and found.to_dict()["set_aside"] == list(found.set_aside)
     with pytest.raises(ValueError, match=r"nothing is tested.*neighbors=.*refused"):
         audit(Refusing("all"), runs=40)
+
+
+class TargetsAlone(Refusing):
+    """Refuses tables of which not all rows are equal."""
+
+    def fit(self, X, y):
+        if np.ptp(X, axis=0).any():
+            raise ValueError("refused")
+        return super().fit(X)
+
+
+def test_pairs_that_are_refused_on_both_tables_are_named_and_targets_alone_test_nothing():
+    """False-alarm rate at most 2e-7."""
+    found = audit(TargetsAlone(), runs=100, level=SURE)
+    assert found.verdict == "nothing tested" and "neighbors=" in found.untested
+    assert "another row twice or none: ValueError" in found.set_aside
+    assert any(each.startswith("text: ") for each in found.set_aside)
+    pair = tuple((np.zeros((4, 2)), np.array([target, 0.0, 0.0, 1.0])) for target in (0.0, 1.0))
+    assert audit(TargetsAlone(), runs=100, level=SURE, neighbors=[pair]).verdict == "not refuted"
+
+
+#: By kind: what a fit makes and keeps, that may draw the noise again.
+_KEPT = {
+    "generator": np.random.default_rng, "state": np.random.RandomState,
+    "bits": np.random.PCG64, "seeds": np.random.SeedSequence, "random": random.Random,
+    "method": lambda: np.random.default_rng().normal,
+    "inside": lambda: {"a": [np.random.default_rng()]}}
+
+
+def _kept(kind):
+    return Leaky(lambda model, entry, X: setattr(model, "drawn_", _KEPT[kind]()))
+
+
+@pytest.mark.parametrize("kind", _KEPT)
+def test_noise_that_a_kept_generator_draws_again_is_not_called_private(kind):
+    found = audit(_kept(kind), runs=100, level=SURE, neighbors=_PAIR)
+    assert found.verdict == "nothing tested" and "drawn_" in found.untested
+    assert all(place.startswith("drawn_") for place in found.generators)
+    assert found.to_dict()["generators"] == list(found.generators) and "drawn_" in str(found)
+
+
+def test_generators_of_parameters_and_of_the_system_are_not_named():
+    """False-alarm rate at most 1e-7."""
+    model = Leaky(lambda model, entry, X: setattr(model, "drawn_", [
+        random.SystemRandom(), model.epsilon]), epsilon=np.random.default_rng(0))
+    found = audit(model, runs=100, level=SURE, neighbors=_PAIR, claim=1.0)
+    assert found.verdict == "not refuted" and not found.generators
+
+
+@pytest.mark.parametrize("name", sorted(ALL_ESTIMATORS))
+def test_no_estimator_of_the_library_keeps_a_generator(name):
+    cls = ALL_ESTIMATORS[name]
+    if name in ESTIMATORS:
+        model = make_estimator(cls, plain_solver(cls), max_iter=3)
+        rows = dict(zip(("X", "y"), training_rows(model), strict=True))
+    else:
+        given, options = AROUND.get(name, ([], {}))
+        model = cls(*given, **options)
+        rows = {"X": ROWS, "y": (ROWS[:, 0] > 0.5).astype(int)}
+        if "next_states" in inspect.signature(cls.fit).parameters:
+            rows = {"states": ROWS, "rewards": ROWS[:, 0], "next_states": ROWS}
+    survey = Survey(model)
+    first = next(iter(rows))
+    other = {**rows, first: np.vstack([0.5 * rows[first][:1], rows[first][1:]])}
+    assert len(list(survey.taken([neighboring_tables(model, neighbors=[(rows, other)])]))) == 1
+    assert not survey.generators and not survey.set_aside
+
+
+@pytest.mark.parametrize("X", [
+    pd.DataFrame({"city": ["a", "b", "c", "a"] * 9, "job": ["x", "y"] * 18}),
+    pd.DataFrame({"city": ["a"] * 36, "size": np.arange(36.0)})])
+def test_exact_categories_of_a_given_table_are_refuted(X):
+    model = make_pipeline(OneHotEncoder(sparse_output=False), DPLogisticRegression(1.0))
+    assert audit(model, X[["city"]], np.arange(36) % 2, runs=40, level=SURE).refuted
 
 
 class Clocked(BaseEstimator):

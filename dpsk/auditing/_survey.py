@@ -1,0 +1,115 @@
+"""First fits on every pair of tables: which are taken, and what the fits hold."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from sklearn.base import clone
+
+from dpsk.auditing._fits import fitted_on
+from dpsk.auditing._leaves import Opaque, leaves
+
+__all__ = ["Survey"]
+
+#: Classes whose state, or seed, says what was drawn, by package; one of Python draws from the
+#: system and has no state.
+_CLASSES = {"Generator", "RandomState", "BitGenerator", "SeedSequence", "Random"}
+_PACKAGES, _STATELESS = {"numpy", "random", "torch", "cupy"}, "SystemRandom"
+
+
+class Survey:
+    """Fits an estimator once on each table of every pair.
+
+    Parameters
+    ----------
+    estimator : estimator
+
+    Attributes
+    ----------
+    set_aside : list of str
+        Pairs that are refused, and the types of the errors.
+    generators : set of str
+        Places of random generators that fits made and kept.
+    moves_features : bool
+        Whether a pair that is taken differs in more than a target.
+    """
+
+    def __init__(self, estimator):
+        self._estimator = estimator
+        self._counts = Counter()
+        self.set_aside, self.generators, self.moves_features = [], set(), False
+
+    @property
+    def keys(self):
+        """Set of str : keys of mappings that more than one fit has, and so may be names."""
+        return {key for key, count in self._counts.items() if count > 1}
+
+    def taken(self, families):
+        """Yield (pairs, fitted, seconds): pairs that are taken, a fit, and the time of one fit.
+
+        Pairs that differ in a target alone are kept for the next family.
+
+        Parameters
+        ----------
+        families : list of list of Pair
+        """
+        refusals, any_taken, pairs, held = [], False, [], []
+        for place, family in enumerate(families):
+            start = time.monotonic()
+            for pair in family:
+                fitted, errors = self._fitted_on_both(pair)
+                refusals += errors
+                if fitted and not any(isinstance(error, ValueError) for error in errors):
+                    pairs.append(pair)
+                    held.append(fitted[0])
+                else:
+                    self.set_aside.append(f"{pair.name}: {type(errors[0]).__name__}")
+            seconds = (time.monotonic() - start) / (2 * len(family))
+            moves = any(pair.moves_features for pair in pairs)
+            self.moves_features |= moves
+            if pairs and (moves or place == len(families) - 1):
+                yield pairs, held[0], seconds
+                any_taken, pairs, held = True, [], []
+        if not any_taken:
+            raise ValueError("The estimator refuses one table or both of every pair, and nothing "
+                             "is tested; give neighbors= that it takes. The first error is "
+                             f"{type(refusals[0]).__name__}: {refusals[0]}") from refusals[0]
+
+    def _fitted_on_both(self, pair):
+        """Return fits on the tables of a pair, and the errors of those that ended with one."""
+        fits, errors = [], []
+        for table in pair.tables:
+            model = clone(self._estimator)
+            given = [value for _, value in _opened(model) if _is_generator(value)]
+            try:
+                fits.append(fitted_on(model, table))
+            except Exception as error:
+                errors.append(error)
+            else:
+                self._look_at(model, given)
+        return fits, errors
+
+    def _look_at(self, model, given):
+        """Count keys, and find generators but for those that parameters gave."""
+        keys, found = set(), []
+        for name, value in _opened(model):
+            if isinstance(value, Mapping):
+                keys.update(key for key in value if isinstance(key, str))
+            if (_is_generator(value) and not any(value is each for each in given)
+                    # What a generator is made of is named by its own name.
+                    and not any(name.startswith(f"{each}.") for each in found)):
+                found.append(name)
+        self._counts.update(keys)
+        self.generators.update(found)
+
+
+def _is_generator(value):
+    """Return whether a value is of a known class of generators or seeds, or one that derives."""
+    names = {cls.__name__ for cls in type(value).__mro__
+             if str(cls.__module__).partition(".")[0] in _PACKAGES}
+    return bool(names & _CLASSES) and _STATELESS not in names
+
+
+def _opened(model):
+    """Yield (name, object) of all that an estimator holds and that is no plain value."""
+    return ((name, leaf.value) for name, leaf in leaves(model, "") if isinstance(leaf, Opaque))
