@@ -16,7 +16,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.norms import row_norms
 from dpsk._data.source import Rows
 from dpsk._data.validation import check_prediction_rows
-from dpsk._defaults.values import BANDWIDTH, feature_count
+from dpsk._defaults.values import BANDWIDTH, feature_count, values_solver
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator
 from dpsk._models.states import LinearValues, NetworkValues
@@ -111,10 +111,10 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     bandwidth : float, default=2.6
         Deviation of the random frequencies, for states in the unit ball; larger ones see finer
         detail.
-    solver : {"lstd", "td", "sgda", "privatediff"}, default="lstd"
+    solver : {"auto", "lstd", "td", "sgda", "privatediff"}, default="auto"
         "lstd" releases second moments once and solves for the fixed point. "td" takes noisy steps
-        along temporal differences. The others descend on the projected Bellman error, as a
-        saddle problem.
+        along temporal differences. The others solve a saddle problem. "auto": "td" at a `gamma`
+        above 0.75, "lstd" else, with `groups`, for a network and without noise.
     %(max_iter)s %(solver_options)s %(random_state)s
         An int also picks the random features, which otherwise are the same in every fit.
     %(verbose)s
@@ -202,7 +202,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
                  state_bounds: ArrayLike | None = None, data_norm: float | str = "auto",
                  features: str = "fourier", hidden_layer_sizes: int | Sequence[int] = (50,),
                  n_components: int | None = None, bandwidth: float = BANDWIDTH,
-                 solver: str = "lstd", max_iter: int | None = None,
+                 solver: str = "auto", max_iter: int | None = None,
                  learning_rate: float | None = None, batch_size: float | None = None,
                  clip_norm: float | None = None, solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
@@ -250,7 +250,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         problem = self._problem(states, next_states, n_groups)
         bound = [StateNormBound(problem.model)] if self._learns_norm(problem) else []
         theta, _ = self._solve(
-            problem, self._solver_name(),
+            problem, self._solver_name(n_groups),
             Rows(np.hstack([states, next_states]), targets, groups=groups), stages=bound,
             enforced=[*self._state_lines(problem.model, bound), Enforced(
                 "reward_bounds", [low, high], "declared", "rewards outside are clipped")],
@@ -314,8 +314,11 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
             self.intercepts_[1])])
         return NetworkValues(*facts, width=width).values(theta, states)
 
-    def _solver_name(self):
-        return "lstd" if self.solver == "auto" else self.solver
+    def _solver_name(self, n_groups):
+        if self.solver != "auto":
+            return self.solver
+        plain = n_groups is None and self.features != "network" and self.epsilon != np.inf
+        return values_solver(self.gamma, plain)
 
     def _problem(self, states, next_states, n_groups):
         """Return the problem of these transitions, from public facts but without a budget."""
@@ -328,7 +331,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
             if epsilon == np.inf:
                 # Without a budget no bound is needed, and none cuts states.
                 norm = 1.001 * float(row_norms(np.hstack([states, next_states])).max() or 1.0)
-        name = self._solver_name()
+        name = self._solver_name(n_groups)
         kind = self._solver_class(name)
         bounds = column_bounds(check_state_bounds("state_bounds", self.state_bounds), width)
         if self.features == "network" and kind.takes_networks:
