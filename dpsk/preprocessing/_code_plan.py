@@ -9,6 +9,8 @@ import numpy as np
 from dpsk._data.columns import check_columns
 from dpsk._data.tables import Buckets
 from dpsk._defaults.columns import (
+    ATOM_ROWS,
+    ATOMS,
     BUCKETS,
     CHOSEN_LEVELS,
     COUNT_SHARE,
@@ -48,6 +50,8 @@ __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator"]
 #: words, and of words in buckets.
 _NUMBERS, _BOUNDED, _RANGES = "numbers", "bounded numbers", "ranges"
 _WORDS, _BUCKETS = "words", "buckets"
+#: From so many standard deviations of noise on an atom holds rows, and other numbers do.
+_ATOM_DEVIATIONS = 3.5
 
 
 def _check_knots(name, value):
@@ -98,6 +102,8 @@ class CodePlan:
         The mu of which these are shares; infinite without noise.
     delta : float
         The chance to show a category that a single row brought.
+    atoms : bool
+        Whether columns of numbers are looked at for a few whole numbers that all rows stand on.
     spares : bool
         Whether buckets that seem empty are left out.
     indicated : tuple of int
@@ -113,6 +119,7 @@ class CodePlan:
     share_counts: float
     mu: float
     delta: float
+    atoms: bool = False
     spares: bool = True
     indicated: tuple = ()
 
@@ -149,11 +156,14 @@ class CodePlan:
         if n_words:
             share_words = category_share(budget, n_words)
             delta = DISCLOSURE_SHARE * budget.delta
-        counted = _RANGES in kinds or _BUCKETS in kinds
+        atoms = _NUMBERS in kinds and budget.n_samples > ATOM_ROWS * count_noise(
+            kinds.count(_NUMBERS) + kinds.count(_BUCKETS),
+            math.sqrt(COUNT_SHARE) * _mu_beside(budget, delta))
+        counted = _RANGES in kinds or _BUCKETS in kinds or atoms
         return cls(kinds, levels, max_categories or MOST_CATEGORIES,
                    0 if max_categories else BUCKETS, share_knots, share_words,
                    COUNT_SHARE if counted else 0.0, _mu_beside(budget, delta), delta,
-                   spares, _indicated(columns, missing_indicator))
+                   atoms, spares, _indicated(columns, missing_indicator))
 
     @classmethod
     def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
@@ -205,8 +215,8 @@ class CodePlan:
                  if kind != _RANGES and _is_numeric(kind)}
         found, buckets = self._frequent(table, rows, releases)
         occupied = self._occupied(rows, releases)
-        knots |= {place: _edges(cells) for place, cells in occupied.items()
-                  if self.kinds[place] == _RANGES}
+        knots |= {place: ATOMS[cells] if self.kinds[place] == _NUMBERS else _edges(cells)
+                  for place, cells in occupied.items() if _is_numeric(self.kinds[place])}
         found |= {place: cells for place, cells in occupied.items() if place not in knots}
         columns = table.known(found, buckets)
         parts = tuple(Hats(knots[place], place in self.indicated) if place in knots else
@@ -233,13 +243,19 @@ class CodePlan:
         return {place: kept for place, (kept, _) in found.items()}, buckets
 
     def _occupied(self, rows, releases):
-        """Return the ranges and the buckets in which counts stand out of noise, by place."""
+        """Return the ranges and the buckets in which counts stand out of noise, by place.
+
+        And the atoms of columns of numbers that have nothing else.
+        """
         if not self._counted:
             return {}
         counts = noisy_counts(rows, self._counted, self._mu_counts, releases)
         noise = count_noise(len(counts), self._mu_counts)
-        return {place: np.flatnonzero(each > min(each.max() - noise, OCCUPIED[
-            self.kinds[place]] * noise)) for place, each in counts.items()}
+        found = {place: _atoms(each, len(rows), noise) if self.kinds[place] == _NUMBERS else
+                 np.flatnonzero(each > min(each.max() - noise,
+                                           OCCUPIED[self.kinds[place]] * noise))
+                 for place, each in counts.items()}
+        return {place: cells for place, cells in found.items() if cells is not None}
 
     def _knots(self, place, column, rows, releases):
         """Return the knots of a column of numbers."""
@@ -260,8 +276,12 @@ class CodePlan:
     @property
     def _counted(self):
         """dict : what is public of the columns whose ranges or buckets are counted, by place."""
-        return {place: range_points() if kind == _RANGES else BUCKETS
-                for place, kind in enumerate(self.kinds) if kind in (_RANGES, _BUCKETS)}
+        cells = {_RANGES: range_points(), _BUCKETS: BUCKETS}
+        if self.atoms:
+            # Every other cell has one number.
+            cells[_NUMBERS] = np.column_stack([ATOMS, np.nextafter(ATOMS, np.inf)]).ravel()
+        return {place: cells[kind] for place, kind in enumerate(self.kinds)
+                if isinstance(kind, str) and kind in cells}
 
     @property
     def _mu_counts(self):
@@ -321,6 +341,21 @@ def _ends(points, reach):
     (root,), every = points[0], np.concatenate(points)
     low, high = every.min(), every.max()
     return low - reach * (root - low), high + reach * (high - root)
+
+
+def _atoms(counts, n_rows, noise):
+    """Return the places of the atoms that all rows of a column stand on, as far as noise tells.
+
+    None where they stand elsewhere as well. Those that few rows have are not seen: where there is
+    one of them at most, the column is taken for one of 0 and 1.
+    """
+    own = counts[1::2]
+    seen = own > _ATOM_DEVIATIONS * noise
+    if seen.sum() < 2:
+        seen |= np.isin(ATOMS, (0.0, 1.0))
+    rest = n_rows - own[seen].sum()
+    error = _ATOM_DEVIATIONS * noise * math.sqrt(seen.sum())
+    return np.flatnonzero(seen) if rest < min(0.5 * n_rows, error + 1.0) else None
 
 
 def _edges(cells):
