@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
+import joblib
 import numpy as np
 
 from dpsk._privacy.certificate import Certificate
@@ -24,13 +26,30 @@ def state_as_whole(model: Any, certificate: Certificate, given: Any) -> None:
     """Have all parts of a model state the certificate of the whole that has fitted it.
 
     Theirs tell their share of the cost, and not that others were fitted beside them, or that
-    they were chosen. What the caller gave, such as models fitted before, keeps its own.
+    they were chosen. What the caller gave, such as models fitted before, keeps its own, also
+    where the clone of a step holds a copy of it.
     """
-    kept = {id(each) for each in reachable(given)}
+    before = [each for each in reachable(given) if _certificate(each) is not None]
     for each in list(reachable(model)):
-        state = getattr(each, "__dict__", {})
-        if id(each) not in kept and isinstance(state.get("privacy_"), Certificate):
-            state["privacy_"] = certificate
+        if _certificate(each) is not None and not any(
+                each is other or _is_copy(each, other) for other in before):
+            vars(each)["privacy_"] = certificate
+
+
+def _certificate(value: Any) -> Certificate | None:
+    """Return the certificate that an object has as a fitted one; None for others."""
+    found = getattr(value, "__dict__", {}).get("privacy_")
+    return found if isinstance(found, Certificate) else None
+
+
+def _is_copy(value: Any, other: Any) -> bool:
+    """Return whether two fitted objects are alike in all that they hold: no two fits are."""
+    if type(value) is not type(other) or _certificate(value) != _certificate(other):
+        return False
+    try:
+        return bool(joblib.hash(vars(value)) == joblib.hash(vars(other)))
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
 
 
 def reachable(value: Any) -> Iterator[Any]:

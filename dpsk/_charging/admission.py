@@ -102,7 +102,10 @@ def enter(account: Account) -> None:
         _settle()
         if not _is_inside():
             pass_over_older()
-        _ENTRIES.append(_Entry(account, under_way()))
+        before = under_way()
+        # Another thread may leave the block.
+        before.threads.append(threading.current_thread())
+        _ENTRIES.append(_Entry(account, before))
         try:
             _post()
         except BaseException:

@@ -232,6 +232,9 @@ def _works(thread: threading.Thread | int) -> bool:
     """Return whether a thread lives, and does not stand by for whatever comes next."""
     if isinstance(thread, int):
         return thread in _unknown_threads()
+    if isinstance(thread, threading._DummyThread):
+        # One that `threading` did not begin, and of whose end it does not know.
+        return thread.ident in set(sys._current_frames())
     if not thread.is_alive() or thread.ident is None:
         return False
     target = getattr(thread, "_target", None)

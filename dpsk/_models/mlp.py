@@ -62,6 +62,8 @@ class Activation:
 
 ACTIVATIONS = {"relu": Activation(_relu, _relu_slope, math.sqrt(2.0), True),
                "tanh": Activation(_tanh, _tanh_slope, 1.0, False)}
+#: So many rows every kernel of BLAS that was tried makes products of without an edge.
+_TILE = 8
 #: In narrower layers the mean over units is much of what they say.
 _NARROW = 16
 
@@ -211,25 +213,31 @@ class MLP:
         paths = weights if linear is None else [*weights, linear]
         return np.concatenate([*map(np.ravel, paths), *biases])
 
-    def forward(self, theta: FloatArray, X: Features, dtype: Any = np.float32) -> Pass:
-        """Return a `Pass` over rows, (n, n_features), at `theta`, in the precision `dtype`."""
+    def forward(self, theta: FloatArray, X: Features, dtype: Any = np.float32,
+                alike: bool = False) -> Pass:
+        """Return a `Pass` over rows, (n, n_features), at `theta`, in the precision `dtype`.
+
+        With `alike` every row rounds as it would anywhere else among them; there must be a
+        multiple of 8 of them.
+        """
         activate = ACTIVATIONS[self.activation].value
         layers = self.layers(theta.astype(dtype, copy=False))
         inputs, units = [self.bounded(X.astype(dtype, copy=False))], []
         for weights, biases in layers[:-1]:
-            hidden = inputs[-1] @ weights
+            hidden = _product(inputs[-1], weights, alike)
             hidden += biases
             units.append(activate(hidden))
             centers = self.centers(hidden.shape[1])
             inputs.append(_less_mean(hidden) if centers else hidden)
         weights, biases = layers[-1]
         if self.hidden_scale is None:
-            raw = inputs[-1] @ weights + biases
+            raw = _product(inputs[-1], weights, alike) + biases
         else:
             inputs[-1] = inputs[-1] * dtype(self.hidden_scale)
-            raw = inputs[-1] @ weights + biases
-            raw += inputs[0] @ self.linear(theta).astype(dtype, copy=False)
-        return Pass(self, layers, inputs, units, raw[:, 0] if self.n_outputs is None else raw)
+            raw = _product(inputs[-1], weights, alike) + biases
+            raw += _product(inputs[0], self.linear(theta).astype(dtype, copy=False), alike)
+        return Pass(self, layers, inputs, units, raw[:, 0] if self.n_outputs is None else raw,
+                    alike)
 
     def bounded(self, X: Features) -> FloatArray:
         """Return rows scaled down to `data_norm`."""
@@ -244,9 +252,10 @@ class Pass:
     """One evaluation of a network on some rows, and the way back; `raw` are its predictions."""
 
     def __init__(self, model: MLP, layers: list[tuple[FloatArray, FloatArray]],
-                 inputs: list[FloatArray], units: list[Any], raw: FloatArray) -> None:
+                 inputs: list[FloatArray], units: list[Any], raw: FloatArray,
+                 alike: bool = False) -> None:
         self._model, self._layers, self.inputs, self.raw = model, layers, inputs, raw
-        self._units = units
+        self._units, self._alike = units, alike
         self.errors: Any = None
 
     def backward(self, dz: FloatArray) -> None:
@@ -254,7 +263,7 @@ class Pass:
         slope = ACTIVATIONS[self._model.activation].slope
         errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
         for units, (weights, _) in zip(self._units[::-1], self._layers[:0:-1], strict=True):
-            error = errors[-1] @ weights.T
+            error = _product(errors[-1], weights.T, self._alike)
             if len(errors) == 1 and self._model.hidden_scale is not None:
                 error *= np.float32(self._model.hidden_scale)
             if self._model.centers(units.shape[1]):
@@ -348,6 +357,20 @@ class Change:
         for place, (moved, e, h2, turned) in enumerate(self._layers):
             for part in (moved, e, turned, *([h2] if place else [])):
                 part[rows] = 0.0
+
+
+def _product(rows: FloatArray, weights: FloatArray, alike: bool) -> FloatArray:
+    """Return ``rows @ weights``; with `alike` of every row by itself, wherever it stands.
+
+    Products of many rows are made in tiles, and on the edge of one a row may round otherwise;
+    products of 8 rows have no edges.
+    """
+    if not alike:
+        return rows @ weights
+    if weights.shape[1] == 1:
+        return np.einsum("ij,jk->ik", rows, weights)
+    tiles = rows.reshape(-1, _TILE, rows.shape[1])
+    return np.matmul(tiles, weights).reshape(len(rows), -1)
 
 
 def _less_mean(rows: FloatArray) -> FloatArray:

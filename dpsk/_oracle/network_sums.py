@@ -26,8 +26,9 @@ SINGLE_HEADROOM = 1.0 - 2.0**-8
 #: single precision a sum is off by at most ``512 2^-24`` of the sum of norms: of two tables' sums
 #: over so many groups that is 2^-9 of the clip norm, within the margin.
 _GROUPS_APART = 32
-#: Rows of one pass where their number is secret, neither more nor fewer: in products of another
-#: shape a row may round otherwise, and a slope or a sign beside zero be another one.
+#: Rows of one pass where their number is secret, neither more nor fewer, and in products that are
+#: alike for all of them: in others, or where groups before it are longer, a row may round
+#: otherwise, and a slope or a sign beside zero be another one.
 _GROUPED_ROWS = 128
 #: Longer gradients could overflow a float32 sum of a block; smaller factors lose bits in it.
 _LONGEST, _LEAST_FACTOR = 2.0**100, float(np.finfo(np.float32).tiny)
@@ -106,7 +107,8 @@ class NetworkSums(WholeSums):
 
     def _add(self, theta: FloatArray, rows: Block, clip_norm: float, total: FloatArray) -> None:
         """Add the gradients of a block of rows, clipped at a norm each."""
-        forward = self.model.forward(theta, rows.X)
+        alike = {} if self._rows.groups is None else {"alike": True}
+        forward = self.model.forward(theta, rows.X, **alike)
         dz = self.loss.gradient(rows.y, forward.raw.copy())
         weights = rows.weights
         if weights is not None:

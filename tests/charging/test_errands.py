@@ -3,6 +3,7 @@
 Counts are exact; nothing here is statistical.
 """
 
+import _thread
 import asyncio
 import gc
 import json
@@ -62,6 +63,34 @@ def test_callbacks_of_tasks_are_part_of_them():
         return open_one
 
     assert len(asyncio.run(run()).charges) == 1
+
+
+def test_a_block_may_be_left_in_another_thread():
+    """The one in which it was entered goes on, and was before."""
+    open_one = budget()
+    open_one.__enter__()
+    other = threading.Thread(target=open_one.__exit__, args=(None, None, None))
+    other.start()
+    other.join()
+    evaluated()
+    assert open_one.charges == []
+
+
+def test_threads_that_ended_hold_no_block_open_whoever_began_them():
+    """`threading` hears of some when they ask it who they are, and never of their end."""
+    with budget() as open_one:
+        ended = threading.Lock()
+        ended.acquire()
+
+        def known():
+            threading.current_thread()
+            ended.release()
+
+        _thread.start_new_thread(known, ())
+        ended.acquire()
+        time.sleep(0.2)
+    evaluated()
+    assert open_one.charges == []
 
 
 def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():

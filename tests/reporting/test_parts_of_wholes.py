@@ -1,5 +1,6 @@
 """A part of what was fitted under one budget states the guarantee of the whole, not its share."""
 
+import functools
 import math
 
 import numpy as np
@@ -8,11 +9,14 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import (
     DPGridSearchCV,
     DPLogisticRegression,
+    DPPipeline,
     DPRandomizedSearchCV,
+    DPRidge,
     DPStandardScaler,
     DPTunedThresholdClassifier,
     make_dp_pipeline,
@@ -117,3 +121,25 @@ def test_a_report_of_parts_costs_at_least_the_whole():
         report = privacy_report(several)
         assert report.is_private
         assert privacy_report(pipeline).epsilon <= report.epsilon < math.inf
+
+
+def _bound(function):
+    return function
+
+
+def _partial(function):
+    return functools.partial(function)
+
+
+@pytest.mark.parametrize("held", [_bound, _partial])
+def test_a_copy_of_what_was_fitted_before_keeps_its_own_certificate(held):
+    """Cloning a step copies what its function holds, which cost what it cost."""
+    before = DPStandardScaler(epsilon=50.0, delta=1e-4).fit(X)
+    whole = DPPipeline([("before", FunctionTransformer(held(before.transform))),
+                        ("model", DPRidge(target_bounds=(-3, 3)))],
+                       epsilon=1.0, delta=1e-3).fit(X, X[:, 0])
+    function = whole.steps_[0][1].func
+    copy = getattr(function, "func", function).__self__
+    assert copy is not before and copy.privacy_ == before.privacy_
+    assert privacy_report(copy).guarantee == privacy_report(before).guarantee
+    assert whole.steps_[1][1].privacy_ == whole.privacy_
