@@ -8,11 +8,11 @@ import numpy as np
 from dpsk._defaults.budgets import CLEARANCE, mu_of_share
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 
-__all__ = ["ATOMS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "COUNT_SHARE", "DISCLOSURE_SHARE",
-           "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "OCCUPIED",
-           "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule", "category_share", "extreme_share",
-           "hashing_pays", "knot_levels", "knot_share", "median_share", "moment_share",
-           "range_points", "range_tail", "spread_share"]
+__all__ = ["ATOMS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "COUNT_SHARE",
+           "DISCLOSURE_SHARE", "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS",
+           "MOST_CATEGORIES", "OCCUPIED", "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule",
+           "category_share", "extreme_share", "hashing_pays", "knot_levels", "knot_share",
+           "median_share", "moment_share", "range_points", "range_tail", "spread_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
