@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -48,6 +48,9 @@ class LinearModel:
     homogeneous : bool
         Whether a map of rows scales the intercept's 1 with its row, which leaves the signs and
         the order of the scores of a row as they are.
+    whole : bool
+        Whether such a map scales the target of a row as well: an equation that is multiplied by a
+        number as a whole still holds.
     """
 
     n_features: int
@@ -57,8 +60,11 @@ class LinearModel:
     data_norm_inf: float | None = None
     unit: float = 1.0
     homogeneous: bool = False
+    whole: bool = False
 
     is_linear = True
+    #: Whether rows come with one more scale, that of their constant and their target.
+    scales_targets: ClassVar[bool] = False
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -95,6 +95,11 @@ class WhitenedModel(LinearModel):
         return np.linalg.svd(self.matrix, compute_uv=False)
 
     @property
+    def scales_targets(self) -> bool:  # type: ignore[override]  # of a class without a map
+        """bool : whether rows are scaled as whole equations."""
+        return self.rows.whole
+
+    @property
     def inverse_norm(self) -> float:
         """float : by how much rows are longer than their images, at most."""
         return float(1.0 / self._sizes.min())

@@ -348,6 +348,10 @@ class WhitenedGridSums(GridSums):
         z *= own if z.ndim == 1 else own[:, None]
         return z
 
+    def _wholes(self, scale: Any) -> FloatArray:
+        own, constants = scale
+        return own * constants
+
     def _add_products(self, X: Features, roots: FloatArray, scale: Any, total: FloatArray) -> None:
         own, constants = scale
         roots *= own

@@ -162,6 +162,7 @@ class RowSums(WholeSums):
         theta = self._point(theta)
         for X, y, scale, limits, weights in map(self._take, self._blocks(None)):
             z = self._predict(theta, X, scale)
+            y = self._targets(y, scale)
             curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)
             if weights is not None:
                 curvature, slope = weights * curvature, weights * slope
@@ -199,7 +200,7 @@ class RowSums(WholeSums):
         No weight is negative; derivatives are those before the clip.
         """
         X, y, scale, limits, weights = part
-        z = self._predict(theta, X, scale)
+        z, y = self._predict(theta, X, scale), self._targets(y, scale)
         curvature, slope = self.loss.hessian(y, z), self.loss.gradient(y, z)
         if weights is not None:
             curvature, slope = weights * curvature, weights * slope
@@ -281,7 +282,15 @@ class RowSums(WholeSums):
         """Return the clipped derivatives of the rows in `part`, as `_take` returned it."""
         X, y, scale, limits, weights = part
         z = self._predict(theta, X, scale)
-        return self._clipped(self.loss.gradient(y, z), limits, weights)
+        return self._clipped(self.loss.gradient(self._targets(y, scale), z), limits, weights)
+
+    def _targets(self, y: AnyArray, scale: Any) -> AnyArray:
+        """Return the targets of rows with their scales, as they meet predictions."""
+        return y * self._wholes(scale) if self.model.scales_targets else y
+
+    def _wholes(self, scale: Any) -> FloatArray:
+        """Return what rows of some scales are multiplied by as a whole, the constant included."""
+        return scale[:, 1]
 
     def _predict(self, point: AnyArray, X: Features, scale: FloatArray | None) -> FloatArray:
         """Return the raw predictions of rows with their scales at what `_point` returned."""

@@ -88,7 +88,7 @@ class Whitening(RowStage):
         noise_std = second_moment_noise(model, rows.n_units, mu)
         moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
         least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal)
-        over_noise = SCORE_FLOOR if model.homogeneous else NOISE_FLOOR
+        over_noise = NOISE_FLOOR if model.whole or not model.homogeneous else SCORE_FLOOR
         floor = max(least, over_noise * noise_std * math.sqrt(entries))
         matrix, effective_rank, sizes = inverse_root(moment, floor)
         left = _largest(matrix, noisy)

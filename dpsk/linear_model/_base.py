@@ -50,6 +50,8 @@ class LinearEstimator(DPEstimator):
 
     #: Whether only signs and orders of scores matter, so that long rows keep theirs.
     _homogeneous: ClassVar[bool] = False
+    #: Whether long rows are scaled with their targets, as they may be where a target is a score.
+    _whole: ClassVar[bool] = False
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
@@ -267,7 +269,8 @@ class LinearEstimator(DPEstimator):
             if self.epsilon == np.inf:
                 norm = max(norm, 1.001 * longest(rows))
         return LinearModel(rows.n_features, n_outputs, bool(self.fit_intercept), float(norm),
-                           bound, homogeneous=self._homogeneous)
+                           bound, homogeneous=self._homogeneous or self._whole,
+                           whole=self._whole)
 
     def _row_bounds(self, norm, learns, more_words):
         """Yield what is enforced on every row of features, beside a norm that is learnt."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._docs import documented
 from dpsk._objective.losses import Huber
@@ -64,6 +64,8 @@ class DPHuberRegressor(LinearRegressor):
     >>> model.privacy_.delta == 1 / len(y)**2
     True
     """
+
+    _whole: ClassVar[bool] = True
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  target_bounds: tuple[float, float] | str | None = "auto", threshold: float = 0.3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.auto import solver_in_set
 from dpsk._defaults.budgets import MOST_COLUMNS
@@ -22,6 +22,8 @@ __all__ = ["DPLinearRegression", "DPRidge", "LeastSquares"]
 
 class LeastSquares(LinearRegressor):
     """Base of the regressors with the squared loss."""
+
+    _whole: ClassVar[bool] = True
 
     def _loss(self):
         return Squared()
