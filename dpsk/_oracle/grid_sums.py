@@ -38,8 +38,7 @@ _SMALL_BYTES = 1 << 23
 _MOST_LIMIT = float(np.finfo(np.float32).max)
 #: Sign, exponent and the bits of a double that single precision has as well.
 _SINGLE_BITS = np.int64(-(1 << 29))
-#: The binary logarithm of an ordinary unit or limit, at most: times such a unit numbers down to
-#: one over it have all bits of single precision.
+#: The binary logarithm of an ordinary unit or limit: beside it single precision has all bits.
 _ORDINARY = 60
 #: Rows that are longer than 1 over this are scaled first: the grid has no bits for them.
 _LEAST_LATE = 2.0**-2
@@ -48,9 +47,8 @@ _LEAST_LATE = 2.0**-2
 class GridSums(RowSums):
     """Row sums on a grid of public resolution, exact whatever the order; `bits` of `grid_bits`.
 
-    Rows stay as they came. A block is truncated when it is read, to whole units, and what scales
-    its rows multiplies their predictions and derivatives. A row costs two numbers: its scale, and
-    the limit on its derivatives.
+    A block of rows is truncated when it is read, to whole units, and what scales its rows
+    multiplies predictions and derivatives. A row costs two numbers, its scale and its limit.
     """
 
     arithmetic = "grid"

@@ -221,7 +221,7 @@ def norm_rule(problem: Problem, model: Any) -> tuple[float, float]:
     """
     signal = problem.signal * problem.model.shape[0] / model.shape[0]
     least = NORM_TAILS[0] / max(1.0, signal / AMPLE_SIGNAL)
-    if model.homogeneous and not model.whole:
+    if model.homogeneous:
         least = min(max(least, NARROW_SIGNAL / signal), NORM_TAILS[1])
     return quantile_rule("data_norm", problem, (least, NORM_TAILS[1]))
 

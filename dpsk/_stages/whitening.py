@@ -64,7 +64,8 @@ class Whitening(RowStage):
         # In the unit of their bound rows are as long as the constant.
         self._unit = unit = model.data_norm
         inner = None if model.data_norm_inf is None else model.data_norm_inf / unit
-        model = replace(model, data_norm=1.0, data_norm_inf=inner, unit=unit)
+        model = replace(model, data_norm=1.0, data_norm_inf=inner, unit=unit,
+                        homogeneous=model.homogeneous or model.whole)
         super().__init__(model, dtype, descends)
 
     @classmethod

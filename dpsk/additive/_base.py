@@ -212,7 +212,8 @@ class AdditiveModel(DPEstimator):
         coef = self._columns_of_coef()
         raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):
-            raw[part] = self._code.features(values[part]) @ coef
+            # In double precision sums of a row do not hang on its neighbors.
+            raw[part] = self._code.features(values[part]).astype(np.float64) @ coef
         return raw + self.intercept_
 
 

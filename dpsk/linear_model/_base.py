@@ -269,8 +269,7 @@ class LinearEstimator(DPEstimator):
             if self.epsilon == np.inf:
                 norm = max(norm, 1.001 * longest(rows))
         return LinearModel(rows.n_features, n_outputs, bool(self.fit_intercept), float(norm),
-                           bound, homogeneous=self._homogeneous or self._whole,
-                           whole=self._whole)
+                           bound, homogeneous=self._homogeneous, whole=self._whole)
 
     def _row_bounds(self, norm, learns, more_words):
         """Yield what is enforced on every row of features, beside a norm that is learnt."""

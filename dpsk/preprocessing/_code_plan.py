@@ -51,7 +51,7 @@ __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator"]
 _NUMBERS, _BOUNDED, _RANGES = "numbers", "bounded numbers", "ranges"
 _WORDS, _BUCKETS = "words", "buckets"
 #: From so many standard deviations of noise on an atom holds rows, and other numbers do.
-_ATOM_DEVIATIONS = 3.5
+_ATOM_DEVIATIONS, _REST_DEVIATIONS = 4.0, 6.0
 
 
 def _check_knots(name, value):
@@ -354,7 +354,7 @@ def _atoms(counts, n_rows, noise):
     if seen.sum() < 2:
         seen |= np.isin(ATOMS, (0.0, 1.0))
     rest = n_rows - own[seen].sum()
-    error = _ATOM_DEVIATIONS * noise * math.sqrt(seen.sum())
+    error = _REST_DEVIATIONS * noise * math.sqrt(seen.sum())
     return np.flatnonzero(seen) if rest < min(0.5 * n_rows, error + 1.0) else None
 
 

