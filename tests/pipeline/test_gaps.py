@@ -169,7 +169,7 @@ def test_columns_that_cannot_come_are_refused_first(last, silent):
         steps = [("first", first), ("public", Normalizer()), ("last", last)]
         model = DPPipeline(steps, shares={"first": 0.1})
         with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(
-                ValueError, match="no column|number of features"):
+                ValueError, match=r"no column|number of features"):
             model.fit(*rows(gap=False))
         assert not budget.charges, number
 
