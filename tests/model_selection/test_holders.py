@@ -39,7 +39,7 @@ HOLDERS = {
     "keyword": lambda each: partial(pd.DataFrame.apply, func=each, axis=0),
     "dict": lambda each: {"a": each}, "tuple": lambda each: (each,),
     "list": lambda each: [each], "deque": lambda each: deque([each]), "array": array_of}
-#: What a function of somebody's own is by itself, or what has no place for a function.
+#: Holders that are foreign code by themselves, or hold no functions that a candidate runs.
 ALSO_OF_MODELS = {"slot": Slots, "closure": closure_over, "set": lambda each: {each}}
 
 
