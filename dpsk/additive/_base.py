@@ -114,7 +114,7 @@ class AdditiveModel(DPEstimator):
         return model
 
     def _check_table(self, X, y):
-        read_table(self, X, self.columns)
+        self._declared_pairs(read_table(self, X, self.columns).columns)
 
     def _check_share(self, n_samples, y, epsilon, delta):
         """Raise a ValueError where a model at a part of the budget would, before any release."""

@@ -6,9 +6,12 @@ not where earlier steps leave it so: rows of zeros with the same gaps stand for 
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _num_samples, check_array
 
+from dpsk._data.columns import is_frame
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._known import is_private
@@ -22,7 +25,55 @@ def check_tables(steps, X, y):
     """Raise what steps would of rows that come to the first of them, which is private."""
     _check_frame(*steps[0], X)
     _check_parts(*steps[0], X, y)
+    _check_columns(steps, X, y)
     _check_gaps(steps, X, y)
+
+
+def _check_columns(steps, X, y):
+    """Raise what later private steps would of columns that are not there.
+
+    Nothing is raised behind a step whose columns are not known.
+    """
+    steps = _without_nesting(steps)
+    rows = X
+    for place, step in enumerate(steps):
+        if has_parts(step):
+            return
+        if place and is_private(step) and hasattr(step, "_check_table"):
+            without_warnings(clone(step)._check_table, rows, y)
+        rows = without_warnings(_zeros_behind, step, rows)
+        if rows is None:
+            return
+
+
+def _without_nesting(steps):
+    """Return the steps that are not left out, with those of pipelines in their place."""
+    found = []
+    for _, step in steps:
+        if is_private(step) and hasattr(step, "steps"):
+            found += _without_nesting(step.steps)
+        elif step not in NOTHING:
+            found.append(step)
+    return found
+
+
+def _zeros_behind(step, X):
+    """Return rows of zeros with all columns that may come out of a step; None if not known."""
+    if not hasattr(step, "transform") or isinstance(step, FunctionTransformer) or (
+            not is_frame(X) and _get_output_config("transform", step)["dense"] != "default"):
+        return None
+    like = getattr(step, "_like_most", None) or getattr(step, "_like_mapped", None)
+    if like is not None:
+        return like(X)
+    if is_private(step):
+        return None
+    try:
+        rows = mapped(clone(step), X, _num_samples(X))
+    except (IndexError, KeyError, TypeError, ValueError):
+        # A step may refuse zeros where it takes what is really there.
+        return None
+    is_numeric = type(rows) is np.ndarray and rows.dtype.kind == "f"
+    return np.zeros_like(rows) if is_numeric else None
 
 
 def _check_gaps(steps, X, y):

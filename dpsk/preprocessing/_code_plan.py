@@ -44,7 +44,7 @@ from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.events import Composed, Repeated, gaussian
 from dpsk._privacy.plans import choice_price
 
-__all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator"]
+__all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
 
 #: Kinds of columns: of numbers, without and with public bounds, too few to choose knots by, of
 #: words, and of words in buckets.
@@ -163,7 +163,11 @@ class CodePlan:
         return cls(kinds, levels, max_categories or MOST_CATEGORIES,
                    0 if max_categories else BUCKETS, share_knots, share_words,
                    COUNT_SHARE if counted else 0.0, _mu_beside(budget, delta), delta,
+<<<<<<< HEAD
                    atoms, spares, _indicated(columns, missing_indicator))
+=======
+                   spares, indicated(columns, missing_indicator))
+>>>>>>> fix-last
 
     @classmethod
     def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
@@ -306,7 +310,7 @@ def _kind(column):
     return len(column.categories) or _WORDS
 
 
-def _indicated(columns, wanted):
+def indicated(columns, wanted):
     """Return the places of columns of numbers with an indicator; a ValueError for any other."""
     numeric = {column.name: place for place, column in enumerate(columns)
                if _is_numeric(_kind(column))}

@@ -13,7 +13,7 @@ from dpsk._defaults.columns import DISCLOSURE_SHARE
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk.preprocessing._base import DPTransformer
-from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
+from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan, indicated
 
 if TYPE_CHECKING:
     from typing import Any
@@ -43,6 +43,9 @@ class TableCoder(DPTransformer):
 
     def _read(self, X):
         return read_table(self, X, self.columns, self._only)
+
+    def _check_table(self, X, y):
+        indicated(self._read(X).columns, getattr(self, "missing_indicator", False))
 
     def _plan(self, table, whole):
         given = self.get_params(deep=False)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._callbacks import private_fit
 from dpsk._data.blocks import row_blocks
-from dpsk._data.errors import quietly
+from dpsk._data.errors import discreetly, quietly
 from dpsk._data.source import Rows
 from dpsk._data.validation import FLOATS, check_part, check_prediction_rows, check_unlabeled_rows
 from dpsk._docs import documented
@@ -291,6 +292,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
 
     def _check_table(self, X, y):
         self._checked(X)
+
+    def _like_most(self, X):
+        """Return rows of zeros with all columns that may come out, from public facts of X."""
+        if _get_output_config("transform", self)["dense"] != "default":
+            return None
+        n_samples, width = discreetly("X", np.shape, X)
+        count = self.n_components if isinstance(self.n_components, Integral) else width
+        return np.zeros((n_samples, count))
 
     def _check_fit(self, n_samples, y):
         """Raise a ValueError where a fit to n rows would, whatever the columns."""

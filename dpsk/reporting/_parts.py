@@ -71,11 +71,11 @@ def parts_of(fitted, path):
     elif name not in STATELESS and kind != NOTHING and is_template(fitted) and not (
             kind == MIXES and not get_tags(fitted).requires_fit):
         # Nothing was fitted, but for what parameters hold.
-        yield from _held(fitted, path, set())
+        yield from _held(fitted, path, {})
     elif name in WRAPPERS:
         yield from _wrapper(fitted, path)
     elif kind == NOTHING:
-        yield from _held(fitted, path, set())
+        yield from _held(fitted, path, {})
     else:
         yield from _learnt(fitted, path, _SENTENCES.get(kind, _LEARNS),
                            UNKNOWN if kind == MIXES else LEARNT)
@@ -87,7 +87,11 @@ def _of_several(members):
     for member in members:
         for part in _expanded(member):
             yield part
-            if isinstance(part, Fitted) and met.setdefault(id(part.fitted), member) is not member:
+            if not isinstance(part, Fitted):
+                continue
+            # The object is held, so that no later one has its identity.
+            first, _ = met.setdefault(id(part.fitted), (member, part.fitted))
+            if first is not member:
                 yield Exposed(part.path, _AGAIN, UNKNOWN)
 
 
@@ -103,7 +107,7 @@ def _expanded(part):
     elif not part.silent:
         yield from parts_of(part.fitted, part.path)
     elif is_estimator(part.fitted):
-        yield from _held(part.fitted, part.path, set())
+        yield from _held(part.fitted, part.path, {})
 
 
 def _ours(fitted, path):
@@ -112,12 +116,12 @@ def _ours(fitted, path):
     if certificate is None and not is_template(fitted):
         yield Exposed(path, f"{name} {_LEARNS}")
     if certificate is None:
-        yield from _held(fitted, path, set())
+        yield from _held(fitted, path, {})
         return
     yield Fitted(path, fitted)
     yield from _of_certificate(certificate, path)
     said = set()
-    for part in _without_fitted(_held(fitted, path, set())):
+    for part in _without_fitted(_held(fitted, path, {})):
         if isinstance(part, Private):
             # It pays for all that its fit left; what was fitted before, and handed over, is more.
             name = re.split(r"[.\[]", part.path[len(path) + 1:])[0]
@@ -130,10 +134,10 @@ def _ours(fitted, path):
 
 def _wrapper(model, path):
     """Yield what a wrapper of scikit-learn says, its members, and what else it holds."""
-    seen, found, is_open = set(), [], False
+    seen, found, is_open = {}, [], False
     for part in WRAPPERS[type(model).__name__](model, path):
         if isinstance(part, Member):
-            seen.add(id(part.fitted))
+            seen[id(part.fitted)] = part.fitted
         is_open |= isinstance(part, Exposed)
         found += _expanded(part)
     found += scores(model, path)
@@ -147,7 +151,8 @@ def _wrapper(model, path):
         found = _frozen(model, found, path)
     yield from found
     # The best of a search carries the certificate of its member.
-    seen |= {id(part.certificate) for part in found if isinstance(part, Private)}
+    seen |= {id(part.certificate): part.certificate for part in found
+             if isinstance(part, Private)}
     # Of what has no guarantee it is enough to know what else was fitted.
     yield from _without_fitted((_fitted_ones if is_open else _held)(model, path, seen))
 
@@ -167,7 +172,7 @@ def _frozen(model, found, path):
 def _learnt(fitted, path, sentence, why):
     """Yield that something was learnt without noise, and the private fits that are in it."""
     yield Exposed(path, f"{type(fitted).__name__} {sentence}", why)
-    inner = [part for part in _fitted_ones(fitted, path, set())
+    inner = [part for part in _fitted_ones(fitted, path, {})
              if getattr(part, "why", None) != LEARNT]
     yield from inner
     yield from scores(fitted, path)
@@ -259,7 +264,7 @@ def _of_dict(results, path):
     if "fit_time" not in results:
         for name, each in results.items():
             yield Member(f"{path}[{name!r}]", each)
-            for where, other in inside(name, f"{path}[{name!r}]", set()):
+            for where, other in inside(name, f"{path}[{name!r}]", {}):
                 yield Member(where, other)
         return
     yield Exposed(path, "scores have no certificate: exact ones have no noise, and private ones "
@@ -271,7 +276,7 @@ def _of_dict(results, path):
                             "return_estimator=True, or fit inside a PrivacyBudget.", UNKEPT)
     for name, value in results.items():
         if name != "indices":
-            for where, each in inside(value, f"{path}[{name!r}]", set()):
+            for where, each in inside(value, f"{path}[{name!r}]", {}):
                 yield Member(where, each)
 
 

@@ -27,7 +27,7 @@ def scores(fitted, path):
     """
     # By every name that scikit-learn has for it: scoring, scorer_, score_func, oob_score.
     scored = {name: value for name, value in attributes(fitted).items() if "scor" in name}
-    if not all(_is_exact(each) for _, each in inside(scored, path, set(), EXACT)):
+    if not all(_is_exact(each) for _, each in inside(scored, path, {}, EXACT)):
         yield Exposed(path, _UNKNOWN, UNKEPT)
 
 

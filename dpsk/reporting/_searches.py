@@ -48,7 +48,7 @@ def _(search, path):
                             "of all, so that one label moves many rows; use cv=KFold(...).")
     # Functions and folds of somebody's own may fit as well.
     for name in ("scorer_", "cv"):
-        for where, each in inside(getattr(search, name, None), f"{path}.{name}", set()):
+        for where, each in inside(getattr(search, name, None), f"{path}.{name}", {}):
             # Scorers of this package are named where scores are.
             if not is_estimator(each) and kind_of(type(each)) != OURS:
                 yield Member(where, each)

@@ -38,8 +38,8 @@ def inside(value, path, seen, packages=_PACKAGES):
     ----------
     value : object
     path : str
-    seen : set of int
-        Identities of what was looked at, which grows.
+    seen : dict of int to object
+        What was looked at by identity, which grows.
     packages : tuple of str
         What plain functions and classes may be of.
 
@@ -51,7 +51,8 @@ def inside(value, path, seen, packages=_PACKAGES):
     """
     if _is_plain(value, packages) or id(value) in seen:
         return
-    seen.add(id(value))
+    # Held, so that no later object has the identity of one that is gone.
+    seen[id(value)] = value
     if is_one_of(type(value), _MAPPINGS):
         for name, each in attributes(value).items():
             yield from inside(each, f"{path}.{name}", seen, packages)

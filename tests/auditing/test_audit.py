@@ -22,12 +22,15 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from dpsk import (
+    DPPCA,
     DPAdditiveClassifier,
     DPAUCMaximizer,
     DPGaussianSampler,
+    DPGridSearchCV,
     DPLogisticRegression,
     DPRidge,
     DPStandardScaler,
+    make_dp_pipeline,
 )
 from dpsk.accounting import Gaussian, SampledGaussian, total, type_two_error
 from dpsk.audit import main
@@ -40,6 +43,7 @@ from tests.auditing.faults import FAULTS, NoisyTotal
 
 #: So rarely is a claim refuted that holds, where a test of every run says that it is not.
 SURE = 5e-9
+_SEEDED = DPLogisticRegression(random_state=NoiseSeed(0))
 
 
 @pytest.mark.parametrize("name", ["exact scaler", "noise on half of the coordinates"])
@@ -145,6 +149,12 @@ def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
     (LogisticRegression(), {}, "claim=None"),
     (DPLogisticRegression(epsilon=np.inf), {}, "nothing to refute"),
     (DPLogisticRegression(random_state=NoiseSeed(0)), {}, "random_state"),
+    (make_pipeline(Normalizer(), _SEEDED), {"runs": 40}, "random_state.*NoiseSeed"),
+    (BaggingClassifier(_SEEDED, bootstrap=False), {"runs": 40}, "random_state.*NoiseSeed"),
+    (make_dp_pipeline(DPPCA(random_state=NoiseSeed(0)), DPLogisticRegression()), {"runs": 40},
+     "random_state.*NoiseSeed"),
+    (DPGridSearchCV(DPLogisticRegression(), {}, random_state=NoiseSeed(0)), {"runs": 40},
+     "random_state.*NoiseSeed"),
     (DPLogisticRegression(), {"level": 0.5}, "level=0.5"),
     (DPLogisticRegression(), {"runs": 3}, "runs=3"),
     (DPLogisticRegression(), {"statistic": "mean"}, "statistic='mean'"),

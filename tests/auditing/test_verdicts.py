@@ -14,6 +14,7 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder
 
 from dpsk import DPLogisticRegression
 from dpsk.auditing import audit
+from dpsk.auditing._leaves import leaves
 from dpsk.auditing._survey import Survey
 from dpsk.auditing._tables import neighboring_tables
 from tests.auditing.faults import NoisyTotal
@@ -295,3 +296,30 @@ def test_claims_that_hold_are_refuted_no_more_often_than_the_level_says():
     found = [audit(RandomizedResponse(true=1.0), neighbors=_PAIR, runs=100).refuted
              for _ in range(200)]
     assert sum(found) <= 30
+
+
+class KeepsUnder(BaseEstimator):
+    """Keeps how far the farthest row is, under some name, nearly without noise."""
+
+    def __init__(self, name="event_times_"):
+        self.name = name
+
+    def fit(self, X, y=None):
+        noise = np.random.default_rng().uniform(1.0, 1.01)
+        setattr(self, self.name, float((abs(X).max() + 1.0) * noise))
+        return self
+
+
+@pytest.mark.parametrize("name", ["event_times_", "n_timesteps_", "_timezone", "lead_time_hours",
+                                  "_timer", "_time_left"])
+def test_only_names_that_end_in_time_are_not_read(name):
+    """The noise is a hundredth of what a row moves: missed with probability below 1e-7."""
+    found = audit(KeepsUnder(name), claim=(1.0, 1e-5), runs=40)
+    assert found.verdict == "refuted" and name in found.evidence[-1].of
+
+
+@pytest.mark.parametrize("name", ["fit_time", "mean_fit_time_"])
+def test_how_long_a_fit_took_is_not_read(name):
+    model = KeepsUnder(name)
+    setattr(model, name, 1.0)
+    assert not any(where.endswith(name) for where, _ in leaves(model, ""))

@@ -11,13 +11,15 @@ import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 
 from dpsk import DPLogisticRegression, PrivacyBudget
-from dpsk._charging import board
+from dpsk._charging import admit, board
+from dpsk._privacy.events import Gaussian
 from dpsk.exceptions import BudgetExceededError
 from dpsk.metrics import dp_accuracy_score
 from tests.charging.test_unfinished import LABELS, budget, evaluated
@@ -273,3 +275,24 @@ def test_threads_of_dask_are_those_of_the_process():
             found.submit(evaluated, pure=False).result()
         found.submit(evaluated, pure=False).result()
     assert len(open_one.charges) == 1
+
+
+def in_a_process_of(monkeypatch, *addresses):
+    """Have this process hold workers of Dask at some addresses."""
+    module = ModuleType("distributed")
+    module.Worker = SimpleNamespace(
+        _instances=[SimpleNamespace(address=each) for each in addresses])
+    module.Future = type("Future", (), {})
+    monkeypatch.setitem(sys.modules, "distributed", module)
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "tls", "ucx", "ws", "wss"])
+def test_a_worker_of_dask_is_known_whatever_its_address(protocol, monkeypatch):
+    in_a_process_of(monkeypatch, "inproc://10.0.0.1/1/1", f"{protocol}://10.0.0.1:1")
+    with pytest.raises(BudgetExceededError, match="Dask worker"):
+        admit("DPRidge", Gaussian(1.0))
+
+
+def test_workers_that_are_threads_of_the_client_are_no_other_process(monkeypatch):
+    in_a_process_of(monkeypatch, "inproc://10.0.0.1/1/1")
+    admit("DPRidge", Gaussian(1.0))

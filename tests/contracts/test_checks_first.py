@@ -14,13 +14,18 @@ from sklearn import config_context
 
 from dpsk import DPStandardScaler, PrivacyBudget
 from dpsk.exceptions import BudgetExceededError
-from tests.bad_arguments import EXEMPT, WEIGHTS, X, bad_values, calls, public_callables
+from tests.bad_arguments import EXEMPT, N_COLUMNS, WEIGHTS, X, bad_values, calls, public_callables
 
 CALLS = calls()
 #: What validation notes of the shape is public.
 _OF_SHAPE = {"n_features_in_", "feature_names_in_"}
 #: One of so many values is tried in every run, another one of each call and argument.
 _ONE_OF = 197
+#: Values that are bad by the shape of a table alone: columns that are not there.
+_OUT_OF_TABLE = {
+    "n_components": N_COLUMNS + 1, "columns": {N_COLUMNS: (0.0, 1.0)},
+    "add_indicator": [N_COLUMNS], "missing_indicator": [N_COLUMNS],
+    "interactions": [(0, N_COLUMNS)], "monotonic_cst": [0] * (N_COLUMNS + 1)}
 
 
 def tried(call):
@@ -86,6 +91,18 @@ def test_some_bad_arguments_cost_nothing(name):
 def test_no_bad_argument_costs_anything(name):
     for what, call in places(name, CALLS[name]):
         assert_free(call, what)
+
+
+@pytest.mark.parametrize("name, argument", [
+    (name, argument) for name, call in sorted(CALLS.items()) if call.is_estimator
+    for argument in call.made().get_params(deep=True)
+    if argument.rpartition("__")[2] in _OUT_OF_TABLE])
+def test_columns_that_a_table_does_not_have_cost_nothing(name, argument):
+    value = _OUT_OF_TABLE[argument.rpartition("__")[2]]
+    call = CALLS[name].changed(argument, value)
+    assert_free(call, f"{name} {argument}={value}")
+    # Nothing releases what it knows no column for.
+    assert tried(call)[0] is not None or argument.rpartition("__")[2] == "n_components"
 
 
 @pytest.mark.parametrize("name", [

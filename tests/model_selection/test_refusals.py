@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from dpsk import (
+    DPPCA,
     DPGaussianSampler,
     DPGridSearchCV,
     DPGroupDROClassifier,
@@ -112,6 +113,21 @@ def test_a_pipeline_in_a_pipeline_has_a_price():
 def test_settings_that_cannot_be_fitted_are_refused(cls, settings, match, silent):
     with pytest.raises(ValueError, match=match):
         cls(DPLogisticRegression(solver="gd"), settings).fit(*rows())
+
+
+@pytest.mark.parametrize("step", ["dppca", "dplogisticregression"])
+@pytest.mark.parametrize("parameter, values", [
+    ("epsilon", [0.1, 1e6]), ("delta", [1e-6]), ("random_state", [NoiseSeed(1)]),
+    ("random_state", [0]), ("verbose", [1])])
+@pytest.mark.parametrize("cls", [DPGridSearchCV, DPRandomizedSearchCV])
+def test_what_a_search_sets_of_every_run_cannot_be_searched_in_a_step(
+        cls, step, parameter, values, silent):
+    pipeline = make_dp_pipeline(DPPCA(n_components=1), DPLogisticRegression(solver="gd"))
+    name = f"{step}__{parameter}"
+    with PrivacyBudget(5.0, 1e-3) as budget, pytest.raises(
+            ValueError, match=f"'{name}' cannot be searched"):
+        cls(pipeline, {name: values}).fit(*rows())
+    assert not budget.charges
 
 
 def test_a_seed_of_the_estimator_would_make_runs_alike(silent):

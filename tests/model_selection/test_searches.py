@@ -25,10 +25,11 @@ from dpsk import (
 )
 from dpsk._oracle import release
 from dpsk._privacy import accountant
-from dpsk._privacy.events import BestOf, Disclosure, Gaussian, Pure, tally
+from dpsk._privacy.events import BestOf, Composed, Disclosure, Gaussian, Pure, tally
 from dpsk.auditing import epsilon_lower_bound
 from dpsk.exceptions import PrivacyWarning
 from dpsk.model_selection import _search
+from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import SCORERS, Scorer
 from dpsk.model_selection._split import split_rows
 from dpsk.testing import NoiseSeed
@@ -322,3 +323,17 @@ def test_what_searches_show_is_within_their_budget():
 
 def _shown(search):
     return search.best_score_, float(search.best_estimator_.intercept_[0])
+
+
+@pytest.mark.parametrize("mean_runs", [1, 5.0])
+@pytest.mark.parametrize("disclosed", [0.0, 0.1])
+def test_a_run_shows_a_row_by_no_larger_chance_than_was_declared(mean_runs, disclosed):
+    """Less noise to pay for is no reason for a larger chance."""
+    plan = search_plan(2.0, 1e-5, mean_runs, 800, 200, gaussian=True, disclosed=disclosed)
+    allowed = accountant.merge(plan.run_event)
+    assert plan.covers(plan.run_event)
+    assert (allowed.chance > 0.0) == (disclosed > 0.0)
+    cheap = Gaussian(allowed.rest.mu / 2)
+    assert plan.covers(Composed((cheap, Disclosure(allowed.chance))) if disclosed else cheap)
+    for chance in (allowed.chance * 1.01 + 1e-12, 0.9):
+        assert not plan.covers(Composed((cheap, Disclosure(chance))))

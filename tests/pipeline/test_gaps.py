@@ -16,6 +16,7 @@ from dpsk import (
     DPLogisticRegression,
     DPMinMaxScaler,
     DPMLPClassifier,
+    DPPipeline,
     DPQuantileTransformer,
     DPRidge,
     DPRobustScaler,
@@ -149,6 +150,50 @@ def test_public_rows_that_are_not_there_are_missed_first(silent):
         with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="public_X"):
             model.fit(*rows(gap=False))
         assert not budget.charges
+
+
+BEFORE = [DPStandardScaler(), DPMinMaxScaler(), DPSimpleImputer(), DPPCA(n_components=2),
+          DPPCA(n_components="auto"), make_dp_pipeline(DPStandardScaler(), Normalizer())]
+NOT_THERE = {
+    "columns": DPAdditiveClassifier(columns={3: (0.0, 1.0)}),
+    "interactions": DPAdditiveClassifier(interactions=[(0, 3)]),
+    "bounds": make_dp_pipeline(DPMinMaxScaler(columns={3: (0.0, 1.0)}), LAST),
+    "indicators": make_dp_pipeline(DPTableVectorizer(missing_indicator=[3]), LAST,
+                                   shares={"dptablevectorizer": 0.2}),
+    "components": make_dp_pipeline(DPPCA(n_components=4), LAST, shares={"dppca": 0.2})}
+
+
+@pytest.mark.parametrize("last", NOT_THERE.values(), ids=NOT_THERE)
+def test_columns_that_cannot_come_are_refused_first(last, silent):
+    for number, first in enumerate(BEFORE):
+        steps = [("first", first), ("public", Normalizer()), ("last", last)]
+        model = DPPipeline(steps, shares={"first": 0.1})
+        with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(
+                ValueError, match=r"no column|number of features"):
+            model.fit(*rows(gap=False))
+        assert not budget.charges, number
+
+
+@pytest.mark.parametrize("steps", [
+    (DPMinMaxScaler(), FunctionTransformer(lambda X: np.hstack([X, X]))),
+    (FunctionTransformer(lambda X: np.hstack([X, X])), DPStandardScaler()),
+    (DPSimpleImputer(add_indicator=True), DPMinMaxScaler()),
+    (DPMinMaxScaler(), make_dp_pipeline(DPSimpleImputer(add_indicator=True), DPMinMaxScaler()))])
+def test_columns_that_come_are_taken(steps):
+    shares = {f"step{place}": 0.1 for place, step in enumerate(steps)
+              if hasattr(step, "epsilon")}
+    named = [(f"step{place}", step) for place, step in enumerate(steps)]
+    last = DPAdditiveClassifier(columns={5: (0.0, 1.0)}, interactions=[(0, 5)])
+    DPPipeline([*named, ("last", last)], shares=shares, epsilon=9.0).fit(*rows(gap=False))
+
+
+@pytest.mark.parametrize("first, name", [
+    (DPMinMaxScaler(), "b"), (DPPCA(n_components=2), "dppca1")])
+def test_names_that_frames_get_are_taken(first, name):
+    X = pd.DataFrame(rows(gap=False)[0], columns=["a", "b", "c"])
+    last = DPAdditiveClassifier(columns={name: (0.0, 1.0)})
+    DPPipeline([("first", first.set_output(transform="pandas")), ("last", last)],
+               shares={"first": 0.1}).fit(X, rows()[1])
 
 
 def test_public_data_may_fill_gaps():

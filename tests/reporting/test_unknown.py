@@ -5,6 +5,7 @@ import math
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -318,6 +319,18 @@ UNKNOWN = [
     np.vectorize(lambda entry: entry), np.add.accumulate, functools.partial(np.matmul, np.eye(3)),
     constants(X), functools.partial(np.multiply, 0.1, where=True), constants(np.array([[1.0]])),
     constants(Slotted()), functools.partial(np.clip, 0.0, 1.0), Normalizer().fit_transform]
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 5, 40])
+def test_an_exact_model_is_found_behind_any_number_of_indexes(before):
+    """What one index is read into is gone when the next one is read, and its address with it."""
+    fitted, exact = model().fit(X, Y), StandardScaler().fit(X)
+    known = [pd.Index([f"a{each}"], dtype=object) for each in range(before)]
+    fitted.coef_ = [*known, pd.Index(["a"], dtype=object)]
+    assert privacy_report(fitted).is_private
+    fitted.coef_ = [*known, pd.Index([exact], dtype=object)]
+    report = privacy_report(fitted)
+    assert not report.is_private and report.epsilon == math.inf
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -17,6 +17,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
+    HalvingGridSearchCV,
+    HalvingRandomSearchCV,
     KFold,
     RepeatedKFold,
     ShuffleSplit,
@@ -335,3 +337,15 @@ def test_a_template_that_was_fitted_before_is_another_fit(fits):
     report = privacy_report(bags)
     assert len(fits) == len(report.private) == 3
     assert report.fits_epsilon >= spent(fits, report) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("search", [HalvingGridSearchCV, HalvingRandomSearchCV])
+@pytest.mark.parametrize("delta", [DELTA, None])
+def test_the_default_delta_of_rows_that_halving_does_not_tell_is_not_counted(search, delta):
+    """Folds of a first round have a few rows, and 1 / n**2 of them is far above that of all."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    model = DPLogisticRegression(epsilon=0.5, delta=delta, solver="gd", max_iter=2, data_norm=2.0)
+    fitted = search(model, {"alpha": [0.1, 1.0, 2.0]}, cv=KFold(3), scoring="accuracy").fit(
+        X, X[:, 0] > 0)
+    assert privacy_report(fitted).is_counted == (delta is not None)

@@ -1,0 +1,63 @@
+"""What an estimator holds is found in every kind of holder: functions, and fitted models."""
+
+from collections import deque
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import FunctionTransformer
+
+from dpsk import DPLogisticRegression, DPRidge, make_dp_pipeline
+from dpsk._whole import reachable, state_as_whole
+from dpsk.model_selection._inside import runs_foreign_code
+
+
+class Slots:
+    __slots__ = ("held",)
+
+    def __init__(self, held):
+        self.held = held
+
+
+def mine(column):
+    return column
+
+
+def array_of(each):
+    array = np.empty(1, dtype=object)
+    array[0] = each
+    return array
+
+
+def closure_over(each):
+    return lambda: each
+
+
+HOLDERS = {
+    "itself": lambda each: each, "argument": lambda each: partial(map, each),
+    "keyword": lambda each: partial(pd.DataFrame.apply, func=each, axis=0),
+    "dict": lambda each: {"a": each}, "tuple": lambda each: (each,),
+    "list": lambda each: [each], "deque": lambda each: deque([each]), "array": array_of}
+#: Holders that are foreign code by themselves, or hold no functions that a candidate runs.
+ALSO_OF_MODELS = {"slot": Slots, "closure": closure_over, "set": lambda each: {each}}
+
+
+def fitted(epsilon):
+    return DPLogisticRegression(epsilon=epsilon, delta=1e-6, solver="gd", max_iter=1,
+                                data_norm=1.0).fit(np.eye(40)[:, :2], np.arange(40) % 2)
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
+def test_a_function_of_somebodys_own_is_found_in_every_holder(holder):
+    assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(holder(mine)), DPRidge()))
+
+
+@pytest.mark.parametrize("holder", [*HOLDERS.values(), *ALSO_OF_MODELS.values()],
+                         ids=[*HOLDERS, *ALSO_OF_MODELS])
+def test_a_model_in_every_holder_states_the_certificate_of_the_whole(holder):
+    part, other = fitted(1.0), fitted(0.5)
+    whole = FunctionTransformer(holder(part))
+    assert any(each is part for each in reachable(whole))
+    state_as_whole(whole, other.privacy_, ())
+    assert part.privacy_ is other.privacy_
