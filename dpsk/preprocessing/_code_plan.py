@@ -163,11 +163,7 @@ class CodePlan:
         return cls(kinds, levels, max_categories or MOST_CATEGORIES,
                    0 if max_categories else BUCKETS, share_knots, share_words,
                    COUNT_SHARE if counted else 0.0, _mu_beside(budget, delta), delta,
-<<<<<<< HEAD
-                   atoms, spares, _indicated(columns, missing_indicator))
-=======
-                   spares, indicated(columns, missing_indicator))
->>>>>>> fix-last
+                   atoms, spares, indicated(columns, missing_indicator))
 
     @classmethod
     def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
