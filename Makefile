@@ -67,6 +67,8 @@ bench: $(VENV)/.bench
 		--output docs/results/output_perturbation_table.md
 	$(BIN)/python benchmarks/paper/high_dimension.py --output docs/results/high_dimension.md
 	$(BIN)/python benchmarks/paper/auto_choice.py --output docs/results/auto_choice.md
+	$(BIN)/python benchmarks/utility/many_tables.py --cells many_tables.jsonl \
+		--output docs/results
 	$(BIN)/python -m benchmarks.utility.newton --output docs/results/newton.md
 	$(BIN)/python -m benchmarks.utility.groups --output docs/results/groups.md
 	$(BIN)/python -m benchmarks.utility.quantiles --output docs/results/quantiles.md
