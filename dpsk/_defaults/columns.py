@@ -8,8 +8,8 @@ import numpy as np
 from dpsk._defaults.budgets import CLEARANCE, mu_of_share
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 
-__all__ = ["ATOMS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS", "COUNT_SHARE",
-           "DISCLOSURE_SHARE", "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS",
+__all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS",
+           "COUNT_SHARE", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS",
            "MOST_CATEGORIES", "OCCUPIED", "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule",
            "category_share", "extreme_share", "hashing_pays", "knot_levels", "knot_share",
            "median_share", "moment_share", "range_points", "range_tail", "spread_share"]
@@ -36,9 +36,10 @@ COUNT_SHARE, OCCUPIED = 0.05, {"buckets": 0.5, "ranges": 3.0}
 #: The powers of this number from the first to the last one, and their negatives, are the ends of
 #: ranges of numbers.
 _RANGE_BASE, _RANGE_POWERS = 4.0, (-5, 15)
-#: Whole numbers that columns of few values stand on, such as flags, grades and codes; and the
-#: least number of rows over the noise of a count at which columns are looked at for them.
-ATOMS, ATOM_ROWS = np.arange(-1.0, 21.0), 12.0
+#: Whole numbers that columns of few values stand on, such as flags, grades and codes; the least
+#: number of rows over the noise of a count at which columns are looked at for them; and from how
+#: many standard deviations of noise on one of them holds rows, and other numbers do.
+ATOMS, ATOM_ROWS, ATOM_DEVIATIONS = np.arange(-1.0, 21.0), 12.0, (4.0, 6.0)
 #: The share of delta at which a category that a single row brought may show.
 DISCLOSURE_SHARE = 0.1
 #: At most so many categories of a column are told apart by default.

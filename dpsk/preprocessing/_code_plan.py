@@ -9,6 +9,7 @@ import numpy as np
 from dpsk._data.columns import check_columns
 from dpsk._data.tables import Buckets
 from dpsk._defaults.columns import (
+    ATOM_DEVIATIONS,
     ATOM_ROWS,
     ATOMS,
     BUCKETS,
@@ -50,8 +51,6 @@ __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicate
 #: words, and of words in buckets.
 _NUMBERS, _BOUNDED, _RANGES = "numbers", "bounded numbers", "ranges"
 _WORDS, _BUCKETS = "words", "buckets"
-#: From so many standard deviations of noise on an atom holds rows, and other numbers do.
-_ATOM_DEVIATIONS, _REST_DEVIATIONS = 4.0, 6.0
 
 
 def _check_knots(name, value):
@@ -156,13 +155,13 @@ class CodePlan:
         if n_words:
             share_words = category_share(budget, n_words)
             delta = DISCLOSURE_SHARE * budget.delta
+        mu = _mu_beside(budget, delta)
         atoms = _NUMBERS in kinds and budget.n_samples > ATOM_ROWS * count_noise(
-            kinds.count(_NUMBERS) + kinds.count(_BUCKETS),
-            math.sqrt(COUNT_SHARE) * _mu_beside(budget, delta))
+            kinds.count(_NUMBERS) + kinds.count(_BUCKETS), math.sqrt(COUNT_SHARE) * mu)
         counted = _RANGES in kinds or _BUCKETS in kinds or atoms
         return cls(kinds, levels, max_categories or MOST_CATEGORIES,
                    0 if max_categories else BUCKETS, share_knots, share_words,
-                   COUNT_SHARE if counted else 0.0, _mu_beside(budget, delta), delta,
+                   COUNT_SHARE if counted else 0.0, mu, delta,
                    atoms, spares, indicated(columns, missing_indicator))
 
     @classmethod
@@ -349,12 +348,12 @@ def _atoms(counts, n_rows, noise):
     None where they stand elsewhere as well. Those that few rows have are not seen: where there is
     one of them at most, the column is taken for one of 0 and 1.
     """
-    own = counts[1::2]
-    seen = own > _ATOM_DEVIATIONS * noise
+    own, (of_atoms, of_rest) = counts[1::2], ATOM_DEVIATIONS
+    seen = own > of_atoms * noise
     if seen.sum() < 2:
         seen |= np.isin(ATOMS, (0.0, 1.0))
     rest = n_rows - own[seen].sum()
-    error = _REST_DEVIATIONS * noise * math.sqrt(seen.sum())
+    error = of_rest * noise * math.sqrt(seen.sum())
     return np.flatnonzero(seen) if rest < min(0.5 * n_rows, error + 1.0) else None
 
 

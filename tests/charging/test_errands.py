@@ -110,15 +110,17 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
     assert len(open_one.charges) == 1
 
 
-@pytest.mark.parametrize("target, given", [
-    (Memory(None, verbose=0).cache(slowly), ()),
-    (wrap_non_picklable_objects(slowly), ()),
-    (Parallel(n_jobs=1), ([delayed(slowly)()],)),
-    (Parallel(n_jobs=1).__call__, ([delayed(slowly)()],)),
-    (Parallel(n_jobs=1).__call__, ((delayed(slowly)() for _ in range(1)),)),
-    (ThreadPool(1).apply, (slowly,))],
+@pytest.mark.parametrize("made", [
+    lambda: (Memory(None, verbose=0).cache(slowly),),
+    lambda: (wrap_non_picklable_objects(slowly),),
+    lambda: (Parallel(n_jobs=1), [delayed(slowly)()]),
+    lambda: (Parallel(n_jobs=1).__call__, [delayed(slowly)()]),
+    lambda: (Parallel(n_jobs=1).__call__, (delayed(slowly)() for _ in range(1))),
+    # Made here, as its threads begin at once.
+    lambda: (ThreadPool(1).apply, slowly)],
     ids=["memory", "wrapped", "object", "method", "generator", "pool"])
-def test_threads_that_run_code_by_that_of_others_are_charged(target, given):
+def test_threads_that_run_code_by_that_of_others_are_charged(made):
+    target, *given = made()
     with budget() as open_one:
         thread = threading.Thread(target=target, args=given)
         thread.start()
