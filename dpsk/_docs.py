@@ -21,9 +21,10 @@ delta|gaussian : float or None
     `dpsk.exceptions.PrivacyWarning` says that it is weak.
 target_bounds : "auto", None or (float, float)
     Public bounds of the targets, which are clipped to them, or how to get some. None: a
-    fiftieth of the budget each, and up to a tenth, goes to two quantiles chosen under noise;
-    a ValueError where rows are too few for that. "auto": so where rows suffice, else a
-    constant, with a `dpsk.exceptions.PrivacyWarning`.
+    fiftieth of the budget each, and up to a tenth, goes to two quantiles chosen under noise,
+    where rows are few up to a half to the octaves that most targets lie in; a ValueError
+    where they are too few for that. "auto": so where rows suffice, else a constant, with a
+    `dpsk.exceptions.PrivacyWarning`.
 target_bounds|network : (float, float)
     Public bounds of the targets, which are clipped to them. A constant by default,
     never read from the data.
@@ -112,10 +113,11 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
     None: chosen by a rule that looks at public numbers only, given with each solver.
 data_norm : "auto", None or float
     Rows of greater l2 norm are scaled down to it in training. None: a fiftieth of the
-    budget, and up to a tenth, goes to a quantile of the norms chosen under noise; a
-    ValueError where rows are too few for that. "auto": so where rows suffice, and beside a
-    penalty with "gd", "sgd", "sgda" and "sufficient_statistics" only; else 1, with a
-    `dpsk.exceptions.PrivacyWarning`.
+    budget, and up to a tenth, goes to a quantile of the norms chosen under noise, where rows
+    are few up to .3 to the octave that most norms lie in; a ValueError where they are too few
+    for that. "auto": so where rows suffice, and beside a penalty with "gd", "sgd", "sgda" and
+    "sufficient_statistics" only; else 1, or where rows are too few for a regression a
+    constant is all that is fitted, with a `dpsk.exceptions.PrivacyWarning`.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are.

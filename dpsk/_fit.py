@@ -129,10 +129,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     first = [stage for stage in stages if not stage.comes_last]
     last = [stage for stage in stages if stage.comes_last]
     _check_groups(name, solver, problem, rows, stages)
-    plan = declared
-    if stages:
-        plan = Framed(tuple(stage.event(problem) for stage in first), declared,
-                      tuple(stage.event(problem) for stage in last))
+    before, after = _costs(first, problem), _costs(last, problem)
+    plan = Framed(before, declared, after) if before or after else declared
     noise_multiplier, event = _calibrated(plan, problem)
     # The key holds the event: the same noise under two multipliers would give away the sums.
     # What bounds the weights follows from parameters, and from whether any were given.
@@ -170,6 +168,12 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         **({"relation": GROUP_RELATION} if grouped else {}))
     return Fitted(theta, rest, result.n_iter, certificate, solver,
                   getattr(oracle, "noise_std", None))
+
+
+def _costs(stages, problem):
+    """Return the events of stages, those that release nothing left out."""
+    events = (stage.event(problem) for stage in stages)
+    return tuple(event for event in events if event != Composed(()))
 
 
 def release_private(method, name, budget, plan, rows, run, *, random_state, verbose, enforced,

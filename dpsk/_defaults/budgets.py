@@ -3,15 +3,18 @@ networks.md, quantiles.md, temperature.md and samplers.md say on what each numbe
 
 import math
 
+from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
-           "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR", "LEAST_SHARE",
-           "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
+           "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR",
+           "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
            "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_FLOOR",
-           "NORM_TAILS", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
-           "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE",
-           "TABLE_SHARES", "TARGET_REACH", "TARGET_TAILS", "mu_of_share", "whitening_pays"]
+           "NOISE_WEIGHT", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
+           "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
+           "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
+           "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
+           "mu_of_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -19,6 +22,8 @@ MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
 NETWORK_MOMENT_SHARE = 0.2
 #: Networks on more features than these see centered rows: of images whitening says less.
 MOST_WHITENED_BY_DEFAULT = 200
+#: The signal from which on rows of shares are whitened: those of one number vary together.
+SHARES_SIGNAL = 1.4
 #: Beyond this many columns the second moment is too large to be worth its time.
 MOST_COLUMNS = 2000
 #: Of the covariances that are kept, the share that may be noise.
@@ -35,6 +40,9 @@ AMPLE_SIGNAL = 200.0
 MOST_MEAN_NOISE = 0.5
 #: Smaller shares of a group than this would be mostly noise.
 LEAST_SHARE = 0.01
+#: Curvature of a clipped loss over its supremum, where noise on coefficients is predicted, and the
+#: weight of that noise beside what they move: it is an estimate, and rows beyond bounds show more.
+CURVATURE_SHARE, NOISE_WEIGHT = 0.5, 2.0
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
 #: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.
@@ -42,6 +50,13 @@ QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.15)
 #: The logarithm of how much less likely a point beyond all rows is than one at the quantile; the
 #: grid has some hundred times as many of the former.
 CLEARANCE = 20.0
+#: The least of the same of empty octaves, where rows are too few for a quantile.
+OCTAVES_CLEARANCE = 9.0
+#: How many octaves are chosen that hold most norms or targets, the share of these that they are
+#: taken to hold, and the largest share of mu^2 that they cost, and of epsilon where delta is 0.
+NORM_OCTAVES, TARGET_OCTAVES = (1, 0.8, 0.3), (2, 0.5, 0.5)
+#: Bounds on targets over the end of their octaves: of a normal law a tenth is beyond that.
+OCTAVES_REACH = 2.0
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: The tail of a normal law that bounds on targets reach, as targets on one side have more.
@@ -71,7 +86,7 @@ def mu_of_share(problem, share):
     return math.sqrt(share) * gaussian_mu(problem.epsilon, problem.delta)
 
 
-def whitening_pays(problem):
+def whitening_pays(problem, of_shares=False):
     """Return whether rows are whitened by default, from public facts.
 
     Not where a penalty that is no square speaks of the coefficients of the rows as they are, not
@@ -80,4 +95,7 @@ def whitening_pays(problem):
     columns = problem.model.shape[0]
     if not problem.penalty.is_smooth or columns > MOST_COLUMNS + 1 or problem.delta == 0:
         return False
-    return columns < problem.n_samples * problem.mu
+    least = loss_defaults(problem.loss).whitening_signal
+    if of_shares:
+        least = min(least, SHARES_SIGNAL)
+    return least * columns < problem.n_samples * problem.mu

@@ -40,6 +40,10 @@ class LossDefaults:
         Whether they have Nesterov's momentum.
     plain_gain : float
         How much longer than the inverse smoothness a step on clipped rows is.
+    whitening_signal : float
+        The signal from which on rows are whitened.
+    slopes_signal : float
+        The `n mu` below which rows that are not whitened carry no slope.
     network_step : float
         The step on networks, times the clip norm.
     network_travel, network_growth : float
@@ -58,6 +62,8 @@ class LossDefaults:
     longest: float = 2.0
     accelerates: bool = True
     plain_gain: float = 2.0
+    whitening_signal: float = 1.0
+    slopes_signal: float = 0.0
     network_step: float = 1.0
     network_travel: float = 300.0
     network_growth: float = 1.5
@@ -99,12 +105,15 @@ _LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=
                          network_travel=1150.0, network_growth=0.85)
 # Residuals of any size: the clip that pays follows the noise.
 _RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, gain=5.6,
-                         least_gain=0.5, steps=7.0, most_steps=90, accelerates=False)
+                         least_gain=0.5, steps=7.0, most_steps=90, accelerates=False,
+                         whitening_signal=2.0, slopes_signal=130.0)
 #: By the name of the loss.
 MEASURED = {
     # Longer rows are where weights and pairs make gradients long.
     "AUCSquare": LossDefaults(clip_share=1.0, longest=1.0),
     "GroupRisk": LossDefaults(clip_share=1.0, longest=1.4),
+    # Gradients of large means outweigh those of the others, and whitening makes more of them.
+    "CappedPoisson": LossDefaults(whitening_signal=20.0, slopes_signal=65.0),
     "Huber": _RESIDUAL,
     "Logistic": replace(_LOGISTIC, enough_steps=20),
     # Of many outputs each learns from few rows; the best of them stays so at any length.

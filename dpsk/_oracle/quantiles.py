@@ -22,6 +22,11 @@ of half that length. Two of these cost no more than one whole, as pure epsilon o
 no slice. So many rows that stand on one number take one point, and slices beside it have the
 others.
 
+The octaves in which most numbers lie are chosen in the same way: with c of them the score of a
+point z is how many lie above ``z / 2^c`` and up to z. Replacing a number moves it out of some
+windows and into others, so every score by at most 1. Windows far from the numbers are empty,
+where a point far from their median is wrong by half of them, so that fewer rows are enough.
+
 Numbers are brought to the grid first, each by itself, so that one on which many of them stand is
 a point like any other. Every point gets its noise: how much is drawn tells nothing of the rows.
 
@@ -49,7 +54,8 @@ if TYPE_CHECKING:
     from dpsk._oracle.release import Inside, Releases
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["bounded_grid", "noisy_knots", "noisy_quantile", "positive_grid", "real_grid"]
+__all__ = ["N_OCTAVES", "bounded_grid", "noisy_knots", "noisy_octaves", "noisy_quantile",
+           "positive_grid", "real_grid"]
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
@@ -57,6 +63,9 @@ _PART = 1 << 16
 _MARGIN = 1.0 + 2.0**-20
 #: Least and largest point of the positive grid, as powers of two, and points to an octave.
 _LEAST, _MOST, _OCTAVE = -32, 40, 64
+#: Ends of octaves that are chosen from, to an octave, and how many these are.
+_ENDS = 4
+N_OCTAVES = _ENDS * (_MOST - _LEAST) + 1
 #: Unit and end of the grid of both signs, and its points of one sign.
 _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
 #: Even steps of a grid between bounds.
@@ -119,6 +128,25 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
     part = Part(noise_multiplier, 0.5, "gumbel", unit=1.0, rounded=False)
     chosen = releases(declared.release(noise_multiplier), scores, part, only=np.argmax)
     return float(grid[chosen])
+
+
+def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int, declared: Any,
+                  noise_multiplier: float, releases: Releases) -> float:
+    """Return the upper end of so many octaves in which many of some positive numbers lie, a float.
+
+    Ends are points of the positive grid, four to an octave. Other parameters are those of
+    `noisy_quantile`.
+    """
+    ends, width = positive_grid()[::_OCTAVE // _ENDS], width * _ENDS
+
+    def scores(inside: Inside) -> FloatArray:
+        up_to = np.cumsum(rows.added(_counts, numbers, ends, True))
+        below = np.concatenate([np.zeros(width, np.int64), up_to[:-width]])
+        return (up_to - below).astype(np.float64)
+
+    part = Part(noise_multiplier, 0.5, "gumbel", unit=1.0, rounded=False)
+    chosen = releases(declared.release(noise_multiplier), scores, part, only=np.argmax)
+    return float(ends[chosen])
 
 
 def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int,

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from dpsk._oracle.release import Inside, Releases
     from dpsk._typing import Features, FloatArray
 
-__all__ = ["noisy_counts", "noisy_mean", "noisy_second_moment", "second_moment_noise"]
+__all__ = ["mean_noise", "noisy_counts", "noisy_mean", "noisy_second_moment",
+           "second_moment_noise"]
 
 #: Noise on counts is rounded to multiples of this: their sum shows no finer bits.
 _COUNT_UNIT = 2.0**-20
@@ -82,6 +83,16 @@ def noisy_counts(rows: RowSource, n_groups: int, mu: float, releases: Releases) 
 def second_moment_noise(model: Any, n_samples: int, mu: float) -> float:
     """Return the standard deviation of the noise on the mean square of a feature; public."""
     return _moment_bound(model) / mu / n_samples
+
+
+def mean_noise(model: Any, n_samples: int, mu: float) -> FloatArray:
+    """Return the deviations of the noise on the mean row that a second moment gives, its constant
+    the last; public.
+    """
+    deviations = np.full(model.shape[0], math.sqrt(0.5) / _constant(model))
+    # The count of rows is public, and that of scaled constants is not.
+    deviations[-1] = _constant(model) ** -2.0 if model.homogeneous else 0.0
+    return deviations * second_moment_noise(model, n_samples, mu)
 
 
 def noisy_second_moment(model: Any, rows: RowSource, mu: float, releases: Releases) -> FloatArray:

@@ -6,6 +6,8 @@ from dpsk._stages.bounds import NormBound, TargetBounds
 from dpsk._stages.centering import Centering
 from dpsk._stages.counting import Counting
 from dpsk._stages.network_whitening import NetworkWhitening
+from dpsk._stages.no_features import NoFeatures
+from dpsk._stages.shrinkage import Shrinkage
 from dpsk._stages.temperature_scaling import TemperatureScaling
 from dpsk._stages.whitening import UnitNorm, Whitening
 
@@ -15,5 +17,5 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "Counting", "NetworkWhitening", "NormBound",
-           "TargetBounds", "TemperatureScaling", "UnitNorm", "Whitening"]
+__all__ = ["ROW_STAGES", "Centering", "Counting", "NetworkWhitening", "NoFeatures",
+           "NormBound", "Shrinkage", "TargetBounds", "TemperatureScaling", "UnitNorm", "Whitening"]

@@ -95,8 +95,8 @@ class RowStage(Stage):
 
     @classmethod
     @abstractmethod
-    def pays(cls, problem: Problem) -> bool:
-        """Return whether it is on by default, from public facts."""
+    def pays(cls, problem: Problem, of_shares: bool = False) -> bool:
+        """Return whether it is on by default, from public facts; of rows of shares or others."""
 
     @abstractmethod
     def prepared(self, problem: Problem) -> Problem:

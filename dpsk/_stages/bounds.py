@@ -17,14 +17,24 @@ from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
     CLEARANCE,
     NARROW_SIGNAL,
+    NORM_OCTAVES,
     NORM_TAILS,
+    OCTAVES_CLEARANCE,
+    OCTAVES_REACH,
     PURE_QUANTILE_SHARES,
     QUANTILE_SHARES,
+    TARGET_OCTAVES,
     TARGET_REACH,
     TARGET_TAILS,
     mu_of_share,
 )
-from dpsk._oracle.quantiles import noisy_quantile, positive_grid, real_grid
+from dpsk._oracle.quantiles import (
+    N_OCTAVES,
+    noisy_octaves,
+    noisy_quantile,
+    positive_grid,
+    real_grid,
+)
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import Selections
@@ -46,7 +56,10 @@ __all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rul
 
 
 class NormBound(Stage):
-    """Release a high quantile of the rows' norms, and take the rows in its unit.
+    """Release a bound on the rows' norms, and take the rows in its unit.
+
+    It is a high quantile of them; where rows are too few for one, the end of the octave in which
+    most of those lie that are not 0.
 
     `model` is that of the rows as they came, their `data_norm` 1.
 
@@ -72,8 +85,13 @@ class NormBound(Stage):
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows in that unit, and the rows."""
         noise_multiplier, tail = norm_rule(problem, self._model)
-        self.value = noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(),
-                                    _plan(problem, 1), noise_multiplier, releases)
+        release = _plan(problem, 1), noise_multiplier, releases
+        if tail is None:
+            self.value = noisy_octaves(on_threads(rows), partial(_sizes_of, _norms),
+                                       NORM_OCTAVES[0], *release)
+        else:
+            self.value = noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(),
+                                        *release)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
             return problem, rows
@@ -105,8 +123,9 @@ class StateNormBound(NormBound):
 class TargetBounds(Stage):
     """Release a low and a high quantile of the targets, and map targets within bounds about them.
 
-    Rows come with their targets in double precision as they are. Where `lowest` is given it is
-    the low bound, and only the high one is released.
+    Where rows are too few for these, bounds on both sides of 0 follow from the octaves in which
+    most targets lie that are not 0. Rows come with their targets in double precision as they are.
+    Where `lowest` is given it is the low bound, and only the high one is released.
 
     Parameters
     ----------
@@ -125,8 +144,9 @@ class TargetBounds(Stage):
 
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
-        count = 2 if self._lowest is None else 1
-        return _plan(problem, count)(target_rule(problem)[0])
+        noise_multiplier, tail = target_rule(problem)
+        count = 2 if self._lowest is None and tail is not None else 1
+        return _plan(problem, count)(noise_multiplier)
 
     def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_bounds", list(self.value), "released",
@@ -135,16 +155,19 @@ class TargetBounds(Stage):
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
         noise_multiplier, tail = target_rule(problem)
-
-        def quantile(q, grid, upward):
-            return noisy_quantile(rows, partial(_targets_above, self._lowest or 0.0), q, grid,
-                                  _plan(problem, 1), noise_multiplier, releases, upward)
-
-        if self._lowest is None:
-            low, high = (quantile(q, real_grid(), q > 0.5) for q in (tail, 1.0 - tail))
+        release = _plan(problem, 1), noise_multiplier, releases
+        above = partial(_targets_above, self._lowest or 0.0)
+        if tail is None:
+            reach = OCTAVES_REACH * noisy_octaves(rows, partial(_sizes_of, above),
+                                                  TARGET_OCTAVES[0], *release)
+            self.value = ((-reach, reach) if self._lowest is None
+                          else (self._lowest, self._lowest + reach))
+        elif self._lowest is None:
+            low, high = (noisy_quantile(rows, above, q, real_grid(), *release, q > 0.5)
+                         for q in (tail, 1.0 - tail))
             self.value = widened(low, high, tail)
         else:
-            reach = quantile(1.0 - tail, positive_grid(), True)
+            reach = noisy_quantile(rows, above, 1.0 - tail, positive_grid(), *release)
             # Tails that fall off like those of an exponential law.
             reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
             self.value = self._lowest, self._lowest + reach
@@ -165,11 +188,12 @@ def widened(low: float, high: float, tail: float) -> tuple[float, float]:
 
 
 def can_learn(name: str, given: str | None, plain: float | tuple[float, float] | None,
-              rule: Callable[..., Any], effect: str = "what lies beyond is cut to it") -> bool:
+              rule: Callable[..., Any], effect: str = "what lies beyond is cut to it",
+              instead: str | None = None) -> bool:
     """Return whether a bound is learnt where it is `given` as None or "auto".
 
-    `rule` raises a ValueError where rows are too few: of None, and else that is a warning, which
-    says the `effect` of the `plain` value that then holds.
+    `rule` raises a ValueError where it cannot be: of None, and else that is a warning, which says
+    the `effect` of the `plain` value that then holds, or what is done `instead`.
     """
     try:
         rule()
@@ -179,8 +203,8 @@ def can_learn(name: str, given: str | None, plain: float | tuple[float, float] |
         return True
     if given is None:
         raise ValueError(reason)
-    warnings.warn(f"{reason} Until then {name}={plain!r} holds, and {effect}.", PrivacyWarning,
-                  stacklevel=2)
+    until = instead or f"{name}={plain!r} holds, and {effect}"
+    warnings.warn(f"{reason} Until then {until}.", PrivacyWarning, stacklevel=2)
     return False
 
 
@@ -192,29 +216,37 @@ def quantile_rule(name: str, problem: Problem | Budget,
     where that is too large, the price grows. A ValueError, of public facts, where it would grow
     too much for a bound called `name`.
     """
-    usual, largest = _ranges(problem)
+    usual, largest = (_range(problem, *shares) for shares in
+                      zip(QUANTILE_SHARES, PURE_QUANTILE_SHARES, strict=True))
     least, most = tails
     # The range of the loss over which a tail of all rows would be clear.
     whole = 2.0 * CLEARANCE / problem.n_samples
     if whole > most * largest:
-        raise ValueError(
-            f"{name}: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few "
-            f"to learn a bound from, which takes {whole / (most * largest):.3g} times as many; "
-            f"declare {name}, or raise epsilon.")
+        raise _too_few(name, problem, whole / (most * largest))
     width = max(usual, whole / most)
     # Beyond the last row all points are alike: two rows stay there at any epsilon.
     return 4.0 / width, max(least, whole / width, 2.0 / problem.n_samples)
 
 
-def _ranges(problem):
-    """Return the ranges of the loss of one quantile at the usual and at the largest price."""
+def _too_few(name, problem, times):
+    """Return the error of a bound that cannot be learnt."""
+    return ValueError(
+        f"{name}: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to learn "
+        f"a bound from, which takes {times:.3g} times as many; declare {name}, or raise epsilon.")
+
+
+def _range(problem, share, pure_share):
+    """Return the range of the loss of a choice that costs a share of the budget."""
     if problem.delta == 0:
-        return tuple(share * problem.epsilon for share in PURE_QUANTILE_SHARES)
-    return tuple(bounded_range_epsilon(mu_of_share(problem, share)) for share in QUANTILE_SHARES)
+        return pure_share * problem.epsilon
+    return bounded_range_epsilon(mu_of_share(problem, share))
 
 
-def norm_rule(problem: Problem, model: Any) -> tuple[float, float]:
-    """Return the noise multiplier of a quantile of norms, and the share of rows beyond it.
+def norm_rule(problem: Problem, model: Any) -> tuple[float, float | None]:
+    """Return the noise multiplier of a bound on norms, and the share of rows beyond it.
+
+    That is None where rows are too few for a quantile, and the fullest octave is released; where
+    they are too few for that as well, a ValueError.
 
     Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less
     noise, costs nothing while noise is what matters. As n or epsilon grows, none stays beyond.
@@ -223,16 +255,41 @@ def norm_rule(problem: Problem, model: Any) -> tuple[float, float]:
     least = NORM_TAILS[0] / max(1.0, signal / AMPLE_SIGNAL)
     if model.homogeneous:
         least = min(max(least, NARROW_SIGNAL / signal), NORM_TAILS[1])
-    return quantile_rule("data_norm", problem, (least, NORM_TAILS[1]))
+    return _rule("data_norm", problem, (least, NORM_TAILS[1]), NORM_OCTAVES)
 
 
-def target_rule(problem: Problem) -> tuple[float, float]:
-    """Return the noise multiplier of a quantile of targets, and the share of rows beyond it.
+def target_rule(problem: Problem) -> tuple[float, float | None]:
+    """Return the noise multiplier of bounds on targets, and the share of rows beyond one of them.
 
-    As n or epsilon grows, none stays beyond.
+    That is None as for norms. As n or epsilon grows, none stays beyond.
     """
     least = TARGET_TAILS[0] / max(1.0, problem.signal / AMPLE_SIGNAL)
-    return quantile_rule("target_bounds", problem, (least, TARGET_TAILS[1]))
+    return _rule("target_bounds", problem, (least, TARGET_TAILS[1]), TARGET_OCTAVES)
+
+
+def _rule(name, problem, tails, octaves):
+    """Return noise multiplier and tail of a quantile, or where rows are too few, of octaves."""
+    try:
+        return quantile_rule(name, problem, tails)
+    except ValueError:
+        return _octaves_rule(name, problem, *octaves[1:]), None
+
+
+def _octaves_rule(name, problem, filling, largest):
+    """Return the noise multiplier of octaves that hold a share of the rows.
+
+    They are as clear of empty ones as quantiles are of empty points, as far as that costs no more
+    than a quantile may; then less clear, at up to the `largest` share. A ValueError, of public
+    facts, where rows are too few for a bound called `name`.
+    """
+    def width(clearance):
+        return 2.0 * (clearance + math.log(N_OCTAVES)) / (filling * problem.n_samples)
+
+    least, most = width(OCTAVES_CLEARANCE), _range(problem, largest, largest)
+    if least > most:
+        raise _too_few(name, problem, least / most)
+    usual = _range(problem, QUANTILE_SHARES[1], PURE_QUANTILE_SHARES[1])
+    return 4.0 / min(width(CLEARANCE), max(least, usual))
 
 
 def _norms(rows, part):
@@ -241,6 +298,12 @@ def _norms(rows, part):
 
 def _targets_above(lowest, rows, part):
     return rows.beside(part)[0] - lowest
+
+
+def _sizes_of(numbers, rows, part):
+    """Return the sizes of numbers that are not 0, which no octave holds, NaN for the others."""
+    sizes = np.abs(numbers(rows, part))
+    return np.where(sizes > 0.0, sizes, np.nan)
 
 
 def _plan(problem, count):

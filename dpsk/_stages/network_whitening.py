@@ -24,7 +24,7 @@ from dpsk._problem import Geometry
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
 from dpsk._stages.centering import center_norm
-from dpsk._stages.whitening import ampleness, inverse_root, thresholded
+from dpsk._stages.whitening import InverseRoot, ampleness, thresholded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,9 +116,10 @@ class NetworkWhitening(Stage):
         floor = max(LEAST_FLOOR / ampleness(signal),
                     SCORE_FLOOR * noise_std * math.sqrt(entries))
         covariance = moment[:-1, :-1] - np.outer(mean, mean)
-        matrix, effective_rank, _ = inverse_root(covariance, floor)
+        root = InverseRoot.of(covariance, floor)
         # The bound on rows is the unit of the moment.
-        matrix *= whitened_length(len(mean)) / (math.sqrt(effective_rank) * model.unit)
+        matrix = root.matrix * (whitened_length(len(mean))
+                                / (math.sqrt(root.effective_rank) * model.unit))
         self.value = matrix.astype(np.float32)
         self.center = (mean * model.unit).astype(np.float32)
         network = problem.model

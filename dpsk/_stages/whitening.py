@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel, Preconditioner, WhitenedModel
-from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
+from dpsk._oracle.statistics import mean_noise, noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["UnitNorm", "Whitening", "ampleness", "inverse_root", "moment_budget", "thresholded"]
+__all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "moment_budget",
+           "thresholded"]
 
 #: Standard deviations of noise above zero from which on covariances may be kept.
 _DEVIATIONS = np.linspace(2.0, 6.0, 81)
@@ -46,6 +48,28 @@ _LEAST_CONSTANT = 0.05
 _MATRIX_BITS = 22
 #: Up to so many directions all eigenvalues are found as fast as the largest.
 _FEW_DIRECTIONS = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """What a released moment says of mapped rows.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (p, p)
+        Orthonormal columns.
+    moments : ndarray of shape (p,)
+        Mean squares along these.
+    mean : ndarray of shape (p,) or None
+        The mean row; None without an intercept.
+    mean_root : ndarray of shape (p, p) or None
+        A root of the covariance of the noise on it.
+    """
+
+    directions: FloatArray
+    moments: FloatArray
+    mean: FloatArray | None = None
+    mean_root: FloatArray | None = None
 
 
 class Whitening(RowStage):
@@ -69,9 +93,9 @@ class Whitening(RowStage):
         super().__init__(model, dtype, descends)
 
     @classmethod
-    def pays(cls, problem: Problem) -> bool:
+    def pays(cls, problem: Problem, of_shares: bool = False) -> bool:
         """Return whether whitening is on by default."""
-        return whitening_pays(problem)
+        return whitening_pays(problem, of_shares)
 
     def prepared(self, problem: Problem) -> Problem:
         columns = self._model.shape[0]
@@ -91,10 +115,16 @@ class Whitening(RowStage):
         least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal)
         over_noise = NOISE_FLOOR if model.whole or not model.homogeneous else SCORE_FLOOR
         floor = max(least, over_noise * noise_std * math.sqrt(entries))
-        matrix, effective_rank, sizes = inverse_root(moment, floor)
-        left = _largest(matrix, noisy)
+        root = InverseRoot.of(moment, floor)
+        effective_rank = root.effective_rank
+        left = _largest(root.matrix, noisy)
         usual = np.sqrt(effective_rank) * self._longest(problem)
-        self._matrix, self._sizes = _on_grid(matrix / usual, sizes / usual)
+        self._matrix, self._sizes = _on_grid(root.matrix / usual, root.sizes / usual)
+        self.spectrum = Spectrum(root.vectors, root.moments / usual**2)
+        if model.fit_intercept:
+            self.spectrum = replace(
+                self.spectrum, mean=self._matrix @ moment[:, -1],
+                mean_root=self._matrix * mean_noise(model, rows.n_units, mu))
         self.scales = float(usual), float(floor)
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
@@ -231,16 +261,48 @@ def _spikes(rest, deviation):
     return (vectors * (values - edge**2 / (4.0 * values))) @ vectors.T
 
 
-def inverse_root(moment: FloatArray, floor: float) -> tuple[FloatArray, float, FloatArray]:
-    """Return the inverse root of a noisy moment with a public floor, its rank and eigenvalues.
+@dataclass(frozen=True, eq=False)
+class InverseRoot:
+    """The inverse root of a noisy moment with a public floor under its eigenvalues.
 
-    The `floor` is added to the eigenvalues, after raising negative ones to 0. The effective rank
-    says how many directions the map makes alike: those well above the floor.
+    Parameters
+    ----------
+    vectors : ndarray of shape (p, p)
+        Eigenvectors, as columns.
+    values : ndarray of shape (p,)
+        Eigenvalues, negative ones raised to 0.
+    floor : float
+        What is added to them.
     """
-    values, vectors = np.linalg.eigh(moment)
-    values = np.maximum(values, 0.0)
-    # What stands less than two fifths of the floor above zero is taken for noise.
-    shares = np.maximum(values - 0.4 * floor, 0.0) / (values + floor)
-    effective_rank = max(1.0, float(shares.sum()))
-    sizes = 1.0 / np.sqrt(values + floor)
-    return (vectors * sizes) @ vectors.T, effective_rank, sizes
+
+    vectors: FloatArray
+    values: FloatArray
+    floor: float
+
+    @classmethod
+    def of(cls, moment: FloatArray, floor: float) -> InverseRoot:
+        """Return that of a symmetric matrix."""
+        values, vectors = np.linalg.eigh(moment)
+        return cls(vectors, np.maximum(values, 0.0), floor)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """ndarray of shape (p,) : its eigenvalues."""
+        return 1.0 / np.sqrt(self.values + self.floor)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """ndarray of shape (p, p) : the map itself."""
+        return (self.vectors * self.sizes) @ self.vectors.T
+
+    @property
+    def moments(self) -> FloatArray:
+        """ndarray of shape (p,) : the moments of mapped rows along the vectors."""
+        return self.values / (self.values + self.floor)
+
+    @property
+    def effective_rank(self) -> float:
+        """float : how many directions the map makes alike, those well above the floor."""
+        # What stands less than two fifths of the floor above zero is taken for noise.
+        shares = np.maximum(self.values - 0.4 * self.floor, 0.0) / (self.values + self.floor)
+        return max(1.0, float(shares.sum()))

@@ -130,7 +130,9 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         return self._predict_raw(X)
 
     def _linear(self, **params):
-        return with_implied_norm(DPLinearRegression(target_bounds=self.target_bounds, **params))
+        model = with_implied_norm(DPLinearRegression(target_bounds=self.target_bounds, **params))
+        model._of_shares = True
+        return model
 
     def _check_fit(self, n_samples, y):
         return numeric_targets(y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -19,6 +20,7 @@ from dpsk._data.validation import (
     check_rows,
 )
 from dpsk._defaults.auto import auto_solver
+from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
@@ -33,8 +35,9 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, NormBound, Whitening
+from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
+from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from typing import Any
@@ -52,6 +55,10 @@ class LinearEstimator(DPEstimator):
     _homogeneous: ClassVar[bool] = False
     #: Whether long rows are scaled with their targets, as they may be where a target is a score.
     _whole: ClassVar[bool] = False
+    #: Whether the lengths of rows are part of what is predicted.
+    _lengths_matter: ClassVar[bool] = False
+    #: Whether rows are shares of some 1: short, so that steps on few of them do no harm.
+    _of_shares: bool = False
     #: The radius that stands where the user gives none.
     _default_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
@@ -148,6 +155,10 @@ class LinearEstimator(DPEstimator):
                 "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
                 else "derived", "greater weights, times those of classes, are lowered to it")]
         stage = self._row_stage(rows.dtype, facts, solver)
+        unknown = not (learns or self._norm_is_known(facts))
+        if self._needs_length(facts, solver, rows) if unknown else (
+                stage is None and self._carries_no_slope(facts)):
+            learns, stage = False, NoFeatures(model, rows.dtype)
         bound = [NormBound(model, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
@@ -155,7 +166,7 @@ class LinearEstimator(DPEstimator):
         theta, rest = self._solve(
             problem, name, rows,
             stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
-                    *self._last_stages()],
+                    *self._last_stages(stage)],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),
                       *self._group_bounds(rows), *enforced],
@@ -193,8 +204,8 @@ class LinearEstimator(DPEstimator):
         """bool : beside a penalty, or in an l1 ball, other solvers compete."""
         return self.penalty != "l1_ball" and (self.penalty in CONSTRAINTS or self.alpha == 0)
 
-    def _last_stages(self):
-        """Return the stages that follow the solver."""
+    def _last_stages(self, row_stage):
+        """Return the stages that follow the solver; `row_stage` is what maps the rows, or None."""
         return []
 
     def _learns_norm(self, problem, solver, rows):
@@ -203,20 +214,61 @@ class LinearEstimator(DPEstimator):
         Not beside a penalty whose size the price of a solver rests on: that is then known in no
         unit of the rows before they are looked at.
         """
-        if self.data_norm not in ("auto", None) or not problem.is_private:
+        if self._norm_is_known(problem):
             return False
+        instead = None
+        if self._needs_length(problem, solver, rows):
+            instead = ("features are left out, and a constant is all that is fitted, as rows of "
+                       "unknown length would bring nothing but noise")
+
         def rule():
             if rows.groups is not None:
                 raise ValueError("data_norm: with groups a bound on rows is not learnt; declare "
                                  "data_norm, such as 1.0.")
-            if self.data_norm_inf is not None or (
-                    _is_penalized(problem) and not solver.takes_unit):
+            if self._is_bound_elsewhere(problem, solver):
                 raise ValueError("data_norm: beside data_norm_inf, or a penalty that the price "
                                  "of the solver rests on, a bound on rows is not learnt; declare "
                                  "data_norm, such as 1.0, or use solver='gd'.")
             norm_rule(problem, problem.model)
 
-        return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule)
+        return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, instead=instead)
+
+    def _norm_is_known(self, problem):
+        """Return whether the bound on rows is declared, or none is needed."""
+        return self.data_norm not in ("auto", None) or not problem.is_private
+
+    def _is_bound_elsewhere(self, problem, solver):
+        """Return whether something else is in a unit of the rows that must be declared."""
+        return self.data_norm_inf is not None or (
+            _is_penalized(problem) and not solver.takes_unit)
+
+    def _needs_length(self, problem, solver, rows):
+        """Return whether a constant is fitted where rows are too few to learn their bound from.
+
+        A score keeps its sign whatever the length of rows; a prediction of targets does not.
+        """
+        return (self._lengths_matter and bool(self.fit_intercept) and rows.groups is None
+                and rows.holdout is None and not self._is_bound_elsewhere(problem, solver))
+
+    def _carries_no_slope(self, problem):
+        """Return whether rows as they are are too few for more than a constant, with a warning.
+
+        Only where the user leaves it to the estimator how they are fitted.
+        """
+        enough = loss_defaults(problem.loss).slopes_signal
+        left_open = {self.solver, self.precondition}
+        if not (self._lengths_matter and not self._of_shares and self.fit_intercept
+                and left_open == {"auto"} and problem.is_private and problem.delta > 0
+                # Inside a set no coefficient is large.
+                and problem.penalty.is_smooth and problem.n_samples * problem.mu < enough):
+            return False
+        times = enough / (problem.n_samples * problem.mu)
+        warnings.warn(
+            f"epsilon={self.epsilon!r}: n={problem.n_samples} rows of {problem.model.n_features} "
+            f"features carry no slope, which takes {times:.3g} times as many; raise epsilon, or "
+            "leave out features. Until then a constant is all that is fitted; precondition=False "
+            "fits slopes all the same.", PrivacyWarning, stacklevel=2)
+        return True
 
     def _would_learn(self, problem):
         """Return whether another solver is worth taking for a bound that is learnt."""
@@ -247,7 +299,7 @@ class LinearEstimator(DPEstimator):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":
-            pays = solver.whitens and stage.pays(problem) and (
+            pays = solver.whitens and stage.pays(problem, self._of_shares) and (
                 solver.takes_unit or not _is_penalized(problem))
             return stage(problem.model, dtype, solver.takes_unit) if pays else None
         if not solver.whitens:

@@ -26,7 +26,7 @@ from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._parameters import check_auto_flag, check_learnt
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, TargetBounds
+from dpsk._stages import ROW_STAGES, Shrinkage, TargetBounds, Whitening
 from dpsk._stages.bounds import can_learn, target_rule
 from dpsk.linear_model._base import LinearEstimator
 
@@ -60,6 +60,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
                                     "target_bounds": check_learnt(
                                         BOUNDED_TARGETS["target_bounds"])}
 
+    _lengths_matter: ClassVar[bool] = True
     #: A public lower bound of targets, where there is one.
     _lowest: ClassVar[float | None] = None
 
@@ -73,6 +74,9 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     def _bounded_loss(self, bounds):
         """Return the loss on targets of these bounds, None where they are learnt."""
         return self._loss()
+
+    def _last_stages(self, row_stage):
+        return [Shrinkage(row_stage)] if isinstance(row_stage, Whitening) else []
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,

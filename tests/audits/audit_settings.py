@@ -331,7 +331,7 @@ def _opposite_targets(cls):
     y = np.where(np.arange(N) % 2, -1.0, 1.0)
     turned = y.copy()
     turned[0] = -1.0
-    return Family(lambda **params: cls(EPSILON, clip_norm=CLIP, **params),
+    return Family(lambda **params: cls(EPSILON, clip_norm=CLIP, data_norm=1.0, **params),
                   (X, y), (X, turned), np.array([1.0, 0.0, 1.0]) / np.sqrt(2))
 
 

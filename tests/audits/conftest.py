@@ -2,7 +2,9 @@
 
 import pytest
 
+from dpsk._defaults.budgets import NOISE_WEIGHT
 from dpsk._privacy.noise import samplers
+from dpsk._stages import shrinkage
 
 
 @pytest.fixture
@@ -17,6 +19,8 @@ def noise_times(monkeypatch):
             if name != "symmetric_normal"}
 
     def set_factor(factor):
+        # What the noise of a fit explains is less then, too.
+        monkeypatch.setattr(shrinkage, "NOISE_WEIGHT", NOISE_WEIGHT * factor**2)
         for name, law in laws.items():
             monkeypatch.setattr(samplers, name, lambda stream, shape, law=law:
                                 factor * law(stream, shape))

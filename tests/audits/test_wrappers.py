@@ -59,7 +59,7 @@ def _member(name, **params):
     """Return an estimator of ours that the wrapper takes, quick to fit."""
     params = dict(delta=1e-3, precondition=False, solver="gd", max_iter=2, **params)
     if issubclass(WRAPPERS.get(name, object), RegressorMixin):
-        return DPRidge(EPSILON, target_bounds=(0, 1), **params)
+        return DPRidge(EPSILON, target_bounds=(0, 1), data_norm=4.0, **params)
     return DPLogisticRegression(EPSILON, **params)
 
 

@@ -94,7 +94,7 @@ def test_what_has_no_noise_is_refused_and_repeated_noise_is_charged(fitted):
 
 
 def test_a_fit_that_fails_after_it_was_admitted_stays_charged(monkeypatch):
-    def broken(*args):
+    def broken(*args, **settings):
         raise MemoryError
 
     budget = PrivacyBudget(1.0, DELTA)

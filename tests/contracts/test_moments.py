@@ -14,7 +14,7 @@ from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream, KeyedStream
-from dpsk._stages.whitening import inverse_root, thresholded
+from dpsk._stages.whitening import InverseRoot, thresholded
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -155,7 +155,8 @@ def test_whitening_is_positive_definite_for_any_noisy_moment(values):
     rng = np.random.default_rng(4)
     vectors, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     moment = (vectors * values) @ vectors.T
-    matrix, directions, sizes = inverse_root((moment + moment.T) / 2, 0.25)
+    root = InverseRoot.of((moment + moment.T) / 2, 0.25)
+    matrix, directions, sizes = root.matrix, root.effective_rank, root.sizes
     kept = np.maximum(values, 0.0)
     # A direction counts for no more than its share above the floor, and one always does.
     assert 1.0 <= directions <= max(1.0, np.sum(kept / (kept + 0.25))) * (1 + 1e-5)
@@ -172,7 +173,7 @@ def test_whitening_is_positive_definite_for_any_noisy_moment(values):
 @pytest.mark.parametrize("values, expected", [
     ([1e6, 1e6, 1e6], 3.0), ([1e6, 1e6, -0.1], 2.0), ([1e6, 0.0, 0.0], 1.0), ([-1.0] * 3, 1.0)])
 def test_the_directions_are_those_well_above_the_floor(values, expected):
-    _, directions, _ = inverse_root(np.diag(values), 0.25)
+    directions = InverseRoot.of(np.diag(values), 0.25).effective_rank
     assert directions == pytest.approx(expected, rel=1e-5)
 
 

@@ -60,7 +60,8 @@ def test_after_t_steps_at_most_t_coefficients_are_not_zero_and_they_stay_in_the_
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 50))
     for steps in (1, 3, 10):
-        model = DPLasso(solver="frank_wolfe", radius=0.7, max_iter=steps).fit(X, X[:, 0])
+        model = DPLasso(solver="frank_wolfe", radius=0.7, max_iter=steps,
+                        data_norm=1.0, target_bounds=(-1, 1)).fit(X, X[:, 0])
         theta = np.append(model.coef_, model.intercept_)
         assert np.count_nonzero(theta) <= steps
         assert np.abs(theta).sum() <= 0.7 * (1 + 1e-12)

@@ -155,8 +155,8 @@ def test_temperature_is_found_where_the_default_clip_bites(params, expected, led
 
 def test_slopes_take_a_fiftieth_of_the_budget(ledgers):
     X, y, _ = table("logistic")
-    fits = [DPLogisticRegression(delta=1e-3, temperature=temperature, precondition=False).fit(X, y)
-            for temperature in (True, False)]
+    fits = [DPLogisticRegression(delta=1e-3, temperature=temperature, precondition=False,
+                                 data_norm=1.0).fit(X, y) for temperature in (True, False)]
     (slope, count), = (item for item in tally(ledgers[0].plan).items() if item[1] == 4)
     assert count * slope.mu**2 == pytest.approx(0.02 * gaussian_mu(1.0, 1e-3)**2)
     ratio = fits[0].privacy_.noise_multiplier / fits[1].privacy_.noise_multiplier

@@ -16,7 +16,7 @@ from dpsk._oracle.grid_sums import WhitenedGridSums
 from dpsk._oracle.release import rounding_margin
 from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.events import tally
-from dpsk._stages.whitening import _largest, _on_grid, inverse_root
+from dpsk._stages.whitening import InverseRoot, _largest, _on_grid
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 
@@ -144,8 +144,8 @@ def test_exact_totals_are_the_same_in_any_order_and_container(intercept):
 def test_a_map_shortens_no_row_more_than_its_sizes_say(floor, size):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2 * size, size)) * 10.0 ** rng.uniform(-6, 0, size)
-    matrix, _, sizes = inverse_root(rows.T @ rows, floor)
-    matrix, least = _on_grid(matrix, sizes)
+    root = InverseRoot.of(rows.T @ rows, floor)
+    matrix, least = _on_grid(root.matrix, root.sizes)
     model = WhitenedModel.of(LinearModel(size, None, False, 1.0), matrix, least)
     found = np.linalg.svd(matrix, compute_uv=False)
     assert model.inverse_norm >= (1.0 - 1e-9) / found.min()

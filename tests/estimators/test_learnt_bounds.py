@@ -157,8 +157,8 @@ def test_public_rows_are_mapped_like_the_others():
     ("target_bounds", TargetBounds(lambda y, low, high: y, float), TARGET_TAILS)])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_rule_is_one_of_public_facts_and_refuses_with_a_remedy(name, stage, tails, delta):
-    facts = make_problem(epsilon=1.0, delta=delta, n_samples=200)
-    with pytest.raises(ValueError, match=f"^{name}: n=200 rows at epsilon=1 are too few .*"
+    facts = make_problem(epsilon=1.0, delta=delta, n_samples=50)
+    with pytest.raises(ValueError, match=f"^{name}: n=50 rows at epsilon=1 are too few .*"
                                          f"declare {name}, or raise epsilon"):
         stage.event(facts)
     with pytest.raises(ValueError, match=r"takes (inf|\d.*e\+\d+) times"):

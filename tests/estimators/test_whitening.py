@@ -171,7 +171,8 @@ def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon,
 @every_linear_estimator
 def test_it_is_on_by_default_where_the_public_rule_says_so(cls):
     X, y = training_rows(cls())
-    plain = {"alpha": 0.0, "solver": plain_solver(cls), "penalty": "l2"}
+    plain = {"alpha": 0.0, "solver": plain_solver(cls), "penalty": "l2", "epsilon": 8.0,
+             "data_norm": 1.0}
     assert cls(**plain).fit(X, y).preconditioner_ is not None
     assert cls(**{**plain, "alpha": 0.1}).fit(X, y).preconditioner_ is not None
     for params in ({"penalty": "l1", "alpha": 0.1}, {"penalty": "l1_ball", "radius": 1.0},

@@ -1,0 +1,70 @@
+"""Rows without features, of which a constant is all that is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dpsk._models import LinearModel
+from dpsk._privacy.events import Composed
+from dpsk._problem import Geometry
+from dpsk._stages.base import RowStage
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._typing import Features, FloatArray
+
+__all__ = ["NoFeatures"]
+
+#: The bound on a column of zeros, beside which the constant has all of a row.
+_LEAST_NORM = 1e-6
+
+
+class NoFeatures(RowStage):
+    """Leave out all features: where no bound on them is known, noise would be all that they bring.
+
+    Nothing is released; all of the budget goes to the constant.
+    """
+
+    takes_groups = True
+    words = "; then all features are left out"
+
+    @classmethod
+    def pays(cls, problem: Problem, of_shares: bool = False) -> bool:
+        return True
+
+    def prepared(self, problem: Problem) -> Problem:
+        """Return the problem of the constant alone, one direction in which all rows are alike."""
+        model = LinearModel(1, self._model.n_outputs, True, _LEAST_NORM)
+        return replace(problem, model=model, geometry=Geometry(1.0))
+
+    def event(self, problem: Problem) -> Event:
+        return Composed(())
+
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+        return problem, rows.mapped(_Nothing(self._dtype))
+
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
+        result = np.zeros(self._model.shape)
+        result[-1] = theta[-1]
+        return result
+
+
+@dataclass(frozen=True)
+class _Nothing:
+    """Rows of one column of zeros."""
+
+    dtype: Any
+
+    width: ClassVar[int] = 1
+
+    def dense(self, X: Features, out: FloatArray) -> None:
+        """Write the zeros of a block to `out`."""
+        out[...] = 0.0

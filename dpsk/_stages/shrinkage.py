@@ -1,0 +1,96 @@
+"""Coefficients drawn to a constant prediction, as far as the noise of their fit explains them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_WEIGHT
+from dpsk._privacy.events import Composed
+from dpsk._stages.base import Stage
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._stages.whitening import Whitening
+    from dpsk._typing import FloatArray
+
+__all__ = ["Shrinkage"]
+
+
+class Shrinkage(Stage):
+    r"""Multiply what moves predictions by ``1 - 2 N / E``, or by 0: James-Stein, positive part.
+
+    E is the mean square of predictions about their mean, by the released moment, and N what the
+    noise of the fit alone would have: of known size, it is forgotten as fast as curvatures of
+    that moment say. Nothing is released.
+
+    Multiplied is what is orthogonal to the mean row, which keeps the mean prediction. That row is
+    noisy itself, so that coefficients are drawn in less far where it would move the mean more
+    than they vary.
+
+    Parameters
+    ----------
+    whitening : Whitening
+        Before the solver.
+
+    References
+    ----------
+    James, Stein (1961), "Estimation with quadratic loss"; Bock (1975), for unequal variances.
+    """
+
+    comes_last: ClassVar[bool] = True
+    takes_groups: ClassVar[bool] = True
+
+    def __init__(self, whitening: Whitening) -> None:
+        self._whitening = whitening
+
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
+        self._given = given
+        return solver.noise_gain(np.zeros(1)) is not None
+
+    def event(self, problem: Problem) -> Event:
+        return Composed(())
+
+    def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
+        """Return `theta` with less of what moves predictions."""
+        spectrum = self._whitening.spectrum
+        varied = theta if spectrum.mean is None else theta - _along(theta, spectrum.mean)
+        energy = _square_sum(np.sqrt(spectrum.moments) * (varied.T @ spectrum.directions))
+        noise = float(spectrum.moments @ self._variances(problem, oracle)) * _n_outputs(theta)
+        if not energy > 0.0:
+            return theta
+        left_out = min(1.0, NOISE_WEIGHT * noise / energy)
+        if spectrum.mean is not None:
+            shift = _square_sum(spectrum.mean_root.T @ varied)
+            left_out *= energy / (energy + shift)
+        return theta - left_out * varied
+
+    def _variances(self, problem, oracle):
+        """Return the variances that noise gives to coefficients along the directions."""
+        spectrum = self._whitening.spectrum
+        solver = self._given.configured(problem)
+        curvatures = CURVATURE_SHARE * problem.loss.smoothness * spectrum.moments
+        curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
+        gain = solver.noise_gain(np.clip(curvatures, 0.0, 1.0 / solver.learning_rate))
+        return (gain * oracle.noise_std) ** 2
+
+
+def _along(theta, direction):
+    """Return the part of parameters along a direction, 0 along none."""
+    square = float(direction @ direction)
+    if not square > 0.0:
+        return np.zeros_like(theta)
+    return np.multiply.outer(direction, (direction @ theta) / square)
+
+
+def _square_sum(values):
+    return float(np.square(values).sum())
+
+
+def _n_outputs(theta):
+    return math.prod(theta.shape[1:])

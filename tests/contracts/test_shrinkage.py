@@ -1,0 +1,96 @@
+"""Coefficients are drawn in by the known size of their noise, and keep the mean prediction."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dpsk._models import LinearModel
+from dpsk._privacy.events import Composed
+from dpsk._solvers import SOLVERS
+from dpsk._stages import Shrinkage, Whitening
+from dpsk._stages.whitening import Spectrum
+from tests.registry import make_problem
+
+P = 6
+outputs = pytest.mark.parametrize("shape", [(P,), (P, 3)])
+
+
+@dataclass
+class Noise:
+    """Stands for an oracle with noise of one size."""
+
+    noise_std: float
+
+
+def stage_of(seed=0, mean=True, mean_noise=0.0):
+    """Return a stage after whitening that released some spectrum, the problem and that."""
+    rng = np.random.default_rng(seed)
+    directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
+    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P))
+    if mean:
+        spectrum = Spectrum(directions, spectrum.moments, rng.normal(size=P),
+                            mean_noise * np.eye(P))
+    whitening = Whitening(LinearModel(P - 1, None, True, 1.0), np.float64)
+    whitening.spectrum = spectrum
+    problem = make_problem("squared", n_samples=1000, n_features=P, alpha=0.0,
+                           fit_intercept=False, effective_rank=P)
+    stage, given = Shrinkage(whitening), SOLVERS["gd"]()
+    assert stage.applies(problem, given, given.configured(problem))
+    assert stage.event(problem) == Composed(())
+    return stage, problem, spectrum
+
+
+@outputs
+@pytest.mark.parametrize("noise_std", [0.0, 1e-3, 0.05, 1e3])
+def test_the_mean_prediction_stays_and_the_rest_is_multiplied(shape, noise_std):
+    stage, problem, spectrum = stage_of()
+    theta = np.random.default_rng(1).normal(size=shape)
+    found = stage.release(problem, Noise(noise_std), theta)
+    np.testing.assert_allclose(spectrum.mean @ found, spectrum.mean @ theta, atol=1e-12)
+    along = np.multiply.outer(spectrum.mean, spectrum.mean @ theta) / (
+        spectrum.mean @ spectrum.mean)
+    factors = (found - along) / (theta - along)
+    np.testing.assert_allclose(factors, factors.flat[0], atol=1e-9)
+    assert -1e-9 <= factors.flat[0] <= 1.0 + 1e-12
+
+
+@outputs
+def test_without_noise_nothing_changes_and_in_noise_the_mean_alone_is_left(shape):
+    theta = np.random.default_rng(2).normal(size=shape)
+    stage, problem, spectrum = stage_of()
+    np.testing.assert_array_equal(stage.release(problem, Noise(0.0), theta), theta)
+    found = stage.release(problem, Noise(1e6), theta)
+    np.testing.assert_allclose(
+        found, np.multiply.outer(spectrum.mean, spectrum.mean @ found) / (
+            spectrum.mean @ spectrum.mean), atol=1e-9)
+    stage, problem, _ = stage_of(mean=False)
+    np.testing.assert_allclose(stage.release(problem, Noise(1e6), theta), 0.0, atol=1e-9)
+
+
+def test_a_mean_row_of_noise_holds_coefficients_back():
+    theta = np.random.default_rng(3).normal(size=P)
+    kept = []
+    for mean_noise in (0.0, 0.1, 1.0, 1e3):
+        stage, problem, _ = stage_of(mean_noise=mean_noise)
+        kept.append(np.linalg.norm(stage.release(problem, Noise(1e6), theta)))
+    assert kept == sorted(kept) and kept[0] < 0.9 * kept[-1]
+    assert kept[-1] == pytest.approx(np.linalg.norm(theta), rel=1e-3)
+
+
+def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square():
+    """The variances of 2000 fits of a square whose answers have noise, to a fifth: of each 6
+    deviations, so that six are all within but with a chance of 2e-8."""
+    stage, problem, spectrum = stage_of()
+    solver = SOLVERS["gd"]().configured(problem)
+    curvatures = 0.5 * problem.loss.smoothness * spectrum.moments
+    rng, std = np.random.default_rng(4), 0.01
+    matrix = (spectrum.directions * curvatures) @ spectrum.directions.T
+
+    class Square:
+        def gradient(self, theta):
+            return matrix @ theta + std * rng.normal(size=theta.shape)
+
+    fits = solver.minimize(Square(), problem.penalty, np.zeros((P, 2000))).theta
+    found = ((spectrum.directions.T @ fits) ** 2).mean(axis=1)
+    np.testing.assert_allclose(stage._variances(problem, Noise(std)), found, rtol=0.2)

@@ -1,0 +1,99 @@
+"""Regressors on few rows: bounds by octaves, and a constant where rows carry no slope."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from dpsk import (
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRidge,
+)
+from dpsk._privacy import accountant
+from dpsk.exceptions import PrivacyWarning
+from tests.contracts.tapes import taped
+
+every = pytest.mark.parametrize("cls", [DPHuberRegressor, DPLasso, DPLinearRegression,
+                                        DPPoissonRegressor, DPRidge])
+
+
+def table(n, scale=1.0, seed=0):
+    """Return rows and counts that follow their first column."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    return scale * X, np.clip(np.round(4.0 + 3.0 * X[:, 0] + rng.normal(size=n)), 0, 10)
+
+
+def warned(model, X, y):
+    """Return what a fit warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    return [str(each.message) for each in caught if each.category is PrivacyWarning]
+
+
+@every
+def test_rows_of_unknown_length_that_are_too_few_are_left_out(cls):
+    X, y = table(60)
+    model = cls(0.5, target_bounds=(0, 10), random_state=0)
+    with taped() as tape:
+        (said,) = warned(model, X, y)
+    assert said.startswith("data_norm='auto': n=60 rows at epsilon=0.5 are too few")
+    assert "declare data_norm" in said and "a constant is all that is fitted" in said
+    np.testing.assert_array_equal(model.coef_, np.zeros(4))
+    assert len(set(model.predict(1e6 * X))) == 1 and model.preconditioner_ is None
+    (line,) = [each for each in model.privacy_.enforced if each.name == "data_norm"]
+    assert "features are left out" in line.how
+    # No number of a feature is behind what was asked for.
+    with taped(tape.answers) as other:
+        warned(cls(0.5, target_bounds=(0, 10), random_state=0), 1e3 * X[::-1], y)
+    for ours, theirs in zip(tape.totals, other.totals, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@every
+def test_a_declared_length_gives_slopes_where_there_are_rows_for_them(cls):
+    X, y = table(200)
+    model = cls(4.0, target_bounds=(0, 10), data_norm=2.0, random_state=0)
+    assert not warned(model, X, y)
+    assert model.coef_.any()
+
+
+@pytest.mark.parametrize("settings, slopes", [
+    ({}, False), ({"precondition": False}, True), ({"solver": "gd"}, True)])
+def test_rows_of_many_columns_carry_a_slope_where_the_user_says_so(settings, slopes):
+    X = np.random.default_rng(0).normal(size=(300, 200))
+    model = DPLinearRegression(0.5, data_norm=15.0, target_bounds=(-1, 1), random_state=0,
+                               **settings)
+    said = warned(model, X, np.sign(X[:, 0]))
+    assert bool(model.coef_.any()) == slopes
+    if not slopes:
+        assert len(said) == 1 and "n=300 rows of 200 features carry no slope" in said[0]
+        assert "precondition=False" in said[0]
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e5])
+@every
+def test_between_too_few_rows_and_enough_for_quantiles_bounds_are_octaves(cls, scale):
+    """The chance of other octaves than those of the rows is below 1e-8 at this price."""
+    X, y = table(500, scale)
+    model = cls(1.1, random_state=0)
+    assert not warned(model, X, y)
+    norms = np.linalg.norm(X, axis=1)
+    assert 0.5 * np.median(norms) < model.data_norm_ < 4.0 * np.median(norms)
+    low, high = model.target_bounds_
+    assert low == (0.0 if cls is DPPoissonRegressor else -high) and 5.0 < high < 200.0
+    assert accountant.delta(model.privacy_.event, 1.1) <= model.privacy_.delta
+    assert {"data_norm_", "target_bounds_"} <= set(model.privacy_.released)
+
+
+def test_scores_keep_their_signs_and_are_fitted_all_the_same():
+    X, y = table(60)
+    model = DPLogisticRegression(0.5, random_state=0)
+    (said,) = warned(model, X, (y > 4).astype(int))
+    assert "data_norm=1.0 holds" in said and model.coef_.any()
