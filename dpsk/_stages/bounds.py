@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
-           "quantile_rule", "target_rule", "widened"]
+           "quantile_rule", "released_norm", "row_norm_rule", "target_rule", "widened"]
 
 
 class NormBound(Stage):
@@ -84,14 +84,8 @@ class NormBound(Stage):
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows in that unit, and the rows."""
-        noise_multiplier, tail = norm_rule(problem, self._model)
-        release = _plan(problem, 1), noise_multiplier, releases
-        if tail is None:
-            self.value = noisy_octaves(on_threads(rows), partial(_sizes_of, _norms),
-                                       NORM_OCTAVES[0], *release)
-        else:
-            self.value = noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(),
-                                        *release)
+        self.value = released_norm(rows, norm_rule(problem, self._model), _plan(problem, 1),
+                                   releases)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
             return problem, rows
@@ -255,7 +249,24 @@ def norm_rule(problem: Problem, model: Any) -> tuple[float, float | None]:
     least = NORM_TAILS[0] / max(1.0, signal / AMPLE_SIGNAL)
     if model.homogeneous:
         least = min(max(least, NARROW_SIGNAL / signal), NORM_TAILS[1])
-    return _rule("data_norm", problem, (least, NORM_TAILS[1]), NORM_OCTAVES)
+    return row_norm_rule(problem, (least, NORM_TAILS[1]))
+
+
+def row_norm_rule(problem: Problem | Budget,
+                  tails: tuple[float, float]) -> tuple[float, float | None]:
+    """Return the same for norms of any rows, with the least and the largest share beyond."""
+    return _rule("data_norm", problem, tails, NORM_OCTAVES)
+
+
+def released_norm(rows: RowSource, rule: tuple[float, float | None], declared: Any,
+                  releases: Releases) -> float:
+    """Return a bound on the norms of rows, released by a rule: its noise multiplier and tail."""
+    noise_multiplier, tail = rule
+    release = declared, noise_multiplier, releases
+    if tail is None:
+        return noisy_octaves(on_threads(rows), partial(_sizes_of, _norms), NORM_OCTAVES[0],
+                             *release)
+    return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), *release)
 
 
 def target_rule(problem: Problem) -> tuple[float, float | None]:

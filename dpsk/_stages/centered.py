@@ -15,12 +15,11 @@ from dpsk._defaults.budgets import (
     SPREAD_TAILS,
 )
 from dpsk._models import LinearModel
-from dpsk._oracle.quantiles import noisy_quantile, positive_grid
 from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import Selections
 from dpsk._problem import Budget
-from dpsk._stages.bounds import quantile_rule
+from dpsk._stages.bounds import released_norm, row_norm_rule
 from dpsk._stages.centering import shrunk
 
 if TYPE_CHECKING:
@@ -117,19 +116,19 @@ class Centered:
         yield "data_norm", self.spread, spread_rule
 
 
-def row_rule(budget: Budget) -> tuple[float, float]:
+def row_rule(budget: Budget) -> tuple[float, float | None]:
     """Return noise multiplier and tail of the bound on rows; a ValueError with too few of them."""
-    return quantile_rule("data_norm", budget, NORM_TAILS)
+    return row_norm_rule(budget, NORM_TAILS)
 
 
-def spread_rule(budget: Budget) -> tuple[float, float]:
+def spread_rule(budget: Budget) -> tuple[float, float | None]:
     """Return noise multiplier and tail of the bound on centered rows, as `row_rule`.
 
     Rows that are scaled down keep their direction, so that a narrow bound costs little while
     noise is what matters; as n or epsilon grows, it leaves none beyond.
     """
     least, most = SPREAD_TAILS
-    return quantile_rule("data_norm", budget,
+    return row_norm_rule(budget,
                          (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
 
 
@@ -143,6 +142,4 @@ def _learnt_norm(rows, budget, rule, releases):
     if not budget.is_private:
         # None is needed then, and none cuts rows.
         return 1.001 * longest(rows) or 1.0
-    noise_multiplier, tail = rule(budget)
-    return noisy_quantile(rows, RowSource.norms, 1.0 - tail, positive_grid(), _CHOICE,
-                          noise_multiplier, releases)
+    return released_norm(rows, rule(budget), _CHOICE, releases)
