@@ -263,6 +263,42 @@ def test_a_torn_charge_counts_also_where_it_could_not_be_mended(tmp_path, monkey
     assert [charge.event for charge in found] == [Gaussian(0.01), Gaussian(0.02)]
 
 
+@pytest.mark.parametrize("garbage", [
+    b"", b'{"event": ', b'{"other": {"kind": "Gaussian", "mu": 0.02}, "name": "a fit"', *(
+        b'{"event": %s, "name": "a fit"' % event for event in (
+            b"3", b"[]", b"{}", b'{"kind": "Nothing"}', b'{"kind": "Gaussian"}',
+            b'{"kind": "Gaussian", "mu": "large"}', b'{"kind": "Gaussian", "mu": -1.0}',
+            b'{"kind": "Gaussian", "mu": null}', b'{"kind": "Composed", "events": [3]}'))],
+    ids=lambda garbage: garbage.decode())
+def test_a_torn_line_that_is_no_charge_stops_everything(tmp_path, garbage):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    with open(budget.path, "ab") as file:
+        file.write(b"0" * 32 + b" " + garbage)
+    for opened in (lambda: PrivacyBudget.load(budget.path), lambda: budget.charges):
+        with pytest.raises(ValueError, match="its last line has no end"):
+            opened()
+
+
+def test_a_charge_that_is_cut_anywhere_counts_or_stops_everything(tmp_path):
+    """It never counts for less, nor is it forgotten."""
+    path, price = tmp_path / "a.budget", Gaussian(0.0123456789)
+    with PrivacyBudget(1.0, DELTA, path=path):
+        admit("a fit", Gaussian(0.01))
+        admit("a fit", price)
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    counted = 0
+    for size in range(1, len(last)):
+        path.write_bytes(b"".join(before) + last[:size])
+        try:
+            charges = PrivacyBudget.load(path).charges
+        except ValueError as error:
+            assert "its last line has no end" in str(error) and not counted
+        else:
+            assert [charge.event for charge in charges] == [Gaussian(0.01), price]
+            counted += 1
+    assert counted > 10
+
+
 def test_a_last_charge_without_its_end_of_line_outlasts_a_disk_that_is_full(tmp_path, monkeypatch):
     budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
     with budget:

@@ -4,6 +4,7 @@ Counts are exact; nothing here is statistical.
 """
 
 import asyncio
+import gc
 import os
 import shlex
 import subprocess
@@ -180,6 +181,46 @@ def test_inner_blocks_end_by_themselves():
         assert len(list(results)) == 4
         evaluated()
     assert (len(outer.charges), len(inner.charges)) == (5, 4)
+
+
+def test_what_an_outer_block_began_is_seen_behind_inner_ones():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with budget() as outer:
+            results = Parallel(n_jobs=1, return_as="generator")(
+                delayed(evaluated)() for _ in range(3))
+            with budget():
+                pass
+    assert len(list(results)) == len(outer.charges) == 3
+
+
+def test_blocks_leave_the_garbage_collector_as_it_was(monkeypatch):
+    """Also one that could not be entered."""
+    gc.unfreeze()
+    before = gc.get_freeze_count()
+    for _ in range(2):
+        with budget(), budget():
+            pass
+        assert gc.get_freeze_count() == before
+
+    def refused(note):
+        raise OSError("no folder")
+
+    with budget() as outer:
+        frozen = gc.get_freeze_count()
+        monkeypatch.setattr("dpsk._charging.admission.post", refused)
+        with pytest.raises(OSError, match="no folder"), budget():
+            pytest.fail("entered")
+        # What is under way in the outer one is still to be told from what is older.
+        assert gc.get_freeze_count() >= frozen > before
+        monkeypatch.undo()
+        evaluated()
+    assert len(outer.charges) == 1
+    monkeypatch.setattr("dpsk._charging.admission.post", refused)
+    with pytest.raises(OSError, match="no folder"), budget():
+        pytest.fail("entered")
+    monkeypatch.undo()
+    assert gc.get_freeze_count() == before
 
 
 def test_workers_pay_no_more_once_what_went_on_is_done():

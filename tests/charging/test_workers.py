@@ -201,10 +201,12 @@ def test_a_note_names_the_budgets_that_its_process_was_started_within(monkeypatc
     # What children are told is put back as well.
     monkeypatch.setenv("DPSK_STARTED_WITHIN", "")
     monkeypatch.setattr(board, "_INHERITED", json.dumps(["who has ended", "", [outer.path]]))
+    note = board._path(board._name(os.getpid()))
     with budget() as inner:
-        with open(board._path(board._name(os.getpid())), encoding="utf-8") as file:
+        with open(note, encoding="utf-8") as file:
             assert json.load(file)["budgets"] == [inner.path, outer.path]
         evaluated()
+    assert not os.path.exists(note)
     assert len(inner.charges) == len(outer.charges) == 1
 
 

@@ -40,7 +40,9 @@ HOLDERS = {
     "dict": lambda each: {"a": each}, "tuple": lambda each: (each,),
     "list": lambda each: [each], "deque": lambda each: deque([each]), "array": array_of}
 #: Holders that are foreign code by themselves, or hold no functions that a candidate runs.
-ALSO_OF_MODELS = {"slot": Slots, "closure": closure_over, "set": lambda each: {each}}
+ALSO_OF_MODELS = {"slot": Slots, "closure": closure_over, "set": lambda each: {each},
+                  "frozen set": lambda each: frozenset([each]),
+                  "method": lambda each: each.predict}
 
 
 def fitted(epsilon):

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
@@ -242,6 +244,21 @@ def test_scores_of_numbers(scoring):
     found = randomized(scoring=scoring, epsilon=100.0).fit(X, y)
     assert found.best_score_ == pytest.approx(found.score(X, y), abs=0.1)
     assert found.scorer_.bound == 1.0
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scores_are_those_of_scikit_learn(name):
+    """With a bound beyond all losses."""
+    X, y = rows(200)
+    y = np.where(np.arange(200) % 9, y, 1 - y)
+    numbers = "error" in name
+    model = (Ridge() if numbers else LogisticRegression()).fit(X[:100], y[:100])
+    held = X[100:], y[100:]
+    bound = 1.0 if name in ("accuracy", "neg_brier_score") else 50.0
+    exact = Scorer(name, bound)
+    found = exact.of_mean(exact.losses(model, *held).mean())
+    assert found == pytest.approx(get_scorer(name)(model, *held))
+    assert -bound < found < (name == "accuracy")
 
 
 def test_labels_that_the_training_part_lacks_are_still_classes():
