@@ -28,6 +28,12 @@ def fresh_folder():
     board.note_folder.cache_clear()
 
 
+@pytest.fixture
+def no_others(monkeypatch):
+    """Pools of other tests have children that `multiprocessing` knows."""
+    monkeypatch.setattr(multiprocessing, "active_children", list)
+
+
 @PLATFORMS
 def test_a_child_lives_until_it_ends_and_not_until_somebody_waits_for_it(platform, monkeypatch):
     monkeypatch.setattr(sys, "platform", platform)
@@ -42,7 +48,7 @@ def test_a_child_lives_until_it_ends_and_not_until_somebody_waits_for_it(platfor
         child.wait()
 
 
-def test_what_ps_lists_are_children_that_work(monkeypatch):
+def test_what_ps_lists_are_children_that_work(monkeypatch, no_others):
     """Neither those of others, nor what has ended or stands by, nor `ps` itself."""
     me = os.getpid()
     listed = [
@@ -63,7 +69,8 @@ def test_what_ps_lists_are_children_that_work(monkeypatch):
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError, subprocess.CalledProcessError])
-def test_without_ps_nothing_is_known_but_what_multiprocessing_has_started(monkeypatch, error):
+def test_without_ps_nothing_is_known_but_what_multiprocessing_has_started(
+        monkeypatch, no_others, error):
     def refused(*args, **options):
         raise error(*((1, "ps") if error is subprocess.CalledProcessError else ()))
 
