@@ -99,6 +99,9 @@ def test_a_process_that_is_gone_has_nothing():
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="asks who the user is")
 def test_the_folder_of_notes_is_found_whatever_the_system_lacks(
         monkeypatch, tmp_path, fresh_folder):
+    monkeypatch.setattr(board, "_TOP", str(tmp_path))
+    assert board.note_folder() == str(tmp_path / f"dpsk-{os.getuid()}")
+    board.note_folder.cache_clear()
     monkeypatch.setattr(board, "_TOP", str(tmp_path / "missing"))
     monkeypatch.setattr(os.path, "expanduser", lambda path: str(tmp_path / path[-5:]))
     assert board.note_folder() == str(tmp_path / ".dpsk")

@@ -3,13 +3,15 @@
 Each test slows what must not be done twice at once down, and counts how often it was.
 """
 
+import json
+import os
 import threading
 import time
 
 import pytest
 
 from dpsk import PrivacyBudget
-from dpsk._charging import Prepaid, admission, admit, in_secret
+from dpsk._charging import Prepaid, admission, admit, board, in_secret
 from dpsk._charging.account import Account
 from dpsk._privacy.events import Gaussian
 from dpsk.exceptions import BudgetExceededError
@@ -69,6 +71,29 @@ def test_what_is_open_is_told_by_one_thread_at_a_time(monkeypatch):
     monkeypatch.setattr(admission, "post", slow)
     assert not at_once(*[_in_a_block, _in_secret] * 4)
     assert set(seen) == {1} and len(seen) >= 16
+
+
+def test_nobody_reads_half_a_note():
+    """A worker may look while a block begins or ends."""
+    note, done = board._path(board._name(os.getpid())), threading.Event()
+    long, read = [f"/tmp/{number}.budget" for number in range(2000)], []
+
+    def look():
+        while not done.is_set():
+            with open(note, encoding="utf-8") as file:
+                read.append(json.load(file))
+
+    with budget() as open_one:
+        found = board.Note([open_one.path])
+        looking = threading.Thread(target=look)
+        looking.start()
+        for _ in range(20):
+            board.post(board.Note(long))
+            board.post(found)
+        done.set()
+        looking.join(60)
+    sizes = {len(each["budgets"]) for each in read}
+    assert sizes <= {1, len(long)} and len(read) > 1 and not looking.is_alive()
 
 
 def test_a_file_that_several_ask_for_is_opened_once(monkeypatch, tmp_path):

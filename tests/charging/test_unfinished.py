@@ -304,9 +304,13 @@ def test_what_threads_begin_is_charged_as_they_are():
 def test_what_a_terminated_pool_had_begun_is_charged():
     with budget() as open_one, ThreadPool(1) as pool:
         pool.apply_async(_slow, (0,))
+        # What was not begun never will be.
+        waiting = pool.apply_async(_slow, (1,)), pool.imap(_slow, [2])
         time.sleep(0.1)
     time.sleep(0.6)
     assert len(open_one.charges) == 1
+    evaluated()
+    assert len(open_one.charges) == 1 and len(waiting) == 2
 
 
 @pytest.mark.filterwarnings("ignore")

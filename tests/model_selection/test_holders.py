@@ -2,6 +2,7 @@
 
 from collections import deque
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,14 @@ def fitted(epsilon):
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
 def test_a_function_of_somebodys_own_is_found_in_every_holder(holder):
     assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(holder(mine)), DPRidge()))
+
+
+def test_what_is_held_twice_or_in_circles_is_met_once():
+    part, other = Slots(None), Slots(None)
+    part.held, other.held = [part, other, other], {"a": part, "b": (other,)}
+    met = list(islice(reachable([part, other]), 100))
+    assert len(met) < 10
+    assert sum(each is part for each in met) == sum(each is other for each in met) == 1
 
 
 @pytest.mark.parametrize("holder", [*HOLDERS.values(), *ALSO_OF_MODELS.values()],
