@@ -194,6 +194,20 @@ def test_what_an_outer_block_began_is_seen_behind_inner_ones():
     assert len(list(results)) == len(outer.charges) == 3
 
 
+def test_of_a_budget_that_was_entered_twice_the_inner_block_is_left_first():
+    with pytest.warns(PrivacyWarning), budget() as open_one:
+        results = Parallel(n_jobs=1, return_as="generator")(
+            delayed(evaluated)() for _ in range(3))
+        with warnings.catch_warnings():
+            # What the outer one began is not the inner one's to wait for.
+            warnings.simplefilter("error")
+            with open_one:
+                evaluated()
+        warnings.warn("the inner block is left", PrivacyWarning, stacklevel=1)
+    assert len(list(results)) == 3
+    assert len(open_one.charges) == 4
+
+
 def test_blocks_leave_the_garbage_collector_as_it_was(monkeypatch):
     """Also one that could not be entered."""
     gc.unfreeze()
@@ -328,10 +342,10 @@ _SCRIPT = ("import time; time.sleep(1)\nfrom dpsk.metrics import dp_accuracy_sco
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
 def test_programmes_that_outlive_a_block_are_charged():
-    with budget() as open_one:
+    with budget() as outer, budget() as inner:
         child = subprocess.Popen([sys.executable, "-c", _SCRIPT])
     assert child.wait() == 0
-    assert len(open_one.charges) == 1
+    assert len(outer.charges) == len(inner.charges) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="asks for a shell")
