@@ -218,7 +218,9 @@ def test_blocks_leave_the_garbage_collector_as_it_was(monkeypatch):
         assert gc.get_freeze_count() == before
 
     def refused(note):
-        raise OSError("no folder")
+        # Work of other tests that ends meanwhile has nothing of its own to say.
+        if note.budgets[-1:] not in ([], [outer.path]):
+            raise OSError("no folder")
 
     with budget() as outer:
         frozen = gc.get_freeze_count()

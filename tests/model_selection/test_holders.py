@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPLogisticRegression, DPRidge, make_dp_pipeline
@@ -54,6 +55,13 @@ def fitted(epsilon):
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
 def test_a_function_of_somebodys_own_is_found_in_every_holder(holder):
     assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(holder(mine)), DPRidge()))
+
+
+@pytest.mark.parametrize("function, foreign", [
+    (np.tanh, False), (special.expit, False), (np.frompyfunc(mine, 1, 1), True)], ids=str)
+def test_ufuncs_are_known_where_numpy_or_scipy_has_them(function, foreign):
+    """Anybody can make one of any function."""
+    assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(function), DPRidge())) == foreign
 
 
 def test_what_is_held_twice_or_in_circles_is_met_once():
