@@ -196,7 +196,7 @@ def _declared(torn, path):
             raise ValueError("no event")
         event, _ = json.JSONDecoder().raw_decode(torn, len(_EVENT))
         event_from_dict(event)
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         raise ValueError(
             f"path={path!r}: its last line has no end, and too little of it is there to tell what "
             "was charged; restore the file. Only where the machine failed while that line was "

@@ -53,12 +53,6 @@ class Prepaid:
         self._file: str | None = None
         self._enlist()
 
-    @property
-    def is_used(self) -> bool:
-        """bool : whether the fit that it pays for was made."""
-        with self._lock:
-            return self._used or (self._file is not None and not os.path.exists(self._file))
-
     def use(self, name: str, event: Event) -> None:
         """Use it for a fit; a BudgetExceededError if it was used before, or does not suffice."""
         if self._affords is not None and not self._affords(event):
@@ -103,10 +97,8 @@ class Prepaid:
     def share(self) -> None:
         """Let one of several processes use it."""
         with self._lock:
-            if self._file is None:
+            if self._file is None and not self._used:
                 self._file = file_of_this_process(".paid")
-                if self._used:
-                    os.unlink(self._file)
 
     def renew(self) -> None:
         """Have a lock of this process's own, as a thread that is not here may hold it."""
@@ -123,8 +115,7 @@ def _share_all() -> None:
     with _LIVE_LOCK:
         live = list(_LIVE)
     for each in live:
-        if not each.is_used:
-            each.share()
+        each.share()
 
 
 def _renew_all() -> None:

@@ -67,7 +67,7 @@ def _text(value, name):
 
 def _inside(name, pair, value):
     """Return what the parameters of a named part of an estimator are called by."""
-    named = pair and isinstance(pair[0], str) and hasattr(value, "get_params")
+    named = isinstance(pair[0], str) and hasattr(value, "get_params")
     # Those of steps are not by the name of the list.
     return "__".join([*name.split("__")[:-1], pair[0]]) if named else name
 

@@ -244,8 +244,8 @@ def _are_dense(columns, parts):
         base.__name__ for base in type(each).__mro__} for each in parts]
     # What takes tables takes no sparse matrices, and frames are none.
     dense = hasattr(columns, "feature_names_in_") or any(tables)
-    return all(known or (isinstance(each, str) and each == "drop") or (
-        dense and _keeps_frames(each)) for known, each in zip(tables, parts, strict=True))
+    return all(known or (dense and _keeps_frames(each))
+               for known, each in zip(tables, parts, strict=True))
 
 
 def _keeps_frames(part):

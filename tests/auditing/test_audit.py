@@ -37,6 +37,7 @@ from dpsk.audit import main
 from dpsk.auditing import audit
 from dpsk.auditing._claim import find_claim
 from dpsk.auditing._publication import published
+from dpsk.auditing._statistics import STATISTICS
 from dpsk.auditing._tables import neighboring_tables
 from dpsk.testing import NoiseSeed
 from tests.auditing.faults import FAULTS, NoisyTotal
@@ -158,6 +159,8 @@ def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
     (DPLogisticRegression(), {"level": 0.5}, "level=0.5"),
     (DPLogisticRegression(), {"runs": 3}, "runs=3"),
     (DPLogisticRegression(), {"statistic": "mean"}, "statistic='mean'"),
+    (DPLogisticRegression(), {"statistic": []}, r"statistic=\[\]"),
+    (DPLogisticRegression(), {"statistic": ["sign", "mean"]}, "statistic=.*'mean'"),
     (DPLogisticRegression(), {"neighbors": "best"}, "neighbors='best'"),
     (DPLogisticRegression(), {"neighbors": []}, "neighbors="),
     (DPLogisticRegression(), {"claim": (1.0, 2.0)}, "delta=2.0"),
@@ -180,6 +183,12 @@ def test_the_curve_of_a_claim_is_never_above_it_and_close(claim):
 def test_what_cannot_be_audited_is_refused(estimator, params, message):
     with pytest.raises(ValueError, match=message):
         audit(estimator, **params)
+
+
+def test_all_statistics_may_be_named():
+    one, other = np.ones((3, 1)), np.array([[1.0], [1.0], [0.0]])
+    assert audit(NoisyTotal(), statistic=list(STATISTICS), claim=(1.0, 0.0), runs=40,
+                 neighbors=[((one,), (other,))]).fits >= 80
 
 
 @pytest.mark.parametrize(("estimator", "count"), [

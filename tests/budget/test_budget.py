@@ -24,8 +24,9 @@ from dpsk import (
     PrivacyBudget,
     make_dp_pipeline,
 )
+from dpsk._charging import admit
 from dpsk._privacy import accountant
-from dpsk._privacy.events import Composed, tally
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, tally
 from dpsk._progress import watching
 from dpsk.accounting import compose
 from dpsk.exceptions import BudgetExceededError
@@ -294,7 +295,11 @@ def test_it_shows_what_is_spent_and_left():
     assert "DPLogisticRegression" in text
     assert "(1, 1e-05) for a row" in text
     assert f"epsilon={budget.left():.4g}" in text
-    assert "<progress" in page
+    share = 100 * max(budget.spent[unit] / budget.limits[unit] for unit in budget.limits)
+    assert 0 < share < 100
+    assert f"value='{share:.1f}'" in page and f"{share:.1f} % spent" in page
+    for unit, spent in budget.spent.items():
+        assert f"spent, {unit}: {spent:.6g} of {budget.limits[unit]:.6g}" in text
     assert "&lt;census&gt;" in page
     assert "<census>" not in page
 
@@ -304,3 +309,24 @@ def test_it_shows_what_is_spent_and_left():
 def test_what_is_left_is_said_at_a_delta(delta, end):
     with PrivacyBudget(0.5, delta), pytest.raises(BudgetExceededError, match=end):
         DPLogisticRegression(epsilon=5.0, delta=delta, data_norm=30.0).fit(X, Y)
+
+
+@pytest.mark.parametrize("unit, first, dear", [
+    ("mu^2", Gaussian(0.1), Gaussian(0.3)), ("delta", Disclosure(6e-7), Disclosure(7e-7))])
+def test_a_refusal_says_what_falls_short_and_by_how_much(unit, first, dear):
+    """Of what is counted, that alone of which too little is left."""
+    with PrivacyBudget(1.0, DELTA) as budget:
+        admit("a fit", first)
+        with pytest.raises(BudgetExceededError) as raised:
+            admit("a fit", dear)
+    price = budget._account.filter.price(dear)[budget._account.filter.units.index(unit)]
+    left = budget.limits[unit] - budget.spent[unit]
+    assert f"costs {unit}={price:.3g}, of which {left:.3g} is left in Priv" in str(raised.value)
+
+
+def test_where_nothing_is_left_no_smaller_fit_is_advised():
+    with PrivacyBudget(1.0, 0.0) as budget:
+        admit("a fit", Pure(1.0))
+        with pytest.raises(BudgetExceededError, match=r"Nothing is left: fit nothing more"):
+            admit("a fit", Pure(0.5))
+    assert budget.left() == 0.0

@@ -1,10 +1,12 @@
 """A budget is one, whatever its paths, processes and threads, and none of it is forgotten."""
 
-import errno
+import atexit
 import os
 import pickle
+import signal
 import threading
 import time
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPLogisticRegression, DPStandardScaler, PrivacyBudget, make_dp_pipeline
-from dpsk._charging import admit, paying
+from dpsk._charging import admission, admit, paying
 from dpsk._privacy.events import Composed, Gaussian
+from dpsk._privacy.journal import Journal
 from dpsk.exceptions import BudgetExceededError
 
 X, Y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
@@ -85,29 +88,6 @@ def test_a_child_that_is_forked_while_a_file_is_locked_keeps_no_lock():
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
-
-
-@pytest.mark.parametrize("records", [0, 1, 2])
-def test_a_file_that_lost_charges_stops_everything(tmp_path, records):
-    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
-    with budget:
-        admit("a fit", Gaussian(0.01))
-        admit("a fit", Gaussian(0.01))
-        lines = (tmp_path / "a.budget").read_bytes().splitlines(keepends=True)
-        (tmp_path / "a.budget").write_bytes(b"".join(lines[:records]))
-        with pytest.raises(ValueError, match="no longer holds all that was charged"):
-            admit("a fit", Gaussian(0.01))
-        (tmp_path / "a.budget").write_bytes(b"".join(lines))
-        admit("a fit", Gaussian(0.01))
-    assert len(budget.charges) == 3
-
-
-def test_a_file_of_something_else_is_left_as_it_is(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("the only copy")
-    with pytest.raises(ValueError, match="is a file of something else"):
-        PrivacyBudget(1.0, DELTA, path=path)
-    assert path.read_text() == "the only copy"
 
 
 @FORKS
@@ -182,37 +162,6 @@ def test_releases_beyond_all_numbers_are_refused(kind, event):
     assert budget.charges == []
 
 
-def test_charges_that_were_read_are_missed(tmp_path):
-    one = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
-    other = PrivacyBudget.load(one.path)
-    with one:
-        admit("a fit", Gaussian(0.01))
-    assert len(other.charges) == 1
-    lines = (tmp_path / "a.budget").read_bytes().splitlines(keepends=True)
-    (tmp_path / "a.budget").write_bytes(lines[0])
-    with pytest.raises(ValueError, match="no longer holds all that was charged"):
-        other.charges  # noqa: B018
-
-
-def test_a_charge_is_on_the_disk_before_anything_is_drawn(monkeypatch):
-    done = []
-
-    def spied(name):
-        original = getattr(os, name)
-
-        def call(*args):
-            done.append(name)
-            return original(*args)
-        return call
-
-    with PrivacyBudget(1.0, DELTA):
-        for name in ("write", "fsync"):
-            monkeypatch.setattr(os, name, spied(name))
-        admit("a fit", Gaussian(0.01))
-    # The note of what is open is written by a file object.
-    assert done == ["write", "fsync"]
-
-
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_several_budgets_none_is_charged_where_one_refuses(tmp_path, order):
     """Files have their locks in an order of their own, which the refusing one leads or ends."""
@@ -225,57 +174,83 @@ def test_of_several_budgets_none_is_charged_where_one_refuses(tmp_path, order):
     assert large.charges == small.charges == []
 
 
-def test_a_disk_that_is_full_leaves_the_file_as_it_was(tmp_path, monkeypatch):
-    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
-    before, write = (tmp_path / "a.budget").read_bytes(), os.write
+def test_files_are_locked_in_one_order(monkeypatch):
+    """Whichever block is the inner one: two processes never wait for each other."""
+    locked, orders = [], []
+    original = Journal.locked
 
-    def full(handle, line):
-        if len(line) < 50:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return write(handle, line[:40])
+    def spied(journal):
+        locked.append(journal.path)
+        return original(journal)
 
-    with budget:
-        monkeypatch.setattr(os, "write", full)
-        with pytest.raises(OSError, match="No space left"):
+    several = [PrivacyBudget(1.0, DELTA) for _ in range(4)]
+    monkeypatch.setattr(Journal, "locked", spied)
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
+        with ExitStack() as stack:
+            for each in order:
+                stack.enter_context(several[each])
+            locked.clear()
             admit("a fit", Gaussian(0.01))
-        monkeypatch.undo()
-        assert (tmp_path / "a.budget").read_bytes() == before
-        admit("a fit", Gaussian(0.01))
+            orders.append(list(locked))
+    assert orders[0] == orders[1] == orders[2] and len(orders[0]) == 4
+
+
+def test_a_part_that_a_budget_refuses_has_not_used_what_is_prepaid():
+    with PrivacyBudget(1.0, DELTA) as whole:
+        prepaid = admit("a whole", Gaussian(0.01)).pays_for()
+        with paying(prepaid):
+            with PrivacyBudget(1e-6, 0.0) as small, pytest.raises(BudgetExceededError):
+                admit("a part", Gaussian(0.01))
+            admit("a part", Gaussian(0.01))
+    assert (len(whole.charges), len(small.charges)) == (1, 0)
+
+
+def test_parts_of_parts_are_paid_by_all_budgets_that_have_paid():
+    with PrivacyBudget(1.0, DELTA) as outer:
+        whole = admit("a whole", Gaussian(0.01))
+        with PrivacyBudget(1.0, DELTA) as inner:
+            with paying(whole.pays_for()):
+                part = admit("a part", Gaussian(0.01))
+            with paying(part.pays_for()):
+                admit("a part of the part", Gaussian(0.01))
+    assert [len(each.charges) for each in (outer, inner)] == [1, 1]
+
+
+@FORKS
+def test_a_child_leaves_the_temporary_files_of_its_parent(monkeypatch):
+    at_exit = []
+    monkeypatch.setattr("dpsk._budget._FOLDER", [])
+    monkeypatch.setattr(atexit, "register", lambda *call: at_exit.append(call))
+    budget = PrivacyBudget(1.0, DELTA)
+    ((function, *args),) = at_exit
+    in_child(lambda: function(*args))
+    assert os.path.exists(budget.path)
+    function(*args)
+    assert not os.path.exists(os.path.dirname(budget.path))
+
+
+@FORKS
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_child_that_is_forked_while_a_thread_enters_a_block_waits_for_no_lock():
+    """The thread that would give it back is not in the child."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with admission._LOCK:
+            held.set()
+            done.wait(60)
+
+    def fit():
+        signal.alarm(20)
+        with budget:
+            admit("a fit", Gaussian(0.01))
+
+    budget, holder = PrivacyBudget(1.0, DELTA), threading.Thread(target=hold)
+    holder.start()
+    held.wait(60)
+    try:
+        in_child(fit)
+    finally:
+        done.set()
+        holder.join()
     assert len(budget.charges) == 1
-
-
-def test_a_torn_charge_counts_also_where_it_could_not_be_mended(tmp_path, monkeypatch):
-    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
-    with budget:
-        admit("a fit", Gaussian(0.01))
-        admit("a fit", Gaussian(0.02))
-    text = (tmp_path / "a.budget").read_bytes()
-    (tmp_path / "a.budget").write_bytes(text[:-10])
-
-    def fails(handle, line):
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(os, "write", fails)
-    with pytest.raises(OSError, match="Input/output"):
-        PrivacyBudget.load(budget.path)
-    monkeypatch.undo()
-    found = PrivacyBudget.load(budget.path).charges
-    assert [charge.event for charge in found] == [Gaussian(0.01), Gaussian(0.02)]
-
-
-def test_a_last_charge_without_its_end_of_line_outlasts_a_disk_that_is_full(tmp_path, monkeypatch):
-    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
-    with budget:
-        admit("a fit", Gaussian(0.01))
-    text = (tmp_path / "a.budget").read_bytes()
-    (tmp_path / "a.budget").write_bytes(text[:-1])
-
-    def full(handle, line):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with PrivacyBudget.load(budget.path):
-        monkeypatch.setattr(os, "write", full)
-        with pytest.raises(OSError, match="No space left"):
-            admit("a fit", Gaussian(0.01))
-        monkeypatch.undo()
-    assert len(PrivacyBudget.load(budget.path).charges) == 1

@@ -12,13 +12,18 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import _process_chunk
+from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from multiprocessing.pool import ThreadPool
+from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 from joblib import Memory, Parallel, delayed, wrap_non_picklable_objects
 
+from dpsk.exceptions import PrivacyWarning
 from tests.charging.test_unfinished import budget, evaluated
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -27,6 +32,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def slowly():
     time.sleep(0.4)
     evaluated()
+
+
+async def slowly_awaited():
+    slowly()
 
 
 def _nothing():
@@ -111,18 +120,24 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
 
 
 @pytest.mark.parametrize("made", [
-    lambda: (Memory(None, verbose=0).cache(slowly),),
-    lambda: (wrap_non_picklable_objects(slowly),),
-    lambda: (Parallel(n_jobs=1), [delayed(slowly)()]),
-    lambda: (Parallel(n_jobs=1).__call__, [delayed(slowly)()]),
-    lambda: (Parallel(n_jobs=1).__call__, (delayed(slowly)() for _ in range(1))),
+    lambda: Thread(target=Memory(None, verbose=0).cache(slowly)),
+    lambda: Thread(target=wrap_non_picklable_objects(slowly)),
+    lambda: Thread(target=Parallel(n_jobs=1), args=[[delayed(slowly)()]]),
+    lambda: Thread(target=Parallel(n_jobs=1).__call__, args=[[delayed(slowly)()]]),
+    lambda: Thread(target=Parallel(n_jobs=1).__call__, args=[
+        (delayed(slowly)() for _ in range(1))]),
+    # In parts of parts, as tasks of tasks are.
+    lambda: Thread(target=_process_chunk, args=[
+        _process_chunk, [(_process_chunk, [(slowly, [()])])]]),
+    lambda: Thread(target=_process_chunk, kwargs={"fn": slowly, "chunk": [()]}),
+    lambda: Thread(target=asyncio.run, args=[slowly_awaited()]),
     # Made here, as its threads begin at once.
-    lambda: (ThreadPool(1).apply, slowly)],
-    ids=["memory", "wrapped", "object", "method", "generator", "pool"])
+    lambda: Thread(target=ThreadPool(1).apply, args=[slowly])],
+    ids=["memory", "wrapped", "object", "method", "generator", "nested", "named", "coroutine",
+         "pool"])
 def test_threads_that_run_code_by_that_of_others_are_charged(made):
-    target, *given = made()
+    thread = made()
     with budget() as open_one:
-        thread = threading.Thread(target=target, args=given)
         thread.start()
     thread.join()
     assert len(open_one.charges) == 1
@@ -130,12 +145,36 @@ def test_threads_that_run_code_by_that_of_others_are_charged(made):
     assert len(open_one.charges) == 1
 
 
-def test_threads_that_serve_queues_hold_no_block_open(recwarn):
-    """Those of joblib's workers wait for more, and are told so from those that do a task."""
-    with budget() as open_one:
-        Parallel(n_jobs=2)(delayed(evaluated)() for _ in range(2))
-    evaluated()
-    assert len(open_one.charges) == 2
+@contextmanager
+def workers_of_joblib():
+    with Parallel(n_jobs=2) as pool:
+        yield SimpleNamespace(submit=lambda call: pool([delayed(call)()]))
+
+
+@contextmanager
+def pool_of_multiprocessing(make):
+    with make(1) as pool:
+        yield SimpleNamespace(submit=pool.apply)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, which is quick")
+@pytest.mark.parametrize("pool", [
+    workers_of_joblib, lambda: ThreadPoolExecutor(1),
+    lambda: ProcessPoolExecutor(1, mp_context=get_context("fork")),
+    lambda: pool_of_multiprocessing(ThreadPool),
+    lambda: pool_of_multiprocessing(get_context("fork").Pool)],
+    ids=["joblib", "futures", "futures of processes", "pool of threads", "pool"])
+def test_pools_that_wait_for_more_hold_no_block_open(pool, recwarn):
+    """Their threads serve queues, and are told so from those that do a task."""
+    with ExitStack() as stack:
+        with budget() as open_one:
+            done = stack.enter_context(pool()).submit(evaluated)
+            if isinstance(done, Future):
+                done.result()
+            time.sleep(0.1)
+        evaluated()
+        assert len(open_one.charges) == 1
+        assert not [each for each in recwarn if issubclass(each.category, PrivacyWarning)]
 
 
 def test_results_are_seen_where_somebody_froze_them():

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from dpsk import DPGridSearchCV, DPRidge, DPStandardScaler, PrivacyBudget, make_dp_pipeline
-from dpsk._charging import Prepaid, admit, paid_for
+from dpsk._charging import Prepaid, admit, paid_for, paying
 from dpsk._privacy.events import Gaussian
 from dpsk.exceptions import BudgetExceededError
 from tests.budget.test_sharing import DELTA, FORKS, X, Y, model
@@ -124,6 +124,17 @@ def test_what_a_part_brought_along_is_charged_after_the_whole(monkeypatch):
     assert len(budget.charges) == 1
     part.fit(X, Y)
     assert len(budget.charges) == 2
+
+
+def test_what_has_paid_for_a_whole_has_paid_for_parts_of_its_parts(monkeypatch):
+    """Also where what is between brings no budget along."""
+    budget, innermost = _sent_from_elsewhere(monkeypatch)
+    whole = admit("a whole", Gaussian(0.01), carried=innermost._carried)
+    with paying(whole.pays_for()):
+        part = admit("a part", Gaussian(0.01))
+    with paid_for(innermost, part.pays_for()):
+        innermost.fit(X, Y)
+    assert len(budget.charges) == 1
 
 
 def test_a_clone_brings_budgets_along_and_no_payment(monkeypatch):

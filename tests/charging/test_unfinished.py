@@ -4,6 +4,7 @@ Counts are exact; nothing here is statistical.
 """
 
 import asyncio
+import gc
 import os
 import shlex
 import subprocess
@@ -182,6 +183,62 @@ def test_inner_blocks_end_by_themselves():
     assert (len(outer.charges), len(inner.charges)) == (5, 4)
 
 
+def test_what_an_outer_block_began_is_seen_behind_inner_ones():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with budget() as outer:
+            results = Parallel(n_jobs=1, return_as="generator")(
+                delayed(evaluated)() for _ in range(3))
+            with budget():
+                pass
+    assert len(list(results)) == len(outer.charges) == 3
+
+
+def test_of_a_budget_that_was_entered_twice_the_inner_block_is_left_first():
+    with pytest.warns(PrivacyWarning), budget() as open_one:
+        results = Parallel(n_jobs=1, return_as="generator")(
+            delayed(evaluated)() for _ in range(3))
+        with warnings.catch_warnings():
+            # What the outer one began is not the inner one's to wait for.
+            warnings.simplefilter("error")
+            with open_one:
+                evaluated()
+        warnings.warn("the inner block is left", PrivacyWarning, stacklevel=1)
+    assert len(list(results)) == 3
+    assert len(open_one.charges) == 4
+
+
+def test_blocks_leave_the_garbage_collector_as_it_was(monkeypatch):
+    """Also one that could not be entered."""
+    gc.unfreeze()
+    before = gc.get_freeze_count()
+    for _ in range(2):
+        with budget(), budget():
+            pass
+        assert gc.get_freeze_count() == before
+
+    def refused(note):
+        # Work of other tests that ends meanwhile has nothing of its own to say.
+        if note.budgets[-1:] not in ([], [outer.path]):
+            raise OSError("no folder")
+
+    with budget() as outer:
+        frozen = gc.get_freeze_count()
+        monkeypatch.setattr("dpsk._charging.admission.post", refused)
+        with pytest.raises(OSError, match="no folder"), budget():
+            pytest.fail("entered")
+        # What is under way in the outer one is still to be told from what is older.
+        assert gc.get_freeze_count() >= frozen > before
+        monkeypatch.undo()
+        evaluated()
+    assert len(outer.charges) == 1
+    monkeypatch.setattr("dpsk._charging.admission.post", refused)
+    with pytest.raises(OSError, match="no folder"), budget():
+        pytest.fail("entered")
+    monkeypatch.undo()
+    assert gc.get_freeze_count() == before
+
+
 def test_workers_pay_no_more_once_what_went_on_is_done():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(evaluated).result()
@@ -263,9 +320,13 @@ def test_what_threads_begin_is_charged_as_they_are():
 def test_what_a_terminated_pool_had_begun_is_charged():
     with budget() as open_one, ThreadPool(1) as pool:
         pool.apply_async(_slow, (0,))
+        # What was not begun never will be.
+        waiting = pool.apply_async(_slow, (1,)), pool.imap(_slow, [2])
         time.sleep(0.1)
     time.sleep(0.6)
     assert len(open_one.charges) == 1
+    evaluated()
+    assert len(open_one.charges) == 1 and len(waiting) == 2
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -283,10 +344,10 @@ _SCRIPT = ("import time; time.sleep(1)\nfrom dpsk.metrics import dp_accuracy_sco
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
 def test_programmes_that_outlive_a_block_are_charged():
-    with budget() as open_one:
+    with budget() as outer, budget() as inner:
         child = subprocess.Popen([sys.executable, "-c", _SCRIPT])
     assert child.wait() == 0
-    assert len(open_one.charges) == 1
+    assert len(outer.charges) == len(inner.charges) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="asks for a shell")

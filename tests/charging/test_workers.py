@@ -141,11 +141,32 @@ def test_notes_are_for_their_user_alone_and_go_with_the_block():
     with budget() as open_one:
         with open(note, encoding="utf-8") as file:
             assert json.load(file)["budgets"] == [open_one.path]
+        assert json.loads(os.environ["DPSK_STARTED_WITHIN"])[-1] == [open_one.path]
     assert not os.path.exists(note)
+    assert os.environ.get("DPSK_STARTED_WITHIN", "") == board._INHERITED
     folder = os.stat(board.note_folder())
     assert stat.S_IMODE(folder.st_mode) == 0o700
     if hasattr(os, "getuid"):
         assert folder.st_uid == os.getuid()
+
+
+@pytest.mark.parametrize("gone", ["note", "folder"])
+def test_what_cleans_temporary_files_up_hides_no_budget(monkeypatch, tmp_path, gone):
+    monkeypatch.setattr(board, "_TOP", str(tmp_path))
+    board.note_folder.cache_clear()
+    try:
+        with budget() as open_one:
+            note = board._path(board._name(os.getpid()))
+            os.unlink(note)
+            if gone == "folder":
+                os.rmdir(board.note_folder())
+            evaluated()
+            with open(note, encoding="utf-8") as file:
+                assert json.load(file)["budgets"] == [open_one.path]
+        assert not os.path.exists(note)
+    finally:
+        monkeypatch.undo()
+        board.note_folder.cache_clear()
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes are of other systems")
@@ -201,10 +222,13 @@ def test_a_note_names_the_budgets_that_its_process_was_started_within(monkeypatc
     # What children are told is put back as well.
     monkeypatch.setenv("DPSK_STARTED_WITHIN", "")
     monkeypatch.setattr(board, "_INHERITED", json.dumps(["who has ended", "", [outer.path]]))
+    note = board._path(board._name(os.getpid()))
     with budget() as inner:
-        with open(board._path(board._name(os.getpid())), encoding="utf-8") as file:
+        with open(note, encoding="utf-8") as file:
             assert json.load(file)["budgets"] == [inner.path, outer.path]
         evaluated()
+    assert not os.path.exists(note)
+    assert os.environ["DPSK_STARTED_WITHIN"] == board._INHERITED
     assert len(inner.charges) == len(outer.charges) == 1
 
 

@@ -2,10 +2,12 @@
 
 from collections import deque
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPLogisticRegression, DPRidge, make_dp_pipeline
@@ -40,7 +42,9 @@ HOLDERS = {
     "dict": lambda each: {"a": each}, "tuple": lambda each: (each,),
     "list": lambda each: [each], "deque": lambda each: deque([each]), "array": array_of}
 #: Holders that are foreign code by themselves, or hold no functions that a candidate runs.
-ALSO_OF_MODELS = {"slot": Slots, "closure": closure_over, "set": lambda each: {each}}
+ALSO_OF_MODELS = {"slot": Slots, "closure": closure_over, "set": lambda each: {each},
+                  "frozen set": lambda each: frozenset([each]),
+                  "method": lambda each: each.predict}
 
 
 def fitted(epsilon):
@@ -51,6 +55,21 @@ def fitted(epsilon):
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
 def test_a_function_of_somebodys_own_is_found_in_every_holder(holder):
     assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(holder(mine)), DPRidge()))
+
+
+@pytest.mark.parametrize("function, foreign", [
+    (np.tanh, False), (special.expit, False), (np.frompyfunc(mine, 1, 1), True)], ids=str)
+def test_ufuncs_are_known_where_numpy_or_scipy_has_them(function, foreign):
+    """Anybody can make one of any function."""
+    assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(function), DPRidge())) == foreign
+
+
+def test_what_is_held_twice_or_in_circles_is_met_once():
+    part, other = Slots(None), Slots(None)
+    part.held, other.held = [part, other, other], {"a": part, "b": (other,)}
+    met = list(islice(reachable([part, other]), 100))
+    assert len(met) < 10
+    assert sum(each is part for each in met) == sum(each is other for each in met) == 1
 
 
 @pytest.mark.parametrize("holder", [*HOLDERS.values(), *ALSO_OF_MODELS.values()],

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ from dpsk._oracle import Releases, release
 from dpsk._oracle.replay import Recording, Replay
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu, gaussian_mu
-from dpsk._privacy.events import BestOf, Gaussian, tally
+from dpsk._privacy.events import BestOf, Composed, Gaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._solvers import SOLVERS
@@ -252,6 +253,28 @@ def test_answers_go_to_the_same_releases_only():
             fitted(other, Replay(kept), X, y)
     with pytest.raises(RuntimeError, match="does not follow"):
         fitted(ridge(), Replay(Recording()), X, y)
+
+
+@pytest.mark.parametrize("name", [name for name, member in vars(release.Releases).items()
+                                  if callable(member) and not name.startswith("_")])
+def test_answers_that_are_given_again_are_all_there_is(name):
+    """Nothing else of what a fit may draw."""
+    again = Replay(Recording()).opened(None, Ledger(Composed(())))
+    with pytest.raises(RuntimeError, match="This fit draws by itself"):
+        getattr(again, name)(2)
+
+
+@pytest.mark.parametrize("answer", [np.arange(3.0), (np.arange(3.0), np.eye(2)), 7], ids=repr)
+def test_who_gets_an_answer_changes_it_for_nobody_else(answer, monkeypatch):
+    kept, expected = Recording(), deepcopy(answer)
+    monkeypatch.setattr(release.Releases, "__call__", lambda *asked, **options: answer)
+    ways = [lambda: kept, lambda: Replay(kept), lambda: Replay(kept)]
+    for way in ways:
+        found = way().opened(None, Ledger(Composed(())))(Gaussian(1.0), None)
+        np.testing.assert_equal(found, expected)
+        for part in found if isinstance(found, tuple) else (found,):
+            if isinstance(part, np.ndarray):
+                part[:] = np.nan
 
 
 def test_only_solvers_that_ask_nothing_of_a_penalty_have_a_path():

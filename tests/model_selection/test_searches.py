@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
@@ -102,6 +104,23 @@ def test_the_best_of_all_runs_is_kept_and_nothing_of_others(several_runs):
     kept = pickle.dumps(found)
     assert not any(np.float64(other).tobytes() in kept for _, other in several_runs)
     assert "7" not in str(found.plan_).split(" on average")[0]
+
+
+def test_of_runs_that_score_alike_any_may_be_kept(several_runs, monkeypatch):
+    X, y = rows(60)
+    kept, made, recorded = set(), [], _search._run
+
+    def alike(model, *args):
+        made.append(recorded(model, *args)[1])
+        return 0.0, made[-1], 0
+
+    monkeypatch.setattr(_search, "_run", alike)
+    # The same one of seven every time: by chance once in 7**9 tests.
+    for _ in range(10):
+        made.clear()
+        best = grid(DPLogisticRegression(solver="gd", max_iter=1)).fit(X, y).best_estimator_
+        kept.add(next(place for place, model in enumerate(made) if model is best))
+    assert len(kept) > 1
 
 
 def test_what_is_said_does_not_tell_how_many_runs_there_were(monkeypatch, capsys):
@@ -242,6 +261,21 @@ def test_scores_of_numbers(scoring):
     found = randomized(scoring=scoring, epsilon=100.0).fit(X, y)
     assert found.best_score_ == pytest.approx(found.score(X, y), abs=0.1)
     assert found.scorer_.bound == 1.0
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scores_are_those_of_scikit_learn(name):
+    """With a bound beyond all losses."""
+    X, y = rows(200)
+    y = np.where(np.arange(200) % 9, y, 1 - y)
+    numbers = "error" in name
+    model = (Ridge() if numbers else LogisticRegression()).fit(X[:100], y[:100])
+    held = X[100:], y[100:]
+    bound = 1.0 if name in ("accuracy", "neg_brier_score") else 50.0
+    exact = Scorer(name, bound)
+    found = exact.of_mean(exact.losses(model, *held).mean())
+    assert found == pytest.approx(get_scorer(name)(model, *held))
+    assert -bound < found < (name == "accuracy")
 
 
 def test_labels_that_the_training_part_lacks_are_still_classes():

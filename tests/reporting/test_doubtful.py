@@ -14,8 +14,10 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     RandomizedSearchCV,
+    RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedKFold,
     TimeSeriesSplit,
     TunedThresholdClassifierCV,
     cross_validate,
@@ -50,6 +52,18 @@ def test_a_predictor_that_needs_no_fit_learns_all_the_same():
                                             GaussianProcessRegressor()).fit(X, Y)).is_private
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_a_fit_of_ours_without_its_certificate_learnt_without_noise(own):
+    """Whatever was put in its place."""
+    fitted = model().fit(X, Y)
+    del fitted.privacy_
+    if own:
+        fitted.privacy_ = "differentially private"
+    report = privacy_report([fitted, model().fit(X, Y)])
+    assert not report.is_private and len(report.private) == 1
+    assert "DPLogisticRegression has no certificate: what it learnt from rows" in said(report)
+
+
 def test_deltas_that_add_up_to_one_guarantee_nothing():
     report = privacy_report([model(delta=0.5).fit(X, Y)] * 2)
     assert not report.is_private
@@ -60,7 +74,8 @@ def test_deltas_that_add_up_to_one_guarantee_nothing():
 
 
 @pytest.mark.parametrize(("cv", "rows"), [
-    (KFold(3), 133), (RepeatedStratifiedKFold(n_splits=4, n_repeats=2), 150),
+    (KFold(3), 133), (StratifiedKFold(4), 150), (RepeatedKFold(n_splits=5, n_repeats=2), 160),
+    (RepeatedStratifiedKFold(n_splits=4, n_repeats=2), 150),
     (GroupKFold(2), None), (TimeSeriesSplit(8), None), (ShuffleSplit(3, test_size=100), None),
     (ShuffleSplit(3, train_size=0.1), None), ([(np.arange(20), np.arange(20, N))], None)],
     ids=str)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from dpsk import (
     privacy_report,
 )
 from dpsk._privacy.certificate import Certificate
-from dpsk._whole import reachable
+from dpsk._whole import reachable, state_as_whole
 from dpsk.accounting import compose, epsilon
 from tests.registry import ADDITIVE, SAMPLERS
 
@@ -121,6 +122,16 @@ def test_a_report_of_parts_costs_at_least_the_whole():
         report = privacy_report(several)
         assert report.is_private
         assert privacy_report(pipeline).epsilon <= report.epsilon < math.inf
+
+
+@pytest.mark.parametrize("held", [threading.Lock, lambda: lambda X: X, lambda: iter(())],
+                         ids=["lock", "function", "generator"])
+def test_what_cannot_be_compared_with_what_was_given_is_part_of_the_whole(held):
+    before, part = (DPStandardScaler(epsilon=5.0, delta=1e-6).fit(X) for _ in range(2))
+    part.privacy_, whole = before.privacy_, fitted("DPPipeline")
+    before.held, part.held = held(), held()
+    state_as_whole(FunctionTransformer(part.transform), whole.privacy_, before)
+    assert part.privacy_ is whole.privacy_ and before.privacy_ is not whole.privacy_
 
 
 def _bound(function):

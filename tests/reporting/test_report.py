@@ -48,6 +48,7 @@ from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, Gaussian, Repeated
 from dpsk.accounting import to_dp_accounting
+from dpsk.testing import NoiseSeed
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = X[:, :4] / X[:, :4].max(axis=0)
@@ -236,6 +237,53 @@ def test_fits_behind_exact_steps_are_not_said_to_be_private_by_themselves():
         assert "no guarantee for all of it" in text
         assert "only where each row was given to them once, and unchanged by other rows" in text
         assert "private fits alone" not in text
+
+
+@QUICK
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_every_form_says_all_that_a_report_holds(disjoint):
+    repeated = model(random_state=NoiseSeed(0)).fit(X, Y)
+    search = GridSearchCV(model(), {"alpha": [0.0]}, cv=KFold(3)).fit(X, Y)
+    scaler = DPStandardScaler(delta=DELTA).fit(X)
+    report = privacy_report({"a": repeated, "b": [search, scaler]}, disjoint=disjoint)
+    (note,) = report.notes
+    assert "repeats under a seed" in note.sentence and report.exposed
+    assert {part.count for part in report.private} == {1, 2}
+    written = json.loads(report.to_json())
+    assert written == report.to_dict()
+    assert (written["relation"], written["disjoint"]) == (report.relation, disjoint)
+    assert written["private"] == [
+        {"path": part.path, "count": part.count, "certificate": part.certificate.to_dict()}
+        for part in report.private]
+    for name in ("exposed", "notes"):
+        assert written[name] == [{"path": part.path, "sentence": part.sentence}
+                                 for part in getattr(report, name)]
+    lines = [f"guarantee: {report.guarantee}", f"relation: {report.relation}"]
+    for part in report.private:
+        times = f"{part.count} x " if part.count > 1 else ""
+        lines.append(f"private: {part.path}: {times}{part.certificate.estimator}, "
+                     f"{part.certificate.guarantee}")
+    lines += [f"NOT PRIVATE: {part.path}: {part.sentence}" for part in report.exposed]
+    lines += [f"on trust: {note.path}: {note.sentence}"]
+    assert set(lines) <= {line.strip() for line in str(report).splitlines()}
+    card = report.model_card()
+    assert "(DPLogisticRegression, DPStandardScaler)" in privacy_report(
+        [repeated, scaler]).model_card()
+    assert all(part.sentence in card for part in (*report.exposed, note))
+    # What a report within a report says is said.
+    again = privacy_report([report])
+    assert [part.sentence for part in again.notes] == [note.sentence]
+    assert [part.count for part in again.private] == [part.count for part in report.private]
+
+
+@pytest.mark.parametrize("fits", [1, 2, "folds"])
+def test_that_fits_must_not_follow_from_one_another_is_said_of_several(fits):
+    certificate = model().fit(X, Y).privacy_
+    report = privacy_report([certificate] * (2 if fits == 2 else 1))
+    if fits == "folds":
+        report = replace(report, private=(replace(report.private[0], count=2),))
+    for text in (str(report), report._repr_html_(), report.model_card()):
+        assert ("followed from what an earlier one released" in text) == (fits != 1)
 
 
 def test_disjoint_members_are_said_to_be_taken_on_trust():

@@ -44,8 +44,9 @@ def test_dense_columns_are_dense_whatever_their_entries(part):
     columns = ColumnTransformer([("scaled", scaler(), [0]), ("other", part, [1])])
     assert privacy_report(columns.fit(X)).is_private
     # No other part says that the table was dense.
-    columns = ColumnTransformer([("other", part, [1])])
-    assert not privacy_report([columns.fit(X), linear().fit(X, Y)]).is_private
+    for places in ([1], [0, 1, 2]):
+        columns = ColumnTransformer([("other", part, places)])
+        assert not privacy_report([columns.fit(X), linear().fit(X, Y)]).is_private
 
 
 def sparse_frame(n_entries):

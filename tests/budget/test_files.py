@@ -1,0 +1,157 @@
+"""What a file of charges has lost is noticed, and what it may hold counts, whatever befell it."""
+
+import errno
+import os
+
+import pytest
+
+from dpsk import PrivacyBudget
+from dpsk._charging import admit
+from dpsk._privacy.events import Gaussian
+from tests.budget.test_sharing import DELTA
+
+
+@pytest.mark.parametrize("records", [0, 1, 2])
+def test_a_file_that_lost_charges_stops_everything(tmp_path, records):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    with budget:
+        admit("a fit", Gaussian(0.01))
+        admit("a fit", Gaussian(0.01))
+        lines = (tmp_path / "a.budget").read_bytes().splitlines(keepends=True)
+        (tmp_path / "a.budget").write_bytes(b"".join(lines[:records]))
+        with pytest.raises(ValueError, match="no longer holds all that was charged"):
+            admit("a fit", Gaussian(0.01))
+        (tmp_path / "a.budget").write_bytes(b"".join(lines))
+        admit("a fit", Gaussian(0.01))
+    assert len(budget.charges) == 3
+
+
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("the only copy")
+    with pytest.raises(ValueError, match="is a file of something else"):
+        PrivacyBudget(1.0, DELTA, path=path)
+    assert path.read_text() == "the only copy"
+
+
+def test_charges_that_were_read_are_missed(tmp_path):
+    one = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    other = PrivacyBudget.load(one.path)
+    with one:
+        admit("a fit", Gaussian(0.01))
+    assert len(other.charges) == 1
+    lines = (tmp_path / "a.budget").read_bytes().splitlines(keepends=True)
+    (tmp_path / "a.budget").write_bytes(lines[0])
+    with pytest.raises(ValueError, match="no longer holds all that was charged"):
+        other.charges  # noqa: B018
+
+
+def test_a_charge_is_on_the_disk_before_anything_is_drawn(monkeypatch):
+    done = []
+
+    def spied(name):
+        original = getattr(os, name)
+
+        def call(*args):
+            done.append(name)
+            return original(*args)
+        return call
+
+    with PrivacyBudget(1.0, DELTA):
+        for name in ("write", "fsync"):
+            monkeypatch.setattr(os, name, spied(name))
+        admit("a fit", Gaussian(0.01))
+    # The note of what is open is written by a file object.
+    assert done == ["write", "fsync"]
+
+
+def test_a_disk_that_is_full_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    before, write = (tmp_path / "a.budget").read_bytes(), os.write
+
+    def full(handle, line):
+        if len(line) < 50:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(handle, line[:40])
+
+    with budget:
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            admit("a fit", Gaussian(0.01))
+        monkeypatch.undo()
+        assert (tmp_path / "a.budget").read_bytes() == before
+        admit("a fit", Gaussian(0.01))
+    assert len(budget.charges) == 1
+
+
+def test_a_torn_charge_counts_also_where_it_could_not_be_mended(tmp_path, monkeypatch):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    with budget:
+        admit("a fit", Gaussian(0.01))
+        admit("a fit", Gaussian(0.02))
+    text = (tmp_path / "a.budget").read_bytes()
+    (tmp_path / "a.budget").write_bytes(text[:-10])
+
+    def fails(handle, line):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "write", fails)
+    with pytest.raises(OSError, match="Input/output"):
+        PrivacyBudget.load(budget.path)
+    monkeypatch.undo()
+    found = PrivacyBudget.load(budget.path).charges
+    assert [charge.event for charge in found] == [Gaussian(0.01), Gaussian(0.02)]
+
+
+@pytest.mark.parametrize("garbage", [
+    b"", b'{"event": ', b'{"other": {"kind": "Gaussian", "mu": 0.02}, "name": "a fit"', *(
+        b'{"event": %s, "name": "a fit"' % event for event in (
+            b"3", b"[]", b"{}", b'{"kind": "Nothing"}', b'{"kind": "Gaussian"}',
+            b'{"kind": "Gaussian", "mu": "large"}', b'{"kind": "Gaussian", "mu": -1.0}',
+            b'{"kind": "Gaussian", "mu": null}', b'{"kind": "Composed", "events": [3]}'))],
+    ids=lambda garbage: garbage.decode())
+def test_a_torn_line_that_is_no_charge_stops_everything(tmp_path, garbage):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    with open(budget.path, "ab") as file:
+        file.write(b"0" * 32 + b" " + garbage)
+    for opened in (lambda: PrivacyBudget.load(budget.path), lambda: budget.charges):
+        with pytest.raises(ValueError, match="its last line has no end"):
+            opened()
+
+
+def test_a_charge_that_is_cut_anywhere_counts_or_stops_everything(tmp_path):
+    """It never counts for less, nor is it forgotten."""
+    path, price = tmp_path / "a.budget", Gaussian(0.0123456789)
+    with PrivacyBudget(1.0, DELTA, path=path):
+        admit("a fit", Gaussian(0.01))
+        admit("a fit", price)
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    counted = 0
+    for size in range(1, len(last)):
+        path.write_bytes(b"".join(before) + last[:size])
+        try:
+            charges = PrivacyBudget.load(path).charges
+        except ValueError as error:
+            assert "its last line has no end" in str(error) and not counted
+        else:
+            assert [charge.event for charge in charges] == [Gaussian(0.01), price]
+            counted += 1
+    assert counted > 10
+
+
+def test_a_last_charge_without_its_end_of_line_outlasts_a_disk_that_is_full(tmp_path, monkeypatch):
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    with budget:
+        admit("a fit", Gaussian(0.01))
+    text = (tmp_path / "a.budget").read_bytes()
+    (tmp_path / "a.budget").write_bytes(text[:-1])
+
+    def full(handle, line):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with PrivacyBudget.load(budget.path):
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            admit("a fit", Gaussian(0.01))
+        monkeypatch.undo()
+    assert len(PrivacyBudget.load(budget.path).charges) == 1
