@@ -242,7 +242,9 @@ def _works(thread: threading.Thread | int) -> bool:
     if modules & _POOLS:
         return _is_busy(thread.ident)
     serves = {each.partition(".")[0] for each in modules} & _SERVICES
-    return not serves or any(map(_may_run, [*getattr(thread, "_args", ()),
+    # What is called may be a method of a service that keeps a function of a caller.
+    kept = getattr(getattr(target, "__self__", None), "__dict__", {})
+    return not serves or any(map(_may_run, [*getattr(thread, "_args", ()), *kept.values(),
                                             *getattr(thread, "_kwargs", {}).values()]))
 
 

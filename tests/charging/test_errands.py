@@ -121,6 +121,7 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
 
 @pytest.mark.parametrize("made", [
     lambda: Thread(target=Memory(None, verbose=0).cache(slowly)),
+    lambda: Thread(target=Memory(None, verbose=0).cache(slowly).call),
     lambda: Thread(target=wrap_non_picklable_objects(slowly)),
     lambda: Thread(target=Parallel(n_jobs=1), args=[[delayed(slowly)()]]),
     lambda: Thread(target=Parallel(n_jobs=1).__call__, args=[[delayed(slowly)()]]),
@@ -133,7 +134,7 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
     lambda: Thread(target=asyncio.run, args=[slowly_awaited()]),
     # Made here, as its threads begin at once.
     lambda: Thread(target=ThreadPool(1).apply, args=[slowly])],
-    ids=["memory", "wrapped", "object", "method", "generator", "nested", "named", "coroutine",
+    ids=["memory", "method of memory", "wrapped", "object", "method", "generator", "nested", "named", "coroutine",
          "pool"])
 def test_threads_that_run_code_by_that_of_others_are_charged(made):
     thread = made()
