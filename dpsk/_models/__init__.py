@@ -6,6 +6,7 @@ from dpsk._models.linear import LinearModel
 from dpsk._models.mlp import MLP
 from dpsk._models.preconditioner import Preconditioner
 from dpsk._models.scale import ScaleModel
+from dpsk._models.short_rows import ShortRows
 from dpsk._models.whitened import WhitenedModel
 
-__all__ = ["MLP", "LinearModel", "Preconditioner", "ScaleModel", "WhitenedModel"]
+__all__ = ["MLP", "LinearModel", "Preconditioner", "ScaleModel", "ShortRows", "WhitenedModel"]

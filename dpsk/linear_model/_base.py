@@ -22,7 +22,7 @@ from dpsk._data.validation import (
 from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
-from dpsk._models import LinearModel
+from dpsk._models import LinearModel, ShortRows
 from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
@@ -181,6 +181,8 @@ class LinearEstimator(DPEstimator):
         if not learns:
             self.data_norm_ = model.data_norm
         self._row_map = None if stage is None else stage.row_map
+        if unknown and self._row_map is None and not self._lengths_matter:
+            self._row_map = ShortRows(model, scales_constants=stage is not None)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
@@ -217,7 +219,10 @@ class LinearEstimator(DPEstimator):
         if self._norm_is_known(problem):
             return False
         instead = None
-        if self._needs_length(problem, solver, rows):
+        if not self._lengths_matter:
+            instead = (f"data_norm={_PLAIN_NORM!r} holds, and longer rows are cut to it, in "
+                       "prediction as well")
+        elif self._needs_length(problem, solver, rows):
             instead = ("features are left out, and a constant is all that is fitted, as rows of "
                        "unknown length would bring nothing but noise")
 

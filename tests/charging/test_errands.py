@@ -134,8 +134,8 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
     lambda: Thread(target=asyncio.run, args=[slowly_awaited()]),
     # Made here, as its threads begin at once.
     lambda: Thread(target=ThreadPool(1).apply, args=[slowly])],
-    ids=["memory", "method of memory", "wrapped", "object", "method", "generator", "nested", "named", "coroutine",
-         "pool"])
+    ids=["memory", "method of memory", "wrapped", "object", "method", "generator", "nested",
+         "named", "coroutine", "pool"])
 def test_threads_that_run_code_by_that_of_others_are_charged(made):
     thread = made()
     with budget() as open_one:

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpsk import (
     DPHuberRegressor,
@@ -92,8 +93,30 @@ def test_between_too_few_rows_and_enough_for_quantiles_bounds_are_octaves(cls, s
     assert {"data_norm_", "target_bounds_"} <= set(model.privacy_.released)
 
 
-def test_scores_keep_their_signs_and_are_fitted_all_the_same():
+@pytest.mark.parametrize("precondition", [True, False])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_scores_of_rows_of_unknown_length_are_fitted_and_cut_in_prediction_too(
+        precondition, container):
     X, y = table(60)
-    model = DPLogisticRegression(0.5, random_state=0)
-    (said,) = warned(model, X, (y > 4).astype(int))
-    assert "data_norm=1.0 holds" in said and model.coef_.any()
+    y = (y > 4).astype(int)
+    model = DPLogisticRegression(0.5, precondition=precondition, random_state=0)
+    (said,) = warned(model, container(X), y)
+    assert "data_norm=1.0 holds" in said and "in prediction as well" in said
+    assert model.coef_.any()
+    raw = X @ model.coef_[0] + model.intercept_
+    scale = 1.0 / np.maximum(1.0, np.linalg.norm(X, axis=1))
+    expected = scale * raw if precondition else scale * (X @ model.coef_[0]) + model.intercept_
+    np.testing.assert_allclose(model.decision_function(container(X)), expected, rtol=1e-4)
+    if precondition:
+        np.testing.assert_array_equal(model.predict(X), (raw > 0).astype(int))
+    # However long rows are, scores are as long as in training.
+    bound = np.linalg.norm(model.coef_) + np.abs(model.intercept_)
+    assert np.abs(model.decision_function(container(1e9 * X))).max() <= bound * (1 + 1e-6)
+    far = np.full((1, 4), 1.7e308)
+    assert np.isfinite(model.predict_proba(container(far))).all()
+
+
+def test_scores_of_rows_of_a_known_length_are_linear_in_them():
+    X, y = table(60)
+    model = DPLogisticRegression(0.5, data_norm=1.0, random_state=0).fit(X, (y > 4).astype(int))
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_)
