@@ -127,7 +127,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         targets : ndarray of shape (n,)
             Within `target_bounds`.
         """
-        return self._predict_raw(X)
+        return np.clip(self._predict_raw(X), *self.target_bounds_)
 
     def _linear(self, **params):
         model = with_implied_norm(DPLinearRegression(target_bounds=self.target_bounds, **params))

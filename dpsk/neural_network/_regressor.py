@@ -58,7 +58,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     ----------
     %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(preconditioner__network)s
     offset_ : float
-        Middle of `target_bounds`, added to raw predictions times `scale_`.
+        Middle of `target_bounds`, added to raw predictions, cut to [-1, 1], times `scale_`.
     scale_ : float
         Half the width of `target_bounds`.
     %(n_layers_)s %(n_outputs_)s %(out_activation_)s
@@ -148,9 +148,9 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         Returns
         -------
         targets : ndarray of shape (n,)
-            On the scale of the targets.
+            Within `target_bounds`.
         """
-        return self._predict_raw(X) * self.scale_ + self.offset_
+        return np.clip(self._predict_raw(X), -1.0, 1.0) * self.scale_ + self.offset_
 
     def _loss(self):
         return Huber(float(self.threshold)) if self.loss == "huber" else Squared()

@@ -7,10 +7,12 @@ import pytest
 from scipy import sparse
 
 from dpsk import (
+    DPAdditiveRegressor,
     DPHuberRegressor,
     DPLasso,
     DPLinearRegression,
     DPLogisticRegression,
+    DPMLPRegressor,
     DPPoissonRegressor,
     DPRidge,
 )
@@ -120,3 +122,12 @@ def test_scores_of_rows_of_a_known_length_are_linear_in_them():
     X, y = table(60)
     model = DPLogisticRegression(0.5, data_norm=1.0, random_state=0).fit(X, (y > 4).astype(int))
     np.testing.assert_allclose(model.decision_function(X), X @ model.coef_[0] + model.intercept_)
+
+
+@pytest.mark.parametrize("cls", [DPAdditiveRegressor, DPMLPRegressor])
+def test_curves_and_networks_predict_within_the_bounds_of_targets(cls):
+    X, y = table(60, 1e3)
+    model = cls(0.1, target_bounds=(2, 5), random_state=0)
+    warned(model, X, y)
+    found = model.predict(np.concatenate([X, 1e6 * X]))
+    assert found.min() >= 2 and found.max() <= 5
