@@ -347,6 +347,8 @@ def main():
     lines = list(page(rows, known, arguments))
     print("\n".join(lines))
     if arguments.output:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        lines += ["", "![scores against epsilon](many_tables.png)"]
         (arguments.output / "many_tables.md").write_text("\n".join(lines) + "\n")
         draw(rows, arguments.output / "many_tables.png")
 

@@ -138,12 +138,15 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
          "named", "coroutine", "pool"])
 def test_threads_that_run_code_by_that_of_others_are_charged(made):
     thread = made()
+    pool = getattr(thread._target, "__self__", None)
     with budget() as open_one:
         thread.start()
     thread.join()
     assert len(open_one.charges) == 1
     evaluated()
     assert len(open_one.charges) == 1
+    if isinstance(pool, ThreadPool):
+        pool.terminate()
 
 
 @contextmanager
