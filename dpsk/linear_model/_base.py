@@ -156,8 +156,11 @@ class LinearEstimator(DPEstimator):
                 else "derived", "greater weights, times those of classes, are lowered to it")]
         stage = self._row_stage(rows.dtype, facts, solver)
         unknown = not (learns or self._norm_is_known(facts))
-        if self._needs_length(facts, solver, rows) if unknown else (
-                stage is None and self._carries_no_slope(facts)):
+        if unknown:
+            left_out = self._needs_length(facts, solver, rows)
+        else:
+            left_out = stage is None and self._carries_no_slope(facts)
+        if left_out:
             learns, stage = False, NoFeatures(model, rows.dtype)
         bound = [NormBound(model, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
