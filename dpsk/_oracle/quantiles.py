@@ -22,10 +22,11 @@ of half that length. Two of these cost no more than one whole, as pure epsilon o
 no slice. So many rows that stand on one number take one point, and slices beside it have the
 others.
 
-The octaves in which most numbers lie are chosen in the same way: with c of them the score of a
-point z is how many lie above ``z / 2^c`` and up to z. Replacing a number moves it out of some
-windows and into others, so every score by at most 1. Windows far from the numbers are empty,
-where a point far from their median is wrong by half of them, so that fewer rows are enough.
+The octaves in which most numbers lie are chosen in the same way: with c of them a number adds 1 to
+the score of a point z if it lies above ``z / 2^c`` and up to z, half or less if it is up to four
+octaves off, and else nothing. Replacing a number moves every score by at most 1. Windows far from
+the numbers are empty, where a point far from their median is wrong by half of them, so that fewer
+rows are enough. Numbers of many sizes fill no window, and count by what is near.
 
 Numbers are brought to the grid first, each by itself, so that one on which many of them stand is
 a point like any other. Every point gets its noise: how much is drawn tells nothing of the rows.
@@ -66,6 +67,8 @@ _LEAST, _MOST, _OCTAVE = -32, 40, 64
 #: Ends of octaves that are chosen from, to an octave, and how many these are.
 _ENDS = 4
 N_OCTAVES = _ENDS * (_MOST - _LEAST) + 1
+#: So many ends from its octaves a number adds nothing to a score.
+_NEAR = 16
 #: Unit and end of the grid of both signs, and its points of one sign.
 _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
 #: Even steps of a grid between bounds.
@@ -130,23 +133,40 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
     return float(grid[chosen])
 
 
-def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int, declared: Any,
-                  noise_multiplier: float, releases: Releases) -> float:
+def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int,
+                  missing: tuple[int, float], declared: Any, noise_multiplier: float,
+                  releases: Releases) -> float:
     """Return the upper end of so many octaves in which many of some positive numbers lie, a float.
 
     Ends are points of the positive grid, four to an octave. Other parameters are those of
     `noisy_quantile`.
+
+    Parameters
+    ----------
+    missing : (int, float)
+        The end that has what is missing, -1 or 0, and for how much of a number that counts, at
+        most 1: where hardly any number is there, the one that does less harm.
     """
-    ends, width = positive_grid()[::_OCTAVE // _ENDS], width * _ENDS
+    ends = positive_grid()[::_OCTAVE // _ENDS]
+    place, share = missing
 
     def scores(inside: Inside) -> FloatArray:
-        up_to = np.cumsum(rows.added(_counts, numbers, ends, True))
-        below = np.concatenate([np.zeros(width, np.int64), up_to[:-width]])
-        return (up_to - below).astype(np.float64)
+        counts = rows.added(_counts, numbers, ends, True)
+        found = _nearness(width * _ENDS) @ counts
+        found[place] += share * (len(rows) - counts.sum())
+        return found
 
+    # Sums of few bits, so that nothing is rounded.
     part = Part(noise_multiplier, 0.5, "gumbel", unit=1.0, rounded=False)
     chosen = releases(declared.release(noise_multiplier), scores, part, only=np.argmax)
     return float(ends[chosen])
+
+
+def _nearness(width: int) -> FloatArray:
+    """Return what a number at each end, a column, adds to the score of each end, a row."""
+    above = np.subtract.outer(np.arange(N_OCTAVES), np.arange(N_OCTAVES))
+    off = np.maximum(-above, above - (width - 1))
+    return np.where(off <= 0, 1.0, 0.5 * np.maximum(0.0, 1.0 - off / _NEAR))
 
 
 def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int,

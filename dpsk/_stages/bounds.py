@@ -55,11 +55,16 @@ __all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rul
            "quantile_rule", "released_norm", "row_norm_rule", "target_rule", "widened"]
 
 
+#: Which end of all octaves rows of zeros count for, and targets of 0, and for how much. Too large
+#: a norm leaves a constant, and too small a bound on targets predictions near 0.
+_LONG, _SMALL = (-1, 1.0), (0, 0.5)
+
+
 class NormBound(Stage):
     """Release a bound on the rows' norms, and take the rows in its unit.
 
     It is a high quantile of them; where rows are too few for one, the end of the octave in which
-    most of those lie that are not 0.
+    most of those lie that are not 0, if these are most.
 
     `model` is that of the rows as they came, their `data_norm` 1.
 
@@ -118,8 +123,9 @@ class TargetBounds(Stage):
     """Release a low and a high quantile of the targets, and map targets within bounds about them.
 
     Where rows are too few for these, bounds on both sides of 0 follow from the octaves in which
-    most targets lie that are not 0. Rows come with their targets in double precision as they are.
-    Where `lowest` is given it is the low bound, and only the high one is released.
+    most targets lie that are not 0, if these are a third or more. Rows come with their targets in
+    double precision as they are. Where `lowest` is given it is the low bound, and only the high
+    one is released.
 
     Parameters
     ----------
@@ -152,8 +158,10 @@ class TargetBounds(Stage):
         release = _plan(problem, 1), noise_multiplier, releases
         above = partial(_targets_above, self._lowest or 0.0)
         if tail is None:
-            reach = OCTAVES_REACH * noisy_octaves(rows, partial(_sizes_of, above),
-                                                  TARGET_OCTAVES[0], *release)
+            # Of counts 0 is as good as 1; other numbers have no public unit.
+            sizes = partial(_sizes_of, above, zero=math.nan if self._lowest is None else 1.0)
+            reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
+                                                  *release)
             self.value = ((-reach, reach) if self._lowest is None
                           else (self._lowest, self._lowest + reach))
         elif self._lowest is None:
@@ -265,7 +273,7 @@ def released_norm(rows: RowSource, rule: tuple[float, float | None], declared: A
     release = declared, noise_multiplier, releases
     if tail is None:
         return noisy_octaves(on_threads(rows), partial(_sizes_of, _norms), NORM_OCTAVES[0],
-                             *release)
+                             _LONG, *release)
     return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), *release)
 
 
@@ -311,10 +319,10 @@ def _targets_above(lowest, rows, part):
     return rows.beside(part)[0] - lowest
 
 
-def _sizes_of(numbers, rows, part):
-    """Return the sizes of numbers that are not 0, which no octave holds, NaN for the others."""
+def _sizes_of(numbers, rows, part, zero=math.nan):
+    """Return the sizes of numbers, and what stands for those that are 0, which no octave holds."""
     sizes = np.abs(numbers(rows, part))
-    return np.where(sizes > 0.0, sizes, np.nan)
+    return np.where(sizes > 0.0, sizes, zero)
 
 
 def _plan(problem, count):
