@@ -62,12 +62,13 @@ class Shrinkage(Stage):
         varied = theta if spectrum.mean is None else theta - _along(theta, spectrum.mean)
         energy = _square_sum(np.sqrt(spectrum.moments) * (varied.T @ spectrum.directions))
         noise = float(spectrum.moments @ self._variances(problem, oracle)) * _n_outputs(theta)
-        if not energy > 0.0:
+        # Steps may have led beyond all bounds.
+        if not 0.0 < energy < math.inf:
             return theta
         left_out = min(1.0, NOISE_WEIGHT * noise / energy)
         if spectrum.mean is not None:
             shift = _square_sum(spectrum.mean_root.T @ varied)
-            left_out *= energy / (energy + shift)
+            left_out /= 1.0 + shift / energy
         return theta - left_out * varied
 
     def _variances(self, problem, oracle):

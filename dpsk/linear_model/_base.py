@@ -253,9 +253,11 @@ class LinearEstimator(DPEstimator):
     def _needs_length(self, problem, solver, rows):
         """Return whether a constant is fitted where rows are too few to learn their bound from.
 
-        A score keeps its sign whatever the length of rows; a prediction of targets does not.
+        A score keeps its sign whatever the length of rows; a prediction of targets does not. No
+        coefficients at all are in every set but a simplex.
         """
         return (self._lengths_matter and bool(self.fit_intercept) and rows.groups is None
+                and self.penalty != "simplex"
                 and rows.holdout is None and not self._is_bound_elsewhere(problem, solver))
 
     def _carries_no_slope(self, problem):

@@ -68,6 +68,15 @@ def test_without_noise_nothing_changes_and_in_noise_the_mean_alone_is_left(shape
     np.testing.assert_allclose(stage.release(problem, Noise(1e6), theta), 0.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e160, 1e200, 1e300])
+def test_coefficients_beyond_all_bounds_stay_numbers(size):
+    theta = size * np.random.default_rng(2).normal(size=P)
+    for mean_noise in (0.0, 1e3):
+        stage, problem, _ = stage_of(mean_noise=mean_noise)
+        with np.errstate(all="ignore"):
+            assert np.isfinite(stage.release(problem, Noise(1.0), theta)).all()
+
+
 def test_a_mean_row_of_noise_holds_coefficients_back():
     theta = np.random.default_rng(3).normal(size=P)
     kept = []

@@ -59,6 +59,35 @@ def test_rows_of_unknown_length_that_are_too_few_are_left_out(cls):
             np.testing.assert_array_equal(a, b)
 
 
+def test_a_simplex_holds_all_coefficients_even_where_no_length_is_known():
+    X, y = table(60)
+    model = DPRidge(0.5, penalty="simplex", radius=2.0, target_bounds=(-1, 1), random_state=0)
+    (said,) = warned(model, X, y)
+    assert "data_norm=1.0 holds" in said
+    assert model.coef_.sum() == pytest.approx(2.0) and model.coef_.min() >= 0.0
+
+
+@pytest.mark.parametrize("zeros", [0.9, 1.0])
+@pytest.mark.parametrize("cls", [DPPoissonRegressor, DPRidge])
+def test_where_most_targets_are_zero_their_bounds_stay_near_them(cls, zeros):
+    """The chance of any end far above is below 1e-7 at this price."""
+    X, y = table(500)
+    y[:int(500 * zeros)] = 0
+    model = cls(2.2, data_norm=2.0, random_state=0)
+    assert not warned(model, X, y)
+    assert model.target_bounds_[1] <= 64.0
+
+
+@pytest.mark.parametrize("zeros", [0.9, 1.0])
+def test_where_most_rows_are_zero_no_bound_is_far_below_the_others(zeros):
+    """The chance of that is below 1e-9 at this price."""
+    X, y = table(500)
+    X[:int(500 * zeros)] = 0.0
+    model = DPRidge(1.1, target_bounds=(0, 10), random_state=0)
+    assert not warned(model, X, y)
+    assert model.data_norm_ > 0.5 and abs(model.coef_).max() < 50.0
+
+
 @every
 def test_a_declared_length_gives_slopes_where_there_are_rows_for_them(cls):
     X, y = table(200)
