@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from dpsk._problem import Budget, Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
+__all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
            "quantile_rule", "released_norm", "row_norm_rule", "target_rule", "widened"]
 
 
-#: Which end of all octaves rows of zeros count for, and targets of 0, and for how much. Too large
-#: a norm leaves a constant, and too small a bound on targets predictions near 0.
-_LONG, _SMALL = (-1, 1.0), (0, 0.5)
+#: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
+#: much. Too large a norm leaves a constant; too small a bound, means and predictions near 0.
+_LONG, SHORT, _SMALL = (-1, 1.0), (0, 1.0), (0, 0.5)
 
 
 class NormBound(Stage):
@@ -267,13 +267,16 @@ def row_norm_rule(problem: Problem | Budget,
 
 
 def released_norm(rows: RowSource, rule: tuple[float, float | None], declared: Any,
-                  releases: Releases) -> float:
-    """Return a bound on the norms of rows, released by a rule: its noise multiplier and tail."""
+                  releases: Releases, zeros: tuple[int, float] = _LONG) -> float:
+    """Return a bound on the norms of rows, released by a rule: its noise multiplier and tail.
+
+    `zeros` says which end of all octaves rows of zeros count for, and for how much.
+    """
     noise_multiplier, tail = rule
     release = declared, noise_multiplier, releases
     if tail is None:
         return noisy_octaves(on_threads(rows), partial(_sizes_of, _norms), NORM_OCTAVES[0],
-                             _LONG, *release)
+                             zeros, *release)
     return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), *release)
 
 

@@ -19,7 +19,7 @@ from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import Selections
 from dpsk._problem import Budget
-from dpsk._stages.bounds import released_norm, row_norm_rule
+from dpsk._stages.bounds import SHORT, released_norm, row_norm_rule
 from dpsk._stages.centering import shrunk
 
 if TYPE_CHECKING:
@@ -142,4 +142,5 @@ def _learnt_norm(rows, budget, rule, releases):
     if not budget.is_private:
         # None is needed then, and none cuts rows.
         return 1.001 * longest(rows) or 1.0
-    return released_norm(rows, rule(budget), _CHOICE, releases)
+    # Noise on a mean is as large as the bound.
+    return released_norm(rows, rule(budget), _CHOICE, releases, SHORT)

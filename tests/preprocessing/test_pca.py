@@ -237,3 +237,11 @@ def test_a_spectrum_of_noise_alone_has_nothing_clear():
 def test_units_of_no_variance_are_one():
     np.testing.assert_array_equal(PrincipalRows.units_of(np.zeros(2), 0.0), 1.0)
     np.testing.assert_array_equal(PrincipalRows.units_of(np.array([9.0, 1.0]), 4.0), [3.0, 2.0])
+
+
+def test_where_most_rows_are_zero_no_mean_is_far_above_the_others():
+    """The chance of that is below 1e-9 at this price."""
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (400, 4))
+    X[:360] = 0.0
+    pca = DPPCA(1.4, n_components=2, random_state=0).fit(X)
+    assert pca.data_norm_ < 64.0 and np.abs(pca.mean_).max() < 64.0
