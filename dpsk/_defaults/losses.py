@@ -106,14 +106,14 @@ _LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=
 # Residuals of any size: the clip that pays follows the noise.
 _RESIDUAL = LossDefaults(clip_share=0.045, of_residuals=True, clip_signal=0.7, gain=5.6,
                          least_gain=0.5, steps=7.0, most_steps=90, accelerates=False,
-                         whitening_signal=2.0, slopes_signal=130.0)
+                         whitening_signal=2.0, slopes_signal=100.0)
 #: By the name of the loss.
 MEASURED = {
     # Longer rows are where weights and pairs make gradients long.
     "AUCSquare": LossDefaults(clip_share=1.0, longest=1.0),
     "GroupRisk": LossDefaults(clip_share=1.0, longest=1.4),
     # Gradients of large means outweigh those of the others, and whitening makes more of them.
-    "CappedPoisson": LossDefaults(whitening_signal=20.0, slopes_signal=65.0),
+    "CappedPoisson": LossDefaults(whitening_signal=20.0, slopes_signal=45.0),
     "Huber": _RESIDUAL,
     "Logistic": replace(_LOGISTIC, enough_steps=20),
     # Of many outputs each learns from few rows; the best of them stays so at any length.

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GradientDescent"]
 
+#: The noise of so many answers at most is followed, which takes time with their square.
+_MOST_FOLLOWED = 1000
+
 
 class _Impulses:
     """Gradients of a square, answer t with a noise of 1 in its own column t."""
@@ -192,6 +195,8 @@ class GradientDescent(GroupClipped):
                        iterate=self.iterate, momentum=self._momentum(penalty))
 
     def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
+        if self.max_iter > _MOST_FOLLOWED:
+            return None
         # Steps are linear in what the answers have of noise: one column for that of each answer.
         penalty = ElasticNet(0.0, 0.0)
         answers = _Impulses(np.asarray(curvatures)[:, None])
