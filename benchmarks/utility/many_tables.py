@@ -253,8 +253,11 @@ def falls(rows):
 def page(rows, known, arguments):
     """Yield the lines of a page of results."""
     yield from (f"# Many tables ({date.today()}, {arguments.half} half)", "",
+                "`make bench` has the command. "
                 f"Means of up to {arguments.seeds} seeds at default settings; only epsilon and "
-                "bounds on targets are set.", "")
+                "bounds on targets are set. ! is below the constant prediction (the majority, the "
+                "mean, its deviance), * has a log loss above that of the class shares; exact is a "
+                "model without privacy. Constants of defaults were chosen on the other half.", "")
     rated = [row for row in rows if row["regret"] is not None]
     if rated:
         good = [row for row in rated if row["regret"] <= TOLERANCE[row["metric"]]]
@@ -317,7 +320,7 @@ def draw(rows, path):
     for axis in axes.flat[len(names):]:
         axis.set_axis_off()
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=80)
 
 
 def main():
