@@ -120,33 +120,31 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
 
 
 @pytest.mark.parametrize("made", [
-    lambda: Thread(target=Memory(None, verbose=0).cache(slowly)),
-    lambda: Thread(target=Memory(None, verbose=0).cache(slowly).call),
-    lambda: Thread(target=wrap_non_picklable_objects(slowly)),
-    lambda: Thread(target=Parallel(n_jobs=1), args=[[delayed(slowly)()]]),
-    lambda: Thread(target=Parallel(n_jobs=1).__call__, args=[[delayed(slowly)()]]),
-    lambda: Thread(target=Parallel(n_jobs=1).__call__, args=[
+    lambda stack: Thread(target=Memory(None, verbose=0).cache(slowly)),
+    lambda stack: Thread(target=Memory(None, verbose=0).cache(slowly).call),
+    lambda stack: Thread(target=wrap_non_picklable_objects(slowly)),
+    lambda stack: Thread(target=Parallel(n_jobs=1), args=[[delayed(slowly)()]]),
+    lambda stack: Thread(target=Parallel(n_jobs=1).__call__, args=[[delayed(slowly)()]]),
+    lambda stack: Thread(target=Parallel(n_jobs=1).__call__, args=[
         (delayed(slowly)() for _ in range(1))]),
     # In parts of parts, as tasks of tasks are.
-    lambda: Thread(target=_process_chunk, args=[
+    lambda stack: Thread(target=_process_chunk, args=[
         _process_chunk, [(_process_chunk, [(slowly, [()])])]]),
-    lambda: Thread(target=_process_chunk, kwargs={"fn": slowly, "chunk": [()]}),
-    lambda: Thread(target=asyncio.run, args=[slowly_awaited()]),
+    lambda stack: Thread(target=_process_chunk, kwargs={"fn": slowly, "chunk": [()]}),
+    lambda stack: Thread(target=asyncio.run, args=[slowly_awaited()]),
     # Made here, as its threads begin at once.
-    lambda: Thread(target=ThreadPool(1).apply, args=[slowly])],
+    lambda stack: Thread(target=stack.enter_context(ThreadPool(1)).apply, args=[slowly])],
     ids=["memory", "method of memory", "wrapped", "object", "method", "generator", "nested",
          "named", "coroutine", "pool"])
 def test_threads_that_run_code_by_that_of_others_are_charged(made):
-    thread = made()
-    pool = getattr(thread._target, "__self__", None)
-    with budget() as open_one:
-        thread.start()
-    thread.join()
+    with ExitStack() as stack:
+        thread = made(stack)
+        with budget() as open_one:
+            thread.start()
+        thread.join()
     assert len(open_one.charges) == 1
     evaluated()
     assert len(open_one.charges) == 1
-    if isinstance(pool, ThreadPool):
-        pool.terminate()
 
 
 @contextmanager

@@ -269,18 +269,24 @@ def test_children_of_a_process_that_outlives_a_block_are_charged(tmp_path):
     assert (child.exitcode, len(open_one.charges)) == (0, 1)
 
 
-def test_results_of_an_older_pool_of_multiprocessing_are_charged_when_they_are_made():
+@pytest.mark.parametrize("closed", [False, True])
+def test_results_of_an_older_pool_of_multiprocessing_are_charged_when_they_are_made(closed):
+    """A pool that is closed takes no more, and still does what it has taken."""
     go = threading.Event()
     with ThreadPool(1) as pool:
         pool.apply(evaluated)
         pool.apply_async(go.wait)
         with pytest.warns(PrivacyWarning, match="is not done"), budget() as open_one:
             waiting = [pool.apply_async(evaluated) for _ in range(3)]
+            if closed:
+                pool.close()
         go.set()
         for each in waiting:
             each.get()
         assert len(open_one.charges) == 3
-        pool.apply(evaluated)
+        if not closed:
+            pool.apply(evaluated)
+    evaluated()
     assert len(open_one.charges) == 3
 
 

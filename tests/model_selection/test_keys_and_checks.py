@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform
 
-from dpsk import DPGridSearchCV, DPRandomizedSearchCV, PrivacyBudget
+from dpsk import (
+    DPPCA,
+    DPGridSearchCV,
+    DPRandomizedSearchCV,
+    DPRidge,
+    DPTableVectorizer,
+    PrivacyBudget,
+    make_dp_pipeline,
+)
 from dpsk.testing import NoiseSeed
 from tests.budget.test_sharing import X, Y, model
 
@@ -18,10 +26,27 @@ def test_a_seed_draws_anew_for_other_targets():
     assert first == again != second
 
 
-def test_what_one_of_the_settings_would_refuse_is_refused_first():
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_one_of_the_settings_would_refuse_is_refused_first(order):
+    """Wherever among others it stands."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 3)) / 4
-    with PrivacyBudget(30.0, 1e-2) as budget, pytest.raises(ValueError):
-        DPGridSearchCV(model(), {"class_weight": [None, {7: 2.0}]}, n_iter=1).fit(
+    with PrivacyBudget(30.0, 1e-2) as budget, pytest.raises(ValueError, match="class_weight"):
+        DPGridSearchCV(model(), {"class_weight": [None, {7: 2.0}][::order]}, n_iter=1).fit(
                 rows, (rows[:, 0] > 0).astype(int))
+    assert budget.charges == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_rows_that_one_of_the_settings_would_refuse_are_refused_first(order):
+    """Steps may take what others do not, in any row."""
+    rows = np.linspace(0.0, 1.0, 1200).reshape(400, 3)
+    y = rows[:, 0].copy()
+    rows[-1, 0] = np.nan
+    steps = [DPPCA(data_norm=2.0), DPTableVectorizer()][::order]
+    search = DPGridSearchCV(
+        make_dp_pipeline(DPPCA(), DPRidge(target_bounds=(0.0, 1.0)), shares={"dppca": 0.3}),
+        {"dppca": steps}, n_iter=1, score_bound=1.0)
+    with PrivacyBudget(30.0, 1e-2) as budget, pytest.raises(ValueError, match="contains NaN"):
+        search.fit(rows, y)
     assert budget.charges == []

@@ -19,6 +19,7 @@ from sklearn.preprocessing import (
 )
 
 from dpsk import (
+    DPPCA,
     DPAdditiveClassifier,
     DPAUCMaximizer,
     DPLinearSVC,
@@ -26,6 +27,7 @@ from dpsk import (
     DPMLPClassifier,
     DPRidge,
     DPTableVectorizer,
+    PrivacyBudget,
     make_dp_pipeline,
 )
 from tests.pipeline.fits import model, table
@@ -112,6 +114,16 @@ def test_what_a_solver_lacks_is_said_before_anything_is_drawn(last, match, silen
 def test_a_solver_of_two_classes_refuses_three_before_anything_is_drawn(silent):
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         model(last=DPLogisticRegression(solver="newton")).fit(table()[0], np.arange(600) % 3)
+
+
+def test_a_transformer_that_refuses_its_price_costs_nothing():
+    """It would by itself draw nothing either, but the pipeline is charged before its steps."""
+    pipeline = make_dp_pipeline(DPPCA(data_norm=None), DPRidge(target_bounds=(0.0, 1.0)),
+                                epsilon=0.1, delta=1e-6, shares={"dppca": 0.3})
+    rows = np.linspace(0.0, 1.0, 180).reshape(60, 3)
+    with PrivacyBudget(10.0, 1e-3) as budget, pytest.raises(ValueError, match="too few to learn"):
+        pipeline.fit(rows, rows[:, 0])
+    assert budget.charges == []
 
 
 @every_fit

@@ -1,14 +1,15 @@
 """What a report cannot know it calls not private, or prices at what it may cost at most."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import LogisticRegressionCV, RidgeClassifier
-from sklearn.metrics import fbeta_score, get_scorer, make_scorer
+from sklearn.metrics import balanced_accuracy_score, fbeta_score, get_scorer, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -146,6 +147,22 @@ def test_several_metrics_are_exact_where_each_of_them_is():
         search = GridSearchCV(model(), {"alpha": [0.0]}, cv=KFold(2), scoring=several,
                               refit=next(iter(several)))
         assert privacy_report(search.fit(X, Y)).is_counted == known
+
+
+@pytest.mark.parametrize("metric, exact", [
+    (True, True), (balanced_accuracy_score, True),
+    (partial(dp_accuracy_score, epsilon=20.0), False)], ids=["default", "exact", "private"])
+def test_a_forest_may_have_scored_what_is_out_of_its_bags_privately(metric, exact):
+    forest = RandomForestClassifier(30, max_depth=1, oob_score=metric, random_state=0).fit(X, Y)
+    report = privacy_report([model().fit(X, Y), forest])
+    assert report.is_counted == (report.fits_epsilon < math.inf) == exact
+
+
+@pytest.mark.parametrize("cv", [KFold(2), "prefit"], ids=["folds", "prefit"])
+def test_a_threshold_around_fits_that_were_not_kept_is_known_whatever_cv_says_now(cv):
+    tuned = TunedThresholdClassifierCV(model().fit(X, Y), cv=cv, refit=cv != "prefit").fit(X, Y)
+    tuned.cv = "prefit"
+    assert privacy_report(tuned).is_counted == (cv == "prefit")
 
 
 @pytest.mark.parametrize("scoring", ["accuracy", make_scorer(dp_accuracy_score, epsilon=20.0)],
