@@ -10,8 +10,15 @@ from dpsk.auditing._tests import Test, chosen_tests
 from tests.auditing.leaks import Leaky
 
 
-def test_all_that_is_judged_shares_one_level(monkeypatch):
-    """By the union bound over both limits of every test of every pair and round."""
+@pytest.mark.parametrize("leak, given", [
+    (None, {}), (lambda model, entry, X: setattr(model, "entry_", entry),
+                 {"claim": 20.0, "neighbors": [(([[0.0]],), ([[1.0]],))]})],
+    ids=["noise", "no noise"])
+def test_all_that_is_judged_shares_one_level(leak, given, monkeypatch):
+    """By the union bound over both limits of every test of every pair and round.
+
+    Also where a difference without noise, too few fits for so weak a claim, is judged at once.
+    """
     before, spent = Test.judge, []
 
     def judge(test, pair, claim, first, second, level):
@@ -22,7 +29,7 @@ def test_all_that_is_judged_shares_one_level(monkeypatch):
     # Where a pair has several tests they share what it would have had.
     monkeypatch.setattr(_rounds, "chosen_tests", lambda *given: chosen_tests(*given)[:1] * 3)
     monkeypatch.setattr(Test, "judge", judge)
-    audit(Leaky(), runs=60, level=1e-3)
+    audit(Leaky(leak), runs=60, level=1e-3, **given)
     assert len(spent) >= 3 * len(_rounds.ROUNDS)
     assert sum(spent) == pytest.approx(1e-3)
 

@@ -214,10 +214,14 @@ def test_pairs_that_are_refused_on_both_tables_are_named_and_targets_alone_test_
     assert audit(TargetsAlone(), runs=100, level=SURE, neighbors=[pair]).verdict == "not refuted"
 
 
+class Numbers(random.Random):
+    """A generator of somebody's own."""
+
+
 #: By kind: what a fit makes and keeps, that may draw the noise again.
 _KEPT = {
     "generator": np.random.default_rng, "state": np.random.RandomState,
-    "bits": np.random.PCG64, "seeds": np.random.SeedSequence, "random": random.Random,
+    "bits": np.random.PCG64, "seeds": np.random.SeedSequence, "random": Numbers,
     "method": lambda: np.random.default_rng().normal,
     "inside": lambda: {"a": [np.random.default_rng()]}}
 
