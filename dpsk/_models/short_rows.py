@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,25 +27,19 @@ class ShortRows:
     ----------
     model : LinearModel
         Scales a row.
-    scales_constants : bool
-        Whether the intercept's 1 is scaled with its row, so that scores keep their signs.
+    whitened : bool
+        Whether they were whitened in training, so that a row's constant is scaled with it where
+        the model says so.
     """
 
     model: LinearModel
-    scales_constants: bool
+    whitened: bool
 
     def predict_raw(self, coef: FloatArray, intercept: Any, X: Features) -> Any:
         """Return raw predictions, in the dtype of X, shape (n,) or (n, n_outputs)."""
         scale, _ = self.model.row_scales(X)
-        scale = scale.astype(X.dtype)
+        constants = self.model.constants(scale) if self.whitened else np.ones(len(scale))
         with np.errstate(all="ignore"):
-            z = X @ coef
-            scales = scale if z.ndim == 1 else scale[:, None]
-            if self.scales_constants:
-                z = scales * (z + intercept)
-            else:
-                z = scales * z + np.reshape(intercept, coef.shape[1:])
-        # The product of a row that is too long to be scaled may have overflowed.
-        z[scale == 0.0] = 0.0 if self.scales_constants else np.reshape(
-            intercept, coef.shape[1:])
+            z = replace(self.model, fit_intercept=False).predict_raw(coef, X, scale)
+        z += np.multiply.outer(constants, np.reshape(intercept, coef.shape[1:]))
         return z

@@ -127,10 +127,7 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
         rank = round(q * int(up_to[-1]))
         return -np.maximum(0, np.maximum(up_to - counts - rank, rank - up_to)).astype(np.float64)
 
-    # Scores are whole numbers, so nothing is rounded.
-    part = Part(noise_multiplier, 0.5, "gumbel", unit=1.0, rounded=False)
-    chosen = releases(declared.release(noise_multiplier), scores, part, only=np.argmax)
-    return float(grid[chosen])
+    return _best_point(scores, grid, declared, noise_multiplier, releases)
 
 
 def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int,
@@ -156,10 +153,17 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
         found[place] += share * (len(rows) - counts.sum())
         return found
 
-    # Sums of few bits, so that nothing is rounded.
+    return _best_point(scores, ends, declared, noise_multiplier, releases)
+
+
+def _best_point(scores: Callable[[Inside], FloatArray], grid: FloatArray, declared: Any,
+                noise_multiplier: float, releases: Releases) -> float:
+    """Return the point of a grid with the largest noisy score, each of which moves by at most 1.
+    """
+    # Scores have few bits, so nothing is rounded.
     part = Part(noise_multiplier, 0.5, "gumbel", unit=1.0, rounded=False)
     chosen = releases(declared.release(noise_multiplier), scores, part, only=np.argmax)
-    return float(ends[chosen])
+    return float(grid[chosen])
 
 
 def _nearness(width: int) -> FloatArray:

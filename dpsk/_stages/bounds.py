@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
            "quantile_rule", "released_norm", "row_norm_rule", "target_rule", "widened"]
 
-
 #: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
 #: much. Too large a norm leaves a constant; too small a bound, means and predictions near 0.
 _LONG, SHORT, _SMALL = (-1, 1.0), (0, 1.0), (0, 0.5)

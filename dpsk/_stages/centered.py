@@ -128,8 +128,8 @@ def spread_rule(budget: Budget) -> tuple[float, float | None]:
     noise is what matters; as n or epsilon grows, it leaves none beyond.
     """
     least, most = SPREAD_TAILS
-    return row_norm_rule(budget,
-                         (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
+    return row_norm_rule(
+        budget, (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
 
 
 def rows_within(norm: float, width: int) -> LinearModel:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel
 from dpsk._privacy.events import Composed
 from dpsk._problem import Geometry
@@ -38,7 +39,13 @@ class NoFeatures(RowStage):
 
     @classmethod
     def pays(cls, problem: Problem, of_shares: bool = False) -> bool:
-        return True
+        """Return whether rows that are not whitened are too few for slopes.
+
+        Inside a set no coefficient is large, and steps on few shares are short.
+        """
+        enough = loss_defaults(problem.loss).slopes_signal
+        return (not of_shares and problem.is_private and problem.delta > 0
+                and problem.penalty.is_smooth and problem.n_samples * problem.mu < enough)
 
     def prepared(self, problem: Problem) -> Problem:
         """Return the problem of the constant alone, one direction in which all rows are alike."""

@@ -67,7 +67,7 @@ class Shrinkage(Stage):
             return theta
         left_out = min(1.0, NOISE_WEIGHT * noise / energy)
         if spectrum.mean is not None:
-            shift = _square_sum(spectrum.mean_root.T @ varied)
+            shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
             left_out /= 1.0 + shift / energy
         return theta - left_out * varied
 

@@ -62,14 +62,17 @@ class Spectrum:
         Mean squares along these.
     mean : ndarray of shape (p,) or None
         The mean row; None without an intercept.
-    mean_root : ndarray of shape (p, p) or None
-        A root of the covariance of the noise on it.
+    matrix : ndarray of shape (p, p) or None
+        What mapped it.
+    mean_noise : ndarray of shape (p,) or None
+        Standard deviations of the noise on the mean row before the map.
     """
 
     directions: FloatArray
     moments: FloatArray
     mean: FloatArray | None = None
-    mean_root: FloatArray | None = None
+    matrix: FloatArray | None = None
+    mean_noise: FloatArray | None = None
 
 
 class Whitening(RowStage):
@@ -120,11 +123,9 @@ class Whitening(RowStage):
         left = _largest(root.matrix, noisy)
         usual = np.sqrt(effective_rank) * self._longest(problem)
         self._matrix, self._sizes = _on_grid(root.matrix / usual, root.sizes / usual)
-        self.spectrum = Spectrum(root.vectors, root.moments / usual**2)
-        if model.fit_intercept:
-            self.spectrum = replace(
-                self.spectrum, mean=self._matrix @ moment[:, -1],
-                mean_root=self._matrix * mean_noise(model, rows.n_units, mu))
+        means = (self._matrix @ moment[:, -1], self._matrix,
+                 mean_noise(model, rows.n_units, mu)) if model.fit_intercept else ()
+        self.spectrum = Spectrum(root.vectors, root.moments / usual**2, *means)
         self.scales = float(usual), float(floor)
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))

@@ -55,8 +55,6 @@ class LinearEstimator(DPEstimator):
     _homogeneous: ClassVar[bool] = False
     #: Whether long rows are scaled with their targets, as they may be where a target is a score.
     _whole: ClassVar[bool] = False
-    #: Whether the lengths of rows are part of what is predicted.
-    _lengths_matter: ClassVar[bool] = False
     #: Whether rows are shares of some 1: short, so that steps on few of them do no harm.
     _of_shares: bool = False
     #: The radius that stands where the user gives none.
@@ -184,8 +182,8 @@ class LinearEstimator(DPEstimator):
         if not learns:
             self.data_norm_ = model.data_norm
         self._row_map = None if stage is None else stage.row_map
-        if unknown and self._row_map is None and not self._lengths_matter:
-            self._row_map = ShortRows(model, scales_constants=stage is not None)
+        if unknown and self._row_map is None and self._homogeneous:
+            self._row_map = ShortRows(model, whitened=stage is not None)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
@@ -221,13 +219,12 @@ class LinearEstimator(DPEstimator):
         """
         if self._norm_is_known(problem):
             return False
-        instead = None
-        if not self._lengths_matter:
-            instead = (f"data_norm={_PLAIN_NORM!r} holds, and longer rows are cut to it, in "
-                       "prediction as well")
+        words = {}
+        if self._homogeneous:
+            words["effect"] = "longer rows are cut to it, in prediction as well"
         elif self._needs_length(problem, solver, rows):
-            instead = ("features are left out, and a constant is all that is fitted, as rows of "
-                       "unknown length would bring nothing but noise")
+            words["instead"] = ("features are left out, and a constant is all that is fitted, as "
+                                "rows of unknown length would bring nothing but noise")
 
         def rule():
             if rows.groups is not None:
@@ -239,7 +236,7 @@ class LinearEstimator(DPEstimator):
                                  "data_norm, such as 1.0, or use solver='gd'.")
             norm_rule(problem, problem.model)
 
-        return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, instead=instead)
+        return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, **words)
 
     def _norm_is_known(self, problem):
         """Return whether the bound on rows is declared, or none is needed."""
@@ -256,7 +253,7 @@ class LinearEstimator(DPEstimator):
         A score keeps its sign whatever the length of rows; a prediction of targets does not. No
         coefficients at all are in every set but a simplex.
         """
-        return (self._lengths_matter and bool(self.fit_intercept) and rows.groups is None
+        return (not self._homogeneous and bool(self.fit_intercept) and rows.groups is None
                 and self.penalty != "simplex"
                 and rows.holdout is None and not self._is_bound_elsewhere(problem, solver))
 
@@ -265,14 +262,10 @@ class LinearEstimator(DPEstimator):
 
         Only where the user leaves it to the estimator how they are fitted.
         """
-        enough = loss_defaults(problem.loss).slopes_signal
-        left_open = {self.solver, self.precondition}
-        if not (self._lengths_matter and not self._of_shares and self.fit_intercept
-                and left_open == {"auto"} and problem.is_private and problem.delta > 0
-                # Inside a set no coefficient is large.
-                and problem.penalty.is_smooth and problem.n_samples * problem.mu < enough):
+        if not (self.solver == "auto" == self.precondition and self.fit_intercept
+                and NoFeatures.pays(problem, self._of_shares)):
             return False
-        times = enough / (problem.n_samples * problem.mu)
+        times = loss_defaults(problem.loss).slopes_signal / (problem.n_samples * problem.mu)
         warnings.warn(
             f"epsilon={self.epsilon!r}: n={problem.n_samples} rows of {problem.model.n_features} "
             f"features carry no slope, which takes {times:.3g} times as many; raise epsilon, or "

@@ -60,7 +60,6 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
                                     "target_bounds": check_learnt(
                                         BOUNDED_TARGETS["target_bounds"])}
 
-    _lengths_matter: ClassVar[bool] = True
     #: A public lower bound of targets, where there is one.
     _lowest: ClassVar[float | None] = None
 

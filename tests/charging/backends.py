@@ -33,7 +33,8 @@ def _plain(calls):
         call()
 
 
-def _threads(calls):
+def raised_in_threads(calls, timeout=None):
+    """Make calls in a thread each and wait for them; return what they raised."""
     raised = []
 
     def run(call):
@@ -46,7 +47,12 @@ def _threads(calls):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(timeout)
+    return raised
+
+
+def _threads(calls):
+    raised = raised_in_threads(calls)
     if raised:
         raise raised[0]
 

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -15,6 +16,7 @@ from dpsk._charging import Prepaid, admission, admit, board, in_secret
 from dpsk._charging.account import Account
 from dpsk._privacy.events import Gaussian
 from dpsk.exceptions import BudgetExceededError
+from tests.charging.backends import raised_in_threads
 from tests.charging.test_unfinished import budget
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -22,21 +24,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def at_once(*calls):
     """Make calls in threads that start together; return what they raised."""
-    start, raised = threading.Barrier(len(calls)), []
+    start = threading.Barrier(len(calls))
 
     def run(call):
         start.wait(60)
-        try:
-            call()
-        except Exception as error:
-            raised.append(error)
+        call()
 
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return raised
+    return raised_in_threads([partial(run, call) for call in calls], timeout=60)
 
 
 def slowly(function):
@@ -76,7 +70,7 @@ def test_what_is_open_is_told_by_one_thread_at_a_time(monkeypatch):
 def test_nobody_reads_half_a_note():
     """A worker may look while a block begins or ends."""
     note, done = board._path(board._name(os.getpid())), threading.Event()
-    long, read = [f"/tmp/{number}.budget" for number in range(2000)], []
+    long, read = [f"{number}.budget" for number in range(2000)], []
 
     def look():
         while not done.is_set():

@@ -29,8 +29,8 @@ def stage_of(seed=0, mean=True, mean_noise=0.0):
     directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
     spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P))
     if mean:
-        spectrum = Spectrum(directions, spectrum.moments, rng.normal(size=P),
-                            mean_noise * np.eye(P))
+        spectrum = Spectrum(directions, spectrum.moments, rng.normal(size=P), np.eye(P),
+                            np.full(P, mean_noise))
     whitening = Whitening(LinearModel(P - 1, None, True, 1.0), np.float64)
     whitening.spectrum = spectrum
     problem = make_problem("squared", n_samples=1000, n_features=P, alpha=0.0,
