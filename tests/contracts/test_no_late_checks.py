@@ -9,7 +9,6 @@ import ast
 import inspect
 import sys
 import threading
-from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 
