@@ -79,17 +79,17 @@ def _much_noise(model, entry, X):
 
 def test_more_objects_than_are_opened_are_named_and_hide_no_attribute(monkeypatch):
     """False-alarm rate at most 1e-7."""
-    monkeypatch.setattr("dpsk.auditing._leaves._NODES", 200)
+    monkeypatch.setattr("dpsk.auditing._leaves._NODES", 60)
 
     def many(model, entry, X):
-        model.__dict__ = {"many_": [{"number": i} for i in range(300)], **vars(model)}
+        model.__dict__ = {"many_": [{"number": i} for i in range(90)], **vars(model)}
 
     def many_and_the_row(model, entry, X):
         many(model, entry, X)
         model.row_ = X[0]
 
     found = audit(Leaky(many), runs=40, level=SURE, neighbors=_PAIR)
-    assert not found.refuted and found.partial == ("objects after the first 200",)
+    assert not found.refuted and found.partial == ("objects after the first 60",)
     assert audit(Leaky(many_and_the_row), runs=40, neighbors=_PAIR).refuted
 
 
