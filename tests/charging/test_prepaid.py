@@ -145,3 +145,13 @@ def test_a_clone_brings_budgets_along_and_no_payment(monkeypatch):
         twin = clone(part)
     twin.fit(X, Y)
     assert len(budget.charges) == 2
+
+
+def test_a_fit_that_is_one_too_many_costs_a_budget_around_it_nothing():
+    """It draws nothing, so that what it costs may still be spent."""
+    with paid_for(model(), admit("a whole", Gaussian(0.01)).pays_for()) as part:
+        part.fit(X, Y)
+        with PrivacyBudget(1.0, DELTA) as budget:
+            with pytest.raises(BudgetExceededError, match="is one more than a whole has paid"):
+                part.fit(X, Y)
+    assert budget.charges == []

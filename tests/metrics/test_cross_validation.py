@@ -172,3 +172,10 @@ def test_rows_that_are_predicted_only_are_checked_before_the_first_charge():
     with PrivacyBudget(100.0, 1e-3) as budget, pytest.raises(ValueError, match="NaN"):
         dp_cross_validate(DPLogisticRegression(delta=1e-6), rows, labels, cv=split)
     assert budget.charges == []
+
+
+def test_a_later_training_part_that_is_refused_costs_nothing():
+    parts = [(np.arange(500), [500]), ([0, 1], [501])]
+    with PrivacyBudget(100.0, 1e-3) as budget, pytest.raises(ValueError, match="to train on"):
+        dp_cross_validate(DPGridSearchCV(MODEL, {}, delta=1e-6), X, Y, cv=parts)
+    assert budget.charges == []
