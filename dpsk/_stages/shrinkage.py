@@ -6,10 +6,13 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_WEIGHT
 from dpsk._privacy.events import Composed
 from dpsk._stages.base import Stage
+from dpsk._stages.few_columns import FEWEST_BLOCKS, shares_of_few
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,7 +30,8 @@ class Shrinkage(Stage):
 
     E is the mean square of predictions about their mean, by the released moment, and N what the
     noise of the fit alone would have: of known size, it is forgotten as fast as curvatures of
-    that moment say. Nothing is released.
+    that moment say. Where few of many columns stand out of that noise, each is multiplied by a
+    number of its own instead (`shares_of_few`). Nothing is released.
 
     Multiplied is what is orthogonal to the mean row, which keeps the mean prediction. That row is
     noisy itself, so that coefficients are drawn in less far where it would move the mean more
@@ -58,15 +62,18 @@ class Shrinkage(Stage):
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` with less of what moves predictions."""
-        spectrum = self._whitening.spectrum
-        varied = theta if spectrum.mean is None else theta - _along(theta, spectrum.mean)
+        spectrum, variances = self._whitening.spectrum, self._variances(problem, oracle)
+        if (few := _of_few_columns(spectrum, variances, theta)) is not None:
+            return few
+        mean = None if spectrum.mean is None else spectrum.matrix @ spectrum.mean
+        varied = theta if mean is None else theta - _along(theta, mean)
         energy = _square_sum(np.sqrt(spectrum.moments) * (varied.T @ spectrum.directions))
-        noise = float(spectrum.moments @ self._variances(problem, oracle)) * _n_outputs(theta)
+        noise = float(spectrum.moments @ variances) * _n_outputs(theta)
         # Steps may have led beyond all bounds.
         if not 0.0 < energy < math.inf:
             return theta
         left_out = min(1.0, NOISE_WEIGHT * noise / energy)
-        if spectrum.mean is not None:
+        if mean is not None:
             shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
             left_out /= 1.0 + shift / energy
         return theta - left_out * varied
@@ -79,6 +86,38 @@ class Shrinkage(Stage):
         curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
         gain = solver.noise_gain(np.clip(curvatures, 0.0, 1.0 / solver.learning_rate))
         return (gain * oracle.noise_std) ** 2
+
+
+def _of_few_columns(spectrum, variances, theta):
+    """Return parameters without those coefficients that noise explains; None where all may matter.
+
+    Columns whose covariances stand out of noise are of one block.
+    """
+    covariance = sparse.csr_array(spectrum.covariance)
+    n_blocks, blocks = connected_components(covariance, directed=False)
+    if n_blocks < FEWEST_BLOCKS:
+        return None
+    features = len(blocks)
+    of_rows = spectrum.matrix @ theta
+    coef = of_rows[:features].reshape(features, -1)
+    roots = spectrum.matrix[:features] @ spectrum.directions
+
+    def summed(values):
+        return np.bincount(blocks, values, n_blocks)
+
+    energies = summed((coef * (covariance @ coef)).sum(axis=1))
+    noises = summed(((covariance @ roots) * (roots * variances)).sum(axis=1))
+    if not (np.isfinite(energies).all() and (noises > 0.0).all()):
+        return None
+    shares = shares_of_few(energies, noises * coef.shape[1], summed(None) * coef.shape[1])
+    if shares is None:
+        return None
+    left_out = 1.0 - shares
+    if spectrum.mean is not None:
+        noise = spectrum.mean_noise[:features, None]
+        left_out /= 1.0 + summed(np.square(coef * noise).sum(axis=1)) / np.maximum(
+            energies, np.finfo(float).tiny)
+    return theta + spectrum.moved(-(left_out[blocks] * of_rows[:features].T).T)
 
 
 def _along(theta, direction):

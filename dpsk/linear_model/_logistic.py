@@ -97,7 +97,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
-    def _last_stages(self, row_stage):
+    def _last_stages(self, row_stage, aside):
         return [TemperatureScaling(None if self.temperature == "auto" else bool(self.temperature))]
 
     def _binary_loss(self):

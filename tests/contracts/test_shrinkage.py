@@ -1,6 +1,7 @@
 """Coefficients are drawn in by the known size of their noise, and keep the mean prediction."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -27,10 +28,9 @@ def stage_of(seed=0, mean=True, mean_noise=0.0):
     """Return a stage after whitening that released some spectrum, the problem and that."""
     rng = np.random.default_rng(seed)
     directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
-    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P))
+    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P), np.eye(P), np.eye(P - 1))
     if mean:
-        spectrum = Spectrum(directions, spectrum.moments, rng.normal(size=P), np.eye(P),
-                            np.full(P, mean_noise))
+        spectrum = replace(spectrum, mean=rng.normal(size=P), mean_noise=np.full(P, mean_noise))
     whitening = Whitening(LinearModel(P - 1, None, True, 1.0), np.float64)
     whitening.spectrum = spectrum
     problem = make_problem("squared", n_samples=1000, n_features=P, alpha=0.0,
@@ -85,6 +85,59 @@ def test_a_mean_row_of_noise_holds_coefficients_back():
         kept.append(np.linalg.norm(stage.release(problem, Noise(1e6), theta)))
     assert kept == sorted(kept) and kept[0] < 0.9 * kept[-1]
     assert kept[-1] == pytest.approx(np.linalg.norm(theta), rel=1e-3)
+
+
+MANY = 60
+
+
+def of_many(theta, linked=()):
+    """Return what is left of parameters of uncorrelated columns and a constant, in noise of 1.
+
+    `linked` columns vary together.
+    """
+    covariance = np.eye(MANY)
+    for one, other in linked:
+        covariance[one, other] = covariance[other, one] = 0.5
+    spectrum = Spectrum(np.eye(MANY + 1), np.ones(MANY + 1), np.eye(MANY + 1), covariance,
+                        np.append(np.linspace(-1.0, 1.0, MANY), 1.0), np.zeros(MANY + 1))
+    whitening = Whitening(LinearModel(MANY, None, True, 1.0), np.float64)
+    whitening.spectrum = spectrum
+    problem = make_problem("squared", n_samples=1000, n_features=MANY + 1, alpha=0.0,
+                           fit_intercept=False, effective_rank=MANY)
+    stage, given = Shrinkage(whitening), SOLVERS["gd"]()
+    assert stage.applies(problem, given, given.configured(problem))
+    gain = math.sqrt(stage._variances(problem, Noise(1.0))[0])
+    found = stage.release(problem, Noise(1.0 / gain), np.asarray(theta))
+    np.testing.assert_allclose(spectrum.mean @ found, spectrum.mean @ theta, atol=1e-9)
+    return found[:-1]
+
+
+@pytest.mark.parametrize("size", [1.0, 2.0])
+@pytest.mark.parametrize("shape", [(MANY + 1,), (MANY + 1, 2)])
+def test_few_columns_that_stand_out_are_kept_and_the_others_are_not(shape, size):
+    """Also where noise is larger than its mechanism alone makes it; 7 deviations of any noise."""
+    theta = size * np.random.default_rng(5).uniform(-1.7, 1.7, shape)
+    theta[[3, 20, 41]] = 40.0
+    found = of_many(theta)
+    assert (found[[3, 20, 41]] > 38.0).all()
+    others = np.delete(np.arange(MANY), [3, 20, 41])
+    assert np.abs(found[others]).max() < 0.2 * np.abs(theta[others]).max()
+
+
+def test_columns_that_vary_together_are_kept_together():
+    theta = np.random.default_rng(6).uniform(-1.7, 1.7, MANY + 1)
+    theta[[3, 20]] = 40.0
+    found = of_many(theta, linked=[(3, 4)]) / theta[:-1]
+    assert found[3] == pytest.approx(found[4]) and found[3] > 0.95 and abs(found[21]) < 0.2
+
+
+def test_where_many_columns_matter_all_are_multiplied_alike():
+    theta = np.random.default_rng(7).normal(scale=4.0, size=MANY + 1)
+    mean = np.append(np.linspace(-1.0, 1.0, MANY), 1.0)
+    along = (mean * (mean @ theta) / (mean @ mean))[:-1]
+    factors = (of_many(theta) - along) / (theta[:-1] - along)
+    np.testing.assert_allclose(factors, factors[0])
+    assert 0.7 < factors[0] < 1.0
 
 
 def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square():
