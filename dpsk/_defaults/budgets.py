@@ -10,7 +10,7 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
            "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR",
            "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
            "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_FLOOR",
-           "NOISE_WEIGHT", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
+           "NOISE_DEVIATIONS", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
            "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
            "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
            "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
@@ -40,9 +40,9 @@ AMPLE_SIGNAL = 200.0
 MOST_MEAN_NOISE = 0.5
 #: Smaller shares of a group than this would be mostly noise.
 LEAST_SHARE = 0.01
-#: Curvature of a clipped loss over its supremum, where noise on coefficients is predicted, and the
-#: weight of that noise beside what they move: it is an estimate, and rows beyond bounds show more.
-CURVATURE_SHARE, NOISE_WEIGHT = 0.5, 2.0
+#: Curvature of a clipped loss of residuals over its supremum, where noise on coefficients is
+#: predicted, and how many standard deviations above its mean their energy may be noise.
+CURVATURE_SHARE, NOISE_DEVIATIONS = 0.5, 2.0
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
 #: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.

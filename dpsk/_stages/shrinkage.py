@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_WEIGHT
+from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_DEVIATIONS
+from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._privacy.events import Composed
 from dpsk._stages.base import Stage
 from dpsk._stages.few_columns import FEWEST_BLOCKS, shares_of_few
@@ -19,19 +19,25 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
+    from dpsk._stages.temperature_scaling import TemperatureScaling
     from dpsk._stages.whitening import Whitening
     from dpsk._typing import FloatArray
 
 __all__ = ["Shrinkage"]
 
+#: Of a mean over normal scores, of sizes within these.
+_NODES, _SIZES = 60, (1e-3, 1e3)
+
 
 class Shrinkage(Stage):
-    r"""Multiply what moves predictions by ``1 - 2 N / E``, or by 0: James-Stein, positive part.
+    r"""Multiply what moves predictions by ``1 - N / E``, or by 0: James-Stein, positive part.
 
     E is the mean square of predictions about their mean, by the released moment, and N what the
-    noise of the fit alone would have: of known size, it is forgotten as fast as curvatures of
-    that moment say. Where few of many columns stand out of that noise, each is multiplied by a
-    number of its own instead (`shares_of_few`). Nothing is released.
+    noise of the fit alone would have at most: two standard deviations above its mean. Of known
+    size, it is forgotten as fast as curvatures of that moment say. What a temperature that was
+    released before has multiplied by is not multiplied again but for the rest. Where few of many
+    columns stand out of that noise, each is multiplied by a number of its own instead
+    (`shares_of_few`). Nothing is released.
 
     Multiplied is what is orthogonal to the mean row, which keeps the mean prediction. That row is
     noisy itself, so that coefficients are drawn in less far where it would move the mean more
@@ -41,6 +47,8 @@ class Shrinkage(Stage):
     ----------
     whitening : Whitening
         Before the solver.
+    temperature : TemperatureScaling or None
+        The stage before, if there is one.
 
     References
     ----------
@@ -50,42 +58,76 @@ class Shrinkage(Stage):
     comes_last: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def __init__(self, whitening: Whitening) -> None:
-        self._whitening = whitening
+    def __init__(self, whitening: Whitening,
+                 temperature: TemperatureScaling | None = None) -> None:
+        self._whitening, self._temperature = whitening, temperature
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         self._given = given
-        return solver.noise_gain(np.zeros(1)) is not None
+        # Clips of several scores together have no such law, and dual steps none that is linear.
+        return (not (problem.loss.minimax or isinstance(problem.loss, Multinomial))
+                and solver.noise_gain(np.zeros(1)) is not None)
 
     def event(self, problem: Problem) -> Event:
         return Composed(())
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` with less of what moves predictions."""
-        spectrum, variances = self._whitening.spectrum, self._variances(problem, oracle)
+        spectrum, factor = self._whitening.spectrum, self._factor()
+        theta = theta / factor
+        size = math.sqrt(_energy(spectrum, theta))
+        variances = self._variances(problem, oracle, size)
         if (few := _of_few_columns(spectrum, variances, theta)) is not None:
-            return few
+            return factor * few
         mean = None if spectrum.mean is None else spectrum.matrix @ spectrum.mean
         varied = theta if mean is None else theta - _along(theta, mean)
-        energy = _square_sum(np.sqrt(spectrum.moments) * (varied.T @ spectrum.directions))
-        noise = float(spectrum.moments @ variances) * _n_outputs(theta)
+        energy = _energy(spectrum, varied)
+        noises, outputs = spectrum.moments * variances, _n_outputs(theta)
+        noise = outputs * float(noises.sum()) + NOISE_DEVIATIONS * math.sqrt(
+            2.0 * outputs * _square_sum(noises))
         # Steps may have led beyond all bounds.
         if not 0.0 < energy < math.inf:
-            return theta
-        left_out = min(1.0, NOISE_WEIGHT * noise / energy)
+            return factor * theta
+        left_out = min(1.0, noise / energy)
         if mean is not None:
             shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
             left_out /= 1.0 + shift / energy
-        return theta - left_out * varied
+        return factor * theta + (min(factor, 1.0 - left_out) - factor) * varied
 
-    def _variances(self, problem, oracle):
-        """Return the variances that noise gives to coefficients along the directions."""
+    def _factor(self):
+        """Return what all parameters were multiplied with after the fit."""
+        released = None if self._temperature is None else self._temperature.value
+        return 1.0 if released is None else 1.0 / released
+
+    def _variances(self, problem, oracle, size):
+        """Return the variances that noise gives to coefficients along the directions.
+
+        `size` is the root mean square of predictions.
+        """
         spectrum = self._whitening.spectrum
         solver = self._given.configured(problem)
-        curvatures = CURVATURE_SHARE * problem.loss.smoothness * spectrum.moments
+        share = CURVATURE_SHARE
+        if isinstance(problem.loss, Logistic):
+            share = _clipped_share(problem.loss, solver.clip_norm / problem.geometry.usual_norm,
+                                   size)
+        curvatures = share * problem.loss.smoothness * spectrum.moments
         curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
         gain = solver.noise_gain(np.clip(curvatures, 0.0, 1.0 / solver.learning_rate))
         return (gain * oracle.noise_std) ** 2
+
+
+def _clipped_share(loss, clip, size):
+    """Return the curvature of slopes that are clipped, over the smoothness of their loss.
+
+    On average over normal scores of that size and labels that have nothing to do with them: with
+    scores near 0 all slopes are clipped, and nothing is forgotten of noise.
+    """
+    points, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    scores = np.clip(size, *_SIZES) * points
+    slopes = [np.clip(loss.gradient(np.full(_NODES, label), scores.copy()), -clip, clip)
+              for label in (0.0, 1.0)]
+    mean = weights @ (scores * np.mean(slopes, axis=0)) / weights.sum()
+    return float(mean / (weights @ scores**2 / weights.sum() * loss.smoothness))
 
 
 def _of_few_columns(spectrum, variances, theta):
@@ -93,7 +135,7 @@ def _of_few_columns(spectrum, variances, theta):
 
     Columns whose covariances stand out of noise are of one block.
     """
-    covariance = sparse.csr_array(spectrum.covariance)
+    covariance = spectrum.covariance
     n_blocks, blocks = connected_components(covariance, directed=False)
     if n_blocks < FEWEST_BLOCKS:
         return None
@@ -106,7 +148,9 @@ def _of_few_columns(spectrum, variances, theta):
         return np.bincount(blocks, values, n_blocks)
 
     energies = summed((coef * (covariance @ coef)).sum(axis=1))
-    noises = summed(((covariance @ roots) * (roots * variances)).sum(axis=1))
+    # Few entries of a row are left.
+    moved = np.array([row[row != 0.0] @ roots[row != 0.0] for row in covariance])
+    noises = summed((moved * (roots * variances)).sum(axis=1))
     if not (np.isfinite(energies).all() and (noises > 0.0).all()):
         return None
     shares = shares_of_few(energies, noises * coef.shape[1], summed(None) * coef.shape[1])
@@ -126,6 +170,11 @@ def _along(theta, direction):
     if not square > 0.0:
         return np.zeros_like(theta)
     return np.multiply.outer(direction, (direction @ theta) / square)
+
+
+def _energy(spectrum, theta):
+    """Return the mean square of predictions, by the released moment."""
+    return _square_sum(np.sqrt(spectrum.moments) * (theta.T @ spectrum.directions))
 
 
 def _square_sum(values):

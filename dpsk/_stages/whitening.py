@@ -92,7 +92,7 @@ class Spectrum:
         try:
             return np.linalg.solve(self.matrix, change)
         except np.linalg.LinAlgError:  # rounded to a grid, it may be singular
-            return np.linalg.lstsq(self.matrix, change)[0]
+            return np.linalg.lstsq(self.matrix, change, rcond=None)[0]
 
 
 class Whitening(RowStage):
@@ -282,9 +282,9 @@ def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Th
     others = float(kept.sum() + len(moment) - 2 * features)
     variances, apart = _drawn_together(np.diag(covariance), noise_std)
     if apart < 1.0:
-        # No correlation is above 1.
-        most = np.sqrt(np.outer(variances, variances))
-        covariance = np.clip(covariance, -most, most)
+        # No correlation is above 1, as far as variances are known.
+        most = np.sqrt(variances + 2.0 * math.sqrt(apart) * noise_std)
+        covariance = np.clip(covariance, -np.outer(most, most), np.outer(most, most))
     np.fill_diagonal(covariance, variances)
     result = moment.copy()
     result[:features, :features] = covariance + shared + products

@@ -35,7 +35,7 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Whitening
+from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Shrinkage, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
 from dpsk.exceptions import PrivacyWarning
 
@@ -222,7 +222,7 @@ class LinearEstimator(DPEstimator):
 
         `row_stage` is what maps the rows, or None, and `aside` what `_set_aside` returned.
         """
-        return []
+        return [Shrinkage(row_stage)] if type(row_stage) is Whitening else []
 
     def _learns_norm(self, problem, solver, rows):
         """Return whether the bound on rows is learnt, from public facts; a warning if it cannot.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import TemperatureScaling
+from dpsk._stages import Shrinkage, TemperatureScaling, Whitening
 from dpsk.linear_model._classifier import LinearClassifier
 
 if TYPE_CHECKING:
@@ -98,7 +98,11 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         self._store(locals())
 
     def _last_stages(self, row_stage, aside):
-        return [TemperatureScaling(None if self.temperature == "auto" else bool(self.temperature))]
+        wanted = None if self.temperature == "auto" else bool(self.temperature)
+        temperature = TemperatureScaling(wanted)
+        if type(row_stage) is not Whitening:
+            return [temperature]
+        return [temperature, Shrinkage(row_stage, temperature)]
 
     def _binary_loss(self):
         return Logistic()

@@ -26,7 +26,7 @@ from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._parameters import check_auto_flag, check_learnt
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, IntoSet, Shrinkage, TargetBounds, Whitening
+from dpsk._stages import ROW_STAGES, IntoSet, TargetBounds, Whitening
 from dpsk._stages.bounds import can_learn, target_rule
 from dpsk.linear_model._base import LinearEstimator
 
@@ -75,9 +75,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return self._loss()
 
     def _last_stages(self, row_stage, aside):
-        if not isinstance(row_stage, Whitening):
-            return []
-        return [Shrinkage(row_stage), *([] if aside is None else [IntoSet(row_stage, aside)])]
+        return [*super()._last_stages(row_stage, aside),
+                *([] if not isinstance(row_stage, Whitening) or aside is None else [IntoSet(row_stage, aside)])]
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,

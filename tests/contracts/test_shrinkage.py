@@ -106,7 +106,7 @@ def of_many(theta, linked=()):
                            fit_intercept=False, effective_rank=MANY)
     stage, given = Shrinkage(whitening), SOLVERS["gd"]()
     assert stage.applies(problem, given, given.configured(problem))
-    gain = math.sqrt(stage._variances(problem, Noise(1.0))[0])
+    gain = math.sqrt(stage._variances(problem, Noise(1.0), 1.0)[0])
     found = stage.release(problem, Noise(1.0 / gain), np.asarray(theta))
     np.testing.assert_allclose(spectrum.mean @ found, spectrum.mean @ theta, atol=1e-9)
     return found[:-1]
@@ -155,4 +155,4 @@ def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square():
 
     fits = solver.minimize(Square(), problem.penalty, np.zeros((P, 2000))).theta
     found = ((spectrum.directions.T @ fits) ** 2).mean(axis=1)
-    np.testing.assert_allclose(stage._variances(problem, Noise(std)), found, rtol=0.2)
+    np.testing.assert_allclose(stage._variances(problem, Noise(std), 1.0), found, rtol=0.2)
