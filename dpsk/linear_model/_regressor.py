@@ -75,8 +75,10 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return self._loss()
 
     def _last_stages(self, row_stage, aside):
-        return [*super()._last_stages(row_stage, aside),
-                *([] if not isinstance(row_stage, Whitening) or aside is None else [IntoSet(row_stage, aside)])]
+        stages = super()._last_stages(row_stage, aside)
+        if aside is not None and isinstance(row_stage, Whitening):
+            stages.append(IntoSet(row_stage, aside))
+        return stages
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from dpsk._models import LinearModel
+from dpsk._objective.losses import Logistic
 from dpsk._privacy.events import Composed
 from dpsk._solvers import SOLVERS
-from dpsk._stages import Shrinkage, Whitening
+from dpsk._stages import Shrinkage, TemperatureScaling, Whitening, shrinkage
 from dpsk._stages.whitening import Spectrum
 from tests.registry import make_problem
 
@@ -85,6 +86,35 @@ def test_a_mean_row_of_noise_holds_coefficients_back():
         kept.append(np.linalg.norm(stage.release(problem, Noise(1e6), theta)))
     assert kept == sorted(kept) and kept[0] < 0.9 * kept[-1]
     assert kept[-1] == pytest.approx(np.linalg.norm(theta), rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [0.3, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("clip", [0.1, 0.3, 1.0])
+def test_the_curvature_of_clipped_slopes_is_that_of_rows_of_coin_flips(clip, size):
+    """Within six standard errors of a mean over 400,000 rows."""
+    rng, loss = np.random.default_rng(8), Logistic()
+    scores, labels = size * rng.normal(size=400_000), rng.integers(0, 2, 400_000) * 1.0
+    slopes = np.clip(loss.gradient(labels, scores.copy()), -clip, clip)
+    found = shrinkage._clipped_share(loss, clip, size) * loss.smoothness
+    error = np.std(slopes * scores) / math.sqrt(len(scores)) / size**2
+    assert abs(found - np.mean(slopes * scores) / size**2) < 6 * error + 1e-3 / size
+
+
+def test_what_a_temperature_has_left_out_is_not_left_out_again():
+    stage, problem, spectrum = stage_of()
+    theta = np.random.default_rng(9).normal(size=P)
+    alone = stage.release(problem, Noise(0.05), theta)
+    temperature = TemperatureScaling(None)
+    after = Shrinkage(stage._whitening, temperature)
+    given = SOLVERS["gd"]()
+    assert after.applies(problem, given, given.configured(problem))
+    along = spectrum.mean * (spectrum.mean @ theta) / (spectrum.mean @ spectrum.mean)
+    kept = ((alone - along) / (theta - along))[0]
+    assert 0.3 < kept < 0.95
+    for factor in (0.3, 0.98):
+        temperature.value = 1.0 / factor
+        found = after.release(problem, Noise(0.05), factor * theta)
+        np.testing.assert_allclose(found, factor * along + min(factor, kept) * (theta - along))
 
 
 MANY = 60
