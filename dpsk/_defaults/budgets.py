@@ -74,8 +74,8 @@ MOST_MEAN_NOISE = 0.5
 #: Smaller shares of a group than this would be mostly noise.
 LEAST_SHARE = 0.01
 #: Curvature of a clipped loss of residuals over its supremum, where noise on coefficients is
-#: predicted, and how many standard deviations above its mean their energy may be noise.
-CURVATURE_SHARE, NOISE_DEVIATIONS = 0.5, 2.0
+#: predicted, and by how many standard deviations above its mean its energy is left out.
+CURVATURE_SHARE, NOISE_DEVIATIONS = 0.5, 1.0
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
 #: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.

@@ -33,7 +33,7 @@ class Shrinkage(Stage):
     r"""Multiply what moves predictions by ``1 - N / E``, or by 0: James-Stein, positive part.
 
     E is the mean square of predictions about their mean, by the released moment, and N what the
-    noise of the fit alone would have at most: two standard deviations above its mean. Of known
+    noise of the fit alone would have at most: a standard deviation above its mean. Of known
     size, it is forgotten as fast as curvatures of that moment say. What a temperature that was
     released before has multiplied by is not multiplied again but for the rest. Where few of many
     columns stand out of that noise, each is multiplied by a number of its own instead

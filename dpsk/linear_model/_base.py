@@ -222,7 +222,11 @@ class LinearEstimator(DPEstimator):
 
         `row_stage` is what maps the rows, or None, and `aside` what `_set_aside` returned.
         """
-        return [Shrinkage(row_stage)] if type(row_stage) is Whitening else []
+        return [Shrinkage(row_stage)] if self._draws_in(row_stage) else []
+
+    def _draws_in(self, row_stage):
+        """Return whether what noise explains is left out: scores of shares lost by it."""
+        return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
     def _learns_norm(self, problem, solver, rows):
         """Return whether the bound on rows is learnt, from public facts; a warning if it cannot.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import Shrinkage, TemperatureScaling, Whitening
+from dpsk._stages import Shrinkage, TemperatureScaling
 from dpsk.linear_model._classifier import LinearClassifier
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     def _last_stages(self, row_stage, aside):
         wanted = None if self.temperature == "auto" else bool(self.temperature)
         temperature = TemperatureScaling(wanted)
-        if type(row_stage) is not Whitening:
+        if not self._draws_in(row_stage):
             return [temperature]
         return [temperature, Shrinkage(row_stage, temperature)]
 
