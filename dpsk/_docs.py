@@ -78,10 +78,11 @@ solver|margin : {"auto", %(offered)s}
 solver|squares : {"auto", %(offered)s}
     "auto" takes "gd"; "sufficient_statistics" where rows are not whitened, the penalty is l2
     and there are at most 2000 features; at ``delta=0``, "objective_perturbation". Inside a
-    set it takes "gd", or "frank_wolfe" where its predicted risk is less.
+    set it takes "gd", or "frank_wolfe" where its predicted risk is less and rows are not
+    whitened.
 solver|lasso : {"auto", %(offered)s}
-    "auto" takes whichever of "frank_wolfe" and "gd" has the least predicted risk; outside
-    of sets what DPRidge takes.
+    "auto" takes "gd" where rows are whitened; else whichever of "frank_wolfe" and "gd" has
+    the least predicted risk; outside of sets what DPRidge takes.
 solver|network : {"auto", "sgd", "gd", "rrpsgd"}
     "auto" is "sgd".
 precondition : {"auto", True, False}

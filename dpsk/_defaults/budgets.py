@@ -6,15 +6,48 @@ import math
 from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
-           "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR",
-           "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
-           "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_FLOOR",
-           "NOISE_WEIGHT", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
-           "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
-           "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
-           "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
-           "mu_of_share", "whitening_pays"]
+__all__ = [
+    "AMPLE_SIGNAL",
+    "CENTER_SHARES",
+    "CENTER_SIGNAL",
+    "CLEARANCE",
+    "COUNT_SHARE",
+    "CURVATURE_SHARE",
+    "EDGE_SHARES",
+    "FALSE_SHARE",
+    "FOREST_SHARE",
+    "LEAST_FLOOR",
+    "LEAST_SHARE",
+    "MEAN_SHARE",
+    "MOMENT_SHARE",
+    "MOST_COLUMNS",
+    "MOST_MEAN_NOISE",
+    "MOST_WHITENED_BY_DEFAULT",
+    "NARROW_SIGNAL",
+    "NETWORK_MOMENT_SHARE",
+    "NOISE_DEVIATIONS",
+    "NOISE_FLOOR",
+    "NORM_OCTAVES",
+    "NORM_TAILS",
+    "OCTAVES_CLEARANCE",
+    "OCTAVES_REACH",
+    "PURE_QUANTILE_SHARES",
+    "QUANTILE_SHARES",
+    "RANGE_TAILS",
+    "SCORE_FLOOR",
+    "SHARES_SIGNAL",
+    "SLOPES_SHARE",
+    "SLOPE_CLIP_SHARE",
+    "SPREAD_SIGNAL",
+    "SPREAD_TAILS",
+    "SUBSPACE_SHARE",
+    "TABLE_SHARES",
+    "TARGET_OCTAVES",
+    "TARGET_REACH",
+    "TARGET_TAILS",
+    "mu_of_share",
+    "whitening_pays",
+]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -40,9 +73,9 @@ AMPLE_SIGNAL = 200.0
 MOST_MEAN_NOISE = 0.5
 #: Smaller shares of a group than this would be mostly noise.
 LEAST_SHARE = 0.01
-#: Curvature of a clipped loss over its supremum, where noise on coefficients is predicted, and the
-#: weight of that noise beside what they move: it is an estimate, and rows beyond bounds show more.
-CURVATURE_SHARE, NOISE_WEIGHT = 0.5, 2.0
+#: Curvature of a clipped loss of residuals over its supremum, where noise on coefficients is
+#: predicted, and by how many standard deviations above its mean its energy is left out.
+CURVATURE_SHARE, NOISE_DEVIATIONS = 0.5, 1.0
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
 #: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpsk._stages.bounds import NormBound, TargetBounds
 from dpsk._stages.centering import Centering
 from dpsk._stages.counting import Counting
+from dpsk._stages.into_set import IntoSet
 from dpsk._stages.network_whitening import NetworkWhitening
 from dpsk._stages.no_features import NoFeatures
 from dpsk._stages.shrinkage import Shrinkage
@@ -17,5 +18,5 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "Counting", "NetworkWhitening", "NoFeatures",
+__all__ = ["ROW_STAGES", "Centering", "Counting", "IntoSet", "NetworkWhitening", "NoFeatures",
            "NormBound", "Shrinkage", "TargetBounds", "TemperatureScaling", "UnitNorm", "Whitening"]

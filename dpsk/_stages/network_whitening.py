@@ -110,13 +110,13 @@ class NetworkWhitening(Stage):
         model, mu = self._rows, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
         noise_std = second_moment_noise(model, rows.n_units, mu)
-        moment, entries = thresholded(noisy, noise_std, fit_intercept=True)
-        mean = moment[:-1, -1]
-        signal = rows.n_units * problem.mu / len(moment)
+        found = thresholded(noisy, noise_std, fit_intercept=True)
+        mean = found.moment[:-1, -1]
+        signal = rows.n_units * problem.mu / len(noisy)
         floor = max(LEAST_FLOOR / ampleness(signal),
-                    SCORE_FLOOR * noise_std * math.sqrt(entries))
-        covariance = moment[:-1, :-1] - np.outer(mean, mean)
-        root = InverseRoot.of(covariance, floor)
+                    SCORE_FLOOR * noise_std * math.sqrt(found.entries))
+        covariance = found.moment[:-1, :-1] - np.outer(mean, mean)
+        root = InverseRoot.of(covariance, floor, found.noise_share)
         # The bound on rows is the unit of the moment.
         matrix = root.matrix * (whitened_length(len(mean))
                                 / (math.sqrt(root.effective_rank) * model.unit))

@@ -6,28 +6,38 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
-from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_WEIGHT
+from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_DEVIATIONS
+from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._privacy.events import Composed
 from dpsk._stages.base import Stage
+from dpsk._stages.few_columns import FEWEST_BLOCKS, shares_of_few
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
+    from dpsk._stages.temperature_scaling import TemperatureScaling
     from dpsk._stages.whitening import Whitening
     from dpsk._typing import FloatArray
 
 __all__ = ["Shrinkage"]
 
+#: Of a mean over normal scores, of sizes within these.
+_NODES, _SIZES = 60, (1e-3, 1e3)
+
 
 class Shrinkage(Stage):
-    r"""Multiply what moves predictions by ``1 - 2 N / E``, or by 0: James-Stein, positive part.
+    r"""Multiply what moves predictions by ``1 - N / E``, or by 0: James-Stein, positive part.
 
     E is the mean square of predictions about their mean, by the released moment, and N what the
-    noise of the fit alone would have: of known size, it is forgotten as fast as curvatures of
-    that moment say. Nothing is released.
+    noise of the fit alone would have at most: a standard deviation above its mean. Of known
+    size, it is forgotten as fast as curvatures of that moment say. What a temperature that was
+    released before has multiplied by is not multiplied again but for the rest. Where few of many
+    columns stand out of that noise, each is multiplied by a number of its own instead
+    (`shares_of_few`). Nothing is released.
 
     Multiplied is what is orthogonal to the mean row, which keeps the mean prediction. That row is
     noisy itself, so that coefficients are drawn in less far where it would move the mean more
@@ -37,6 +47,8 @@ class Shrinkage(Stage):
     ----------
     whitening : Whitening
         Before the solver.
+    temperature : TemperatureScaling or None
+        The stage before, if there is one.
 
     References
     ----------
@@ -46,39 +58,110 @@ class Shrinkage(Stage):
     comes_last: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def __init__(self, whitening: Whitening) -> None:
-        self._whitening = whitening
+    def __init__(self, whitening: Whitening,
+                 temperature: TemperatureScaling | None = None) -> None:
+        self._whitening, self._temperature = whitening, temperature
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         self._given = given
-        return solver.noise_gain(np.zeros(1)) is not None
+        # Clips of several scores together have no such law, and dual steps none that is linear.
+        return (not (problem.loss.minimax or isinstance(problem.loss, Multinomial))
+                and solver.noise_gain(np.zeros(1)) is not None)
 
     def event(self, problem: Problem) -> Event:
         return Composed(())
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` with less of what moves predictions."""
-        spectrum = self._whitening.spectrum
-        varied = theta if spectrum.mean is None else theta - _along(theta, spectrum.mean)
-        energy = _square_sum(np.sqrt(spectrum.moments) * (varied.T @ spectrum.directions))
-        noise = float(spectrum.moments @ self._variances(problem, oracle)) * _n_outputs(theta)
+        spectrum, factor = self._whitening.spectrum, self._factor()
+        theta = theta / factor
+        size = math.sqrt(_energy(spectrum, theta))
+        variances = self._variances(problem, oracle, size)
+        if (few := _of_few_columns(spectrum, variances, theta)) is not None:
+            return factor * few
+        mean = None if spectrum.mean is None else spectrum.matrix @ spectrum.mean
+        varied = theta if mean is None else theta - _along(theta, mean)
+        energy = _energy(spectrum, varied)
+        noises, outputs = spectrum.moments * variances, _n_outputs(theta)
+        noise = outputs * float(noises.sum()) + NOISE_DEVIATIONS * math.sqrt(
+            2.0 * outputs * _square_sum(noises))
         # Steps may have led beyond all bounds.
         if not 0.0 < energy < math.inf:
-            return theta
-        left_out = min(1.0, NOISE_WEIGHT * noise / energy)
-        if spectrum.mean is not None:
+            return factor * theta
+        left_out = min(1.0, noise / energy)
+        if mean is not None:
             shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
             left_out /= 1.0 + shift / energy
-        return theta - left_out * varied
+        return factor * theta + (min(factor, 1.0 - left_out) - factor) * varied
 
-    def _variances(self, problem, oracle):
-        """Return the variances that noise gives to coefficients along the directions."""
+    def _factor(self):
+        """Return what all parameters were multiplied with after the fit."""
+        released = None if self._temperature is None else self._temperature.value
+        return 1.0 if released is None else 1.0 / released
+
+    def _variances(self, problem, oracle, size):
+        """Return the variances that noise gives to coefficients along the directions.
+
+        `size` is the root mean square of predictions.
+        """
         spectrum = self._whitening.spectrum
         solver = self._given.configured(problem)
-        curvatures = CURVATURE_SHARE * problem.loss.smoothness * spectrum.moments
+        share = CURVATURE_SHARE
+        if isinstance(problem.loss, Logistic):
+            share = _clipped_share(problem.loss, solver.clip_norm / problem.geometry.usual_norm,
+                                   size)
+        curvatures = share * problem.loss.smoothness * spectrum.moments
         curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
         gain = solver.noise_gain(np.clip(curvatures, 0.0, 1.0 / solver.learning_rate))
         return (gain * oracle.noise_std) ** 2
+
+
+def _clipped_share(loss, clip, size):
+    """Return the curvature of slopes that are clipped, over the smoothness of their loss.
+
+    On average over normal scores of that size and labels that have nothing to do with them: with
+    scores near 0 all slopes are clipped, and nothing is forgotten of noise.
+    """
+    points, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    scores = np.clip(size, *_SIZES) * points
+    slopes = [np.clip(loss.gradient(np.full(_NODES, label), scores.copy()), -clip, clip)
+              for label in (0.0, 1.0)]
+    mean = weights @ (scores * np.mean(slopes, axis=0)) / weights.sum()
+    return float(mean / (weights @ scores**2 / weights.sum() * loss.smoothness))
+
+
+def _of_few_columns(spectrum, variances, theta):
+    """Return parameters without those coefficients that noise explains; None where all may matter.
+
+    Columns whose covariances stand out of noise are of one block.
+    """
+    covariance = spectrum.covariance
+    n_blocks, blocks = connected_components(covariance, directed=False)
+    if n_blocks < FEWEST_BLOCKS:
+        return None
+    features = len(blocks)
+    of_rows = spectrum.matrix @ theta
+    coef = of_rows[:features].reshape(features, -1)
+    roots = spectrum.matrix[:features] @ spectrum.directions
+
+    def summed(values):
+        return np.bincount(blocks, values, n_blocks)
+
+    energies = summed((coef * (covariance @ coef)).sum(axis=1))
+    # Few entries of a row are left.
+    moved = np.array([row[row != 0.0] @ roots[row != 0.0] for row in covariance])
+    noises = summed((moved * (roots * variances)).sum(axis=1))
+    if not (np.isfinite(energies).all() and (noises > 0.0).all()):
+        return None
+    shares = shares_of_few(energies, noises * coef.shape[1], summed(None) * coef.shape[1])
+    if shares is None:
+        return None
+    left_out = 1.0 - shares
+    if spectrum.mean is not None:
+        noise = spectrum.mean_noise[:features, None]
+        left_out /= 1.0 + summed(np.square(coef * noise).sum(axis=1)) / np.maximum(
+            energies, np.finfo(float).tiny)
+    return theta + spectrum.moved(-(left_out[blocks] * of_rows[:features].T).T)
 
 
 def _along(theta, direction):
@@ -87,6 +170,11 @@ def _along(theta, direction):
     if not square > 0.0:
         return np.zeros_like(theta)
     return np.multiply.outer(direction, (direction @ theta) / square)
+
+
+def _energy(spectrum, theta):
+    """Return the mean square of predictions, by the released moment."""
+    return _square_sum(np.sqrt(spectrum.moments) * (theta.T @ spectrum.directions))
 
 
 def _square_sum(values):

@@ -44,6 +44,10 @@ __all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "mom
 _DEVIATIONS = np.linspace(2.0, 6.0, 81)
 #: Mean squares of constants count as no less.
 _LEAST_CONSTANT = 0.05
+#: Standard errors above zero from which on a mean of variances is one.
+_SURE = 3.0
+#: Of the floor: what eigenvalues of noise alone come to.
+_NOISE_OF_FLOOR = 0.4
 #: Of the largest entry of the map.
 _MATRIX_BITS = 22
 #: Up to so many directions all eigenvalues are found as fast as the largest.
@@ -60,19 +64,35 @@ class Spectrum:
         Orthonormal columns.
     moments : ndarray of shape (p,)
         Mean squares along these.
+    matrix : ndarray of shape (p, p)
+        What mapped the rows.
+    covariance : ndarray of shape (n_features, n_features)
+        Of features before the map, as far as pairs of them show it.
     mean : ndarray of shape (p,) or None
-        The mean row; None without an intercept.
-    matrix : ndarray of shape (p, p) or None
-        What mapped it.
+        The mean row before the map; None without an intercept.
     mean_noise : ndarray of shape (p,) or None
-        Standard deviations of the noise on the mean row before the map.
+        Standard deviations of the noise on it.
     """
 
     directions: FloatArray
     moments: FloatArray
+    matrix: FloatArray
+    covariance: FloatArray
     mean: FloatArray | None = None
-    matrix: FloatArray | None = None
     mean_noise: FloatArray | None = None
+
+    def moved(self, change: FloatArray) -> FloatArray:
+        """Return by how much parameters change with coefficients before the map.
+
+        The mean prediction stays.
+        """
+        if self.mean is not None:
+            constant = -(self.mean[:-1] @ change) / self.mean[-1]
+            change = np.concatenate([change, np.expand_dims(constant, 0)])
+        try:
+            return np.linalg.solve(self.matrix, change)
+        except np.linalg.LinAlgError:  # rounded to a grid, it may be singular
+            return np.linalg.lstsq(self.matrix, change, rcond=None)[0]
 
 
 class Whitening(RowStage):
@@ -114,18 +134,19 @@ class Whitening(RowStage):
         model, mu = self._model, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, releases)
         noise_std = second_moment_noise(model, rows.n_units, mu)
-        moment, entries = thresholded(noisy, noise_std, model.fit_intercept)
+        found = thresholded(noisy, noise_std, model.fit_intercept)
         least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal)
         over_noise = NOISE_FLOOR if model.whole or not model.homogeneous else SCORE_FLOOR
-        floor = max(least, over_noise * noise_std * math.sqrt(entries))
-        root = InverseRoot.of(moment, floor)
+        floor = max(least, over_noise * noise_std * math.sqrt(found.entries))
+        root = InverseRoot.of(found.moment, floor, found.noise_share)
         effective_rank = root.effective_rank
         left = _largest(root.matrix, noisy)
         usual = np.sqrt(effective_rank) * self._longest(problem)
         self._matrix, self._sizes = _on_grid(root.matrix / usual, root.sizes / usual)
-        means = (self._matrix @ moment[:, -1], self._matrix,
-                 mean_noise(model, rows.n_units, mu)) if model.fit_intercept else ()
-        self.spectrum = Spectrum(root.vectors, root.moments / usual**2, *means)
+        means = (found.moment[:, -1], mean_noise(model, rows.n_units, mu)) if (
+            model.fit_intercept) else ()
+        self.spectrum = Spectrum(root.vectors, root.moments / usual**2, self._matrix,
+                                 found.covariance, *means)
         self.scales = float(usual), float(floor)
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
@@ -134,6 +155,11 @@ class Whitening(RowStage):
             coefficients = self._matrix[:model.n_features] / model.unit
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
+
+    @property
+    def unit(self) -> float:
+        """float : the bound on rows, declared or released."""
+        return self._model.unit
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return self._of_rows(self._matrix @ theta)
@@ -206,19 +232,42 @@ def ampleness(signal: float) -> float:
     return max(1.0, signal / AMPLE_SIGNAL)
 
 
-def thresholded(moment: FloatArray, noise_std: float,
-                fit_intercept: bool) -> tuple[FloatArray, float]:
-    """Return a noisy moment without the covariances that noise alone explains.
+@dataclass(frozen=True, eq=False)
+class Thresholded:
+    """A noisy moment without what noise alone explains.
 
-    Of the rest, what many columns share and no pair of them shows is kept by its directions.
+    Parameters
+    ----------
+    moment : ndarray of shape (p, p)
+    covariance : ndarray of shape (n_features, n_features)
+        Of the features in it, but for what is kept by its directions.
+    entries : float
+        How many entries a row keeps on average.
+    noise_share : float
+        The noise that is left in these over that of as many entries.
+    """
 
-    And how many entries a row keeps on average. The moment, shape (p, p), is released and
-    symmetric, its last row that of the constant if there is one; `noise_std` is on the diagonal.
+    moment: FloatArray
+    covariance: FloatArray
+    entries: float
+    noise_share: float
+
+
+def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Thresholded:
+    """Return a noisy moment without what noise alone explains.
+
+    Covariances that are no larger than noise are left out; what many columns share and no pair of
+    them shows is kept by its directions. Variances keep as much of their differences as is no
+    noise.
+
+    The moment, shape (p, p), is released and symmetric, its last row that of the constant if
+    there is one; `noise_std` is on the diagonal.
 
     References
     ----------
     Bickel, Levina (2008), "Covariance regularization by thresholding"; Benjamini, Hochberg
-    (1995), for the threshold; Benaych-Georges, Nadakuditi (2011), for the directions.
+    (1995), for the threshold; Benaych-Georges, Nadakuditi (2011), for the directions; James,
+    Stein (1961), for the variances.
     """
     features = len(moment) - fit_intercept
     means = moment[:features, -1] if fit_intercept else np.zeros(features)
@@ -230,11 +279,32 @@ def thresholded(moment: FloatArray, noise_std: float,
     np.fill_diagonal(kept, True)
     shared = _spikes(np.where(kept, 0.0, covariance), deviation)
     covariance *= kept
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
-    covariance += shared
+    others = float(kept.sum() + len(moment) - 2 * features)
+    variances, apart = _drawn_together(np.diag(covariance), noise_std)
+    if apart < 1.0:
+        # No correlation is above 1, as far as variances are known.
+        most = np.sqrt(variances + 2.0 * math.sqrt(apart) * noise_std)
+        covariance = np.clip(covariance, -np.outer(most, most), np.outer(most, most))
+    np.fill_diagonal(covariance, variances)
     result = moment.copy()
-    result[:features, :features] = covariance + products
-    return result, float(kept.sum() + len(moment) - features) / len(moment)
+    result[:features, :features] = covariance + shared + products
+    # All variances together have the noise of one, where none keeps any of its own.
+    noisy = others + apart * features + (1.0 - apart)
+    return Thresholded(result, covariance, (others + features) / len(moment),
+                       math.sqrt(noisy / (others + features)))
+
+
+def _drawn_together(variances, noise_std):
+    """Return variances as far from their mean as noise leaves them, and how far that is.
+
+    Of columns that all vary alike noise would show that some do not at all. Not at all where
+    their mean is noise itself, as beside means that are far from 0.
+    """
+    mean, square = variances.mean(), variances.var()
+    apart = 1.0
+    if mean > _SURE * noise_std / math.sqrt(len(variances)) and square > 0.0:
+        apart = max(0.0, 1.0 - noise_std**2 / square)
+    return np.maximum(mean + apart * (variances - mean), 0.0), apart
 
 
 def _cut(covariance, deviation):
@@ -274,17 +344,20 @@ class InverseRoot:
         Eigenvalues, negative ones raised to 0.
     floor : float
         What is added to them.
+    noise : float
+        What stands no higher than this is taken for noise.
     """
 
     vectors: FloatArray
     values: FloatArray
     floor: float
+    noise: float
 
     @classmethod
-    def of(cls, moment: FloatArray, floor: float) -> InverseRoot:
-        """Return that of a symmetric matrix."""
+    def of(cls, moment: FloatArray, floor: float, noise_share: float = 1.0) -> InverseRoot:
+        """Return that of a symmetric matrix, of whose noise as it came a share is left."""
         values, vectors = np.linalg.eigh(moment)
-        return cls(vectors, np.maximum(values, 0.0), floor)
+        return cls(vectors, np.maximum(values, 0.0), floor, _NOISE_OF_FLOOR * noise_share * floor)
 
     @cached_property
     def sizes(self) -> FloatArray:
@@ -303,7 +376,6 @@ class InverseRoot:
 
     @property
     def effective_rank(self) -> float:
-        """float : how many directions the map makes alike, those well above the floor."""
-        # What stands less than two fifths of the floor above zero is taken for noise.
-        shares = np.maximum(self.values - 0.4 * self.floor, 0.0) / (self.values + self.floor)
+        """float : how many directions the map makes alike, those well above noise."""
+        shares = np.maximum(self.values - self.noise, 0.0) / (self.values + self.floor)
         return max(1.0, float(shares.sum()))

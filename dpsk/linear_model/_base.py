@@ -23,7 +23,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, ShortRows
-from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
+from dpsk._objective.penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
@@ -35,7 +35,7 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Whitening
+from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Shrinkage, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
 from dpsk.exceptions import PrivacyWarning
 
@@ -131,6 +131,9 @@ class LinearEstimator(DPEstimator):
         facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta, weight_bound=weight_bound,
                         grouped=rows.groups is not None)
+        aside = self._set_aside(facts)
+        if aside is not None:
+            facts = replace(facts, penalty=ElasticNet(0.0, 0.0))
         name = self.solver
         if name == "auto":
             exact = not (facts.is_private or loss.minimax)
@@ -163,11 +166,13 @@ class LinearEstimator(DPEstimator):
         bound = [NormBound(model, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
-        problem = replace(problem, penalty=self._penalty(int(free) + loss.n_extra))
+        unpenalized = int(free) + loss.n_extra
+        problem = replace(problem, penalty=self._penalty(unpenalized) if aside is None
+                          else ElasticNet(0.0, 0.0, unpenalized))
         theta, rest = self._solve(
             problem, name, rows,
             stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
-                    *self._last_stages(stage)],
+                    *self._last_stages(stage, aside)],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),
                       *self._group_bounds(rows), *enforced],
@@ -207,9 +212,21 @@ class LinearEstimator(DPEstimator):
         """bool : beside a penalty, or in an l1 ball, other solvers compete."""
         return self.penalty != "l1_ball" and (self.penalty in CONSTRAINTS or self.alpha == 0)
 
-    def _last_stages(self, row_stage):
-        """Return the stages that follow the solver; `row_stage` is what maps the rows, or None."""
-        return []
+    def _set_aside(self, problem):
+        """Return the set that coefficients are brought into at the end of a fit; None: no set is.
+        """
+        return None
+
+    def _last_stages(self, row_stage, aside):
+        """Return the stages that follow the solver.
+
+        `row_stage` is what maps the rows, or None, and `aside` what `_set_aside` returned.
+        """
+        return [Shrinkage(row_stage)] if self._draws_in(row_stage) else []
+
+    def _draws_in(self, row_stage):
+        """Return whether what noise explains is left out: scores of shares lost by it."""
+        return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
     def _learns_norm(self, problem, solver, rows):
         """Return whether the bound on rows is learnt, from public facts; a warning if it cannot.

@@ -27,6 +27,10 @@ class DPLasso(LeastSquares):
     under noise, with rows scaled to `data_norm` and their entries clipped to `data_norm_inf`:
     the lasso in its constrained form. Solvers "gd" and "sgd" leave the intercept b free.
 
+    By default, where rows are enough to be whitened (see `precondition`), it is fitted without
+    the ball: coefficients that noise explains are left out, and the nearest point of the ball is
+    taken by the released covariance. That costs nothing beside the fit.
+
     Parameters
     ----------
     %(epsilon)s %(delta)s

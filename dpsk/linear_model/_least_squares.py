@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.auto import solver_in_set
 from dpsk._defaults.budgets import MOST_COLUMNS
 from dpsk._docs import documented
 from dpsk._objective.losses import Squared
-from dpsk._objective.penalties import ConstraintSet
+from dpsk._objective.penalties import ConstraintSet, ElasticNet, L1Ball
 from dpsk._stages import Whitening
 from dpsk.linear_model._regressor import LinearRegressor
 
@@ -27,6 +28,13 @@ class LeastSquares(LinearRegressor):
 
     def _loss(self):
         return Squared()
+
+    def _set_aside(self, problem):
+        # Whitened rows need less noise, and what the set leaves out is left out afterwards.
+        free = replace(problem, penalty=ElasticNet(0.0, 0.0))
+        pays = (self.solver == "auto" == self.precondition and problem.is_private
+                and isinstance(problem.penalty, L1Ball) and Whitening.pays(free))
+        return problem.penalty if pays else None
 
     @property
     def _auto_is_gaussian(self):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import TemperatureScaling
+from dpsk._stages import Shrinkage, TemperatureScaling
 from dpsk.linear_model._classifier import LinearClassifier
 
 if TYPE_CHECKING:
@@ -97,8 +97,12 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
-    def _last_stages(self, row_stage):
-        return [TemperatureScaling(None if self.temperature == "auto" else bool(self.temperature))]
+    def _last_stages(self, row_stage, aside):
+        wanted = None if self.temperature == "auto" else bool(self.temperature)
+        temperature = TemperatureScaling(wanted)
+        if not self._draws_in(row_stage):
+            return [temperature]
+        return [temperature, Shrinkage(row_stage, temperature)]
 
     def _binary_loss(self):
         return Logistic()

@@ -26,7 +26,7 @@ from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._parameters import check_auto_flag, check_learnt
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, Shrinkage, TargetBounds, Whitening
+from dpsk._stages import ROW_STAGES, IntoSet, TargetBounds, Whitening
 from dpsk._stages.bounds import can_learn, target_rule
 from dpsk.linear_model._base import LinearEstimator
 
@@ -74,8 +74,11 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """Return the loss on targets of these bounds, None where they are learnt."""
         return self._loss()
 
-    def _last_stages(self, row_stage):
-        return [Shrinkage(row_stage)] if isinstance(row_stage, Whitening) else []
+    def _last_stages(self, row_stage, aside):
+        stages = super()._last_stages(row_stage, aside)
+        if aside is not None and isinstance(row_stage, Whitening):
+            stages.append(IntoSet(row_stage, aside))
+        return stages
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,

@@ -2,9 +2,8 @@
 
 import pytest
 
-from dpsk._defaults.budgets import NOISE_WEIGHT
 from dpsk._privacy.noise import samplers
-from dpsk._stages import shrinkage
+from dpsk._stages import Shrinkage
 
 
 @pytest.fixture
@@ -18,9 +17,12 @@ def noise_times(monkeypatch):
             # Made of normals, it has their factor already; a direction has none.
             if name != "symmetric_normal"}
 
+    variances = Shrinkage._variances
+
     def set_factor(factor):
         # What the noise of a fit explains is less then, too.
-        monkeypatch.setattr(shrinkage, "NOISE_WEIGHT", NOISE_WEIGHT * factor**2)
+        monkeypatch.setattr(Shrinkage, "_variances", lambda stage, *given:
+                            factor**2 * variances(stage, *given))
         for name, law in laws.items():
             monkeypatch.setattr(samplers, name, lambda stream, shape, law=law:
                                 factor * law(stream, shape))

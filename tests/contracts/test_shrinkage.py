@@ -1,14 +1,16 @@
 """Coefficients are drawn in by the known size of their noise, and keep the mean prediction."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from dpsk._models import LinearModel
+from dpsk._objective.losses import Logistic
 from dpsk._privacy.events import Composed
 from dpsk._solvers import SOLVERS
-from dpsk._stages import Shrinkage, Whitening
+from dpsk._stages import Shrinkage, TemperatureScaling, Whitening, shrinkage
 from dpsk._stages.whitening import Spectrum
 from tests.registry import make_problem
 
@@ -27,10 +29,9 @@ def stage_of(seed=0, mean=True, mean_noise=0.0):
     """Return a stage after whitening that released some spectrum, the problem and that."""
     rng = np.random.default_rng(seed)
     directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
-    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P))
+    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P), np.eye(P), np.eye(P - 1))
     if mean:
-        spectrum = Spectrum(directions, spectrum.moments, rng.normal(size=P), np.eye(P),
-                            np.full(P, mean_noise))
+        spectrum = replace(spectrum, mean=rng.normal(size=P), mean_noise=np.full(P, mean_noise))
     whitening = Whitening(LinearModel(P - 1, None, True, 1.0), np.float64)
     whitening.spectrum = spectrum
     problem = make_problem("squared", n_samples=1000, n_features=P, alpha=0.0,
@@ -87,6 +88,88 @@ def test_a_mean_row_of_noise_holds_coefficients_back():
     assert kept[-1] == pytest.approx(np.linalg.norm(theta), rel=1e-3)
 
 
+@pytest.mark.parametrize("size", [0.3, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("clip", [0.1, 0.3, 1.0])
+def test_the_curvature_of_clipped_slopes_is_that_of_rows_of_coin_flips(clip, size):
+    """Within six standard errors of a mean over 400,000 rows."""
+    rng, loss = np.random.default_rng(8), Logistic()
+    scores, labels = size * rng.normal(size=400_000), rng.integers(0, 2, 400_000) * 1.0
+    slopes = np.clip(loss.gradient(labels, scores.copy()), -clip, clip)
+    found = shrinkage._clipped_share(loss, clip, size) * loss.smoothness
+    error = np.std(slopes * scores) / math.sqrt(len(scores)) / size**2
+    assert abs(found - np.mean(slopes * scores) / size**2) < 6 * error + 1e-3 / size
+
+
+def test_what_a_temperature_has_left_out_is_not_left_out_again():
+    stage, problem, spectrum = stage_of()
+    theta = np.random.default_rng(9).normal(size=P)
+    alone = stage.release(problem, Noise(0.05), theta)
+    temperature = TemperatureScaling(None)
+    after = Shrinkage(stage._whitening, temperature)
+    given = SOLVERS["gd"]()
+    assert after.applies(problem, given, given.configured(problem))
+    along = spectrum.mean * (spectrum.mean @ theta) / (spectrum.mean @ spectrum.mean)
+    kept = ((alone - along) / (theta - along))[0]
+    assert 0.3 < kept < 0.95
+    for factor in (0.3, 0.98):
+        temperature.value = 1.0 / factor
+        found = after.release(problem, Noise(0.05), factor * theta)
+        np.testing.assert_allclose(found, factor * along + min(factor, kept) * (theta - along))
+
+
+MANY = 60
+
+
+def of_many(theta, linked=()):
+    """Return what is left of parameters of uncorrelated columns and a constant, in noise of 1.
+
+    `linked` columns vary together.
+    """
+    covariance = np.eye(MANY)
+    for one, other in linked:
+        covariance[one, other] = covariance[other, one] = 0.5
+    spectrum = Spectrum(np.eye(MANY + 1), np.ones(MANY + 1), np.eye(MANY + 1), covariance,
+                        np.append(np.linspace(-1.0, 1.0, MANY), 1.0), np.zeros(MANY + 1))
+    whitening = Whitening(LinearModel(MANY, None, True, 1.0), np.float64)
+    whitening.spectrum = spectrum
+    problem = make_problem("squared", n_samples=1000, n_features=MANY + 1, alpha=0.0,
+                           fit_intercept=False, effective_rank=MANY)
+    stage, given = Shrinkage(whitening), SOLVERS["gd"]()
+    assert stage.applies(problem, given, given.configured(problem))
+    gain = math.sqrt(stage._variances(problem, Noise(1.0), 1.0)[0])
+    found = stage.release(problem, Noise(1.0 / gain), np.asarray(theta))
+    np.testing.assert_allclose(spectrum.mean @ found, spectrum.mean @ theta, atol=1e-9)
+    return found[:-1]
+
+
+@pytest.mark.parametrize("size", [1.0, 2.0])
+@pytest.mark.parametrize("shape", [(MANY + 1,), (MANY + 1, 2)])
+def test_few_columns_that_stand_out_are_kept_and_the_others_are_not(shape, size):
+    """Also where noise is larger than its mechanism alone makes it; 7 deviations of any noise."""
+    theta = size * np.random.default_rng(5).uniform(-1.7, 1.7, shape)
+    theta[[3, 20, 41]] = 40.0
+    found = of_many(theta)
+    assert (found[[3, 20, 41]] > 38.0).all()
+    others = np.delete(np.arange(MANY), [3, 20, 41])
+    assert np.abs(found[others]).max() < 0.2 * np.abs(theta[others]).max()
+
+
+def test_columns_that_vary_together_are_kept_together():
+    theta = np.random.default_rng(6).uniform(-1.7, 1.7, MANY + 1)
+    theta[[3, 20]] = 40.0
+    found = of_many(theta, linked=[(3, 4)]) / theta[:-1]
+    assert found[3] == pytest.approx(found[4]) and found[3] > 0.95 and abs(found[21]) < 0.2
+
+
+def test_where_many_columns_matter_all_are_multiplied_alike():
+    theta = np.random.default_rng(7).normal(scale=4.0, size=MANY + 1)
+    mean = np.append(np.linspace(-1.0, 1.0, MANY), 1.0)
+    along = (mean * (mean @ theta) / (mean @ mean))[:-1]
+    factors = (of_many(theta) - along) / (theta[:-1] - along)
+    np.testing.assert_allclose(factors, factors[0])
+    assert 0.7 < factors[0] < 1.0
+
+
 def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square():
     """The variances of 2000 fits of a square whose answers have noise, to a fifth: of each 6
     deviations, so that six are all within but with a chance of 2e-8."""
@@ -102,4 +185,4 @@ def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square():
 
     fits = solver.minimize(Square(), problem.penalty, np.zeros((P, 2000))).theta
     found = ((spectrum.directions.T @ fits) ** 2).mean(axis=1)
-    np.testing.assert_allclose(stage._variances(problem, Noise(std)), found, rtol=0.2)
+    np.testing.assert_allclose(stage._variances(problem, Noise(std), 1.0), found, rtol=0.2)

@@ -69,7 +69,8 @@ CHAINED = next(name for name in ("estimator", "base_estimator")
                if name in inspect.signature(ALL["ClassifierChain"]).parameters)
 #: What each wrapper is built with, what it is fitted to, and whether all of it has a guarantee.
 BUILT = {
-    "AdaBoostClassifier": ({"estimator": linear(epsilon=100.0), "n_estimators": 1}, Y, False),
+    "AdaBoostClassifier": (
+        {"estimator": linear(epsilon=1e8, max_iter=30), "n_estimators": 1}, Y, False),
     "AdaBoostRegressor": ({"estimator": ridge(), "n_estimators": 3}, X[:, 0], False),
     "BaggingClassifier": (
         {"estimator": linear(), "n_estimators": 3, "bootstrap": False}, Y, True),

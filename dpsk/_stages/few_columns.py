@@ -1,0 +1,70 @@
+"""Which coefficients stand out of their noise, where few do."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray
+
+__all__ = ["FEWEST_BLOCKS", "shares_of_few"]
+
+#: Of fewer blocks no law can be told.
+FEWEST_BLOCKS = 20
+#: Actual noise over the predicted one, which is that of the mechanism alone.
+_NOISE_FACTORS = (1.0, 2.0, 4.0, 8.0)
+#: Variances of what stands out, over the usual noise.
+_VARIANCES = 2.0 ** np.arange(-1.0, 15.0)
+
+
+def shares_of_few(energies: FloatArray, noises: FloatArray,
+                  sizes: FloatArray) -> FloatArray | None:
+    r"""Return the share of each block of coefficients to keep, or None where all may matter.
+
+    A block of d coordinates is noise of variance s\ :sup:`2` alone, or, with the same chance
+    each, noise and a normal law of variance t\ :sup:`2`: spike and slab. Chance, variance and
+    the size of noise have the largest likelihood of a grid, and the share is the posterior mean
+    ``P(slab) t^2 / (t^2 + s^2)``. All may matter unless the likelihood beats that of one normal
+    law by more than the number of blocks, as the Bayesian information criterion asks.
+
+    Parameters
+    ----------
+    energies : ndarray of shape (n_blocks,)
+        Sum of squares of every block, of at least `FEWEST_BLOCKS`.
+    noises : ndarray of shape (n_blocks,)
+        What noise alone would have on average, above 0.
+    sizes : ndarray of shape (n_blocks,)
+        Coordinates of every block.
+
+    References
+    ----------
+    Johnstone, Silverman (2004), "Needles and straw in haystacks: empirical Bayes estimates of
+    possibly sparse sequences".
+    """
+    n_blocks = len(energies)
+    chances = np.geomspace(1.0 / n_blocks, 1.0, 25)[:-1, None]
+    usual = float(np.median(noises / sizes))
+    best, one_law, shares = -math.inf, -math.inf, None
+    for factor in _NOISE_FACTORS:
+        noise = factor * noises / sizes
+        spike = _log_density(energies, noise, sizes)
+        for variance in factor * usual * _VARIANCES:
+            slab = _log_density(energies, noise + variance, sizes)
+            one_law = max(one_law, float(slab.sum()))
+            log_slab = np.log(chances) + slab
+            mixed = np.logaddexp(np.log1p(-chances) + spike, log_slab)
+            sums = mixed.sum(axis=1)
+            place = int(np.argmax(sums))
+            if sums[place] > best:
+                best = float(sums[place])
+                chosen = np.exp(log_slab[place] - mixed[place])
+                shares = chosen * variance / (variance + noise)
+    return shares if best > one_law + math.log(n_blocks) else None
+
+
+def _log_density(energies, variances, sizes):
+    """Return the logarithms of normal densities, without their constants."""
+    return -0.5 * (sizes * np.log(variances) + energies / variances)
