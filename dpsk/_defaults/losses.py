@@ -120,8 +120,11 @@ MEASURED = {
     "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25, longest=0.7),
     "RankingLogistic": replace(_LOGISTIC, gain=1.5),
     "Squared": _RESIDUAL,
-    # As of the logistic loss, the curvature is far below its supremum on most rows.
-    "Sigmoid": LossDefaults(plain_gain=8.0),
+    # As of the logistic loss, the curvature is far below its supremum on most rows; with shorter
+    # steps the constant does not come to what rows need that are far from 0, as words are.
+    "HuberizedHinge": LossDefaults(plain_gain=16.0),
+    "SquaredHinge": LossDefaults(plain_gain=32.0),
+    "Sigmoid": LossDefaults(plain_gain=16.0),
 }
 #: Of saddle losses, whose clip is what bounds a row.
 _SADDLE = LossDefaults(clip_share=1.0)
