@@ -9,13 +9,15 @@ import numpy as np
 
 from dpsk._defaults.losses import loss_defaults
 
-__all__ = ["ADAPTIVE_STEP", "MOMENTUM", "hidden_scale", "network_batch_size",
+__all__ = ["ADAPTIVE_STEP", "MOMENTUM", "USUAL_FACTOR", "hidden_scale", "network_batch_size",
            "network_clip_norm", "network_iterate", "network_step", "network_steps",
            "whitened_length"]
 
 MOMENTUM = 0.7
 #: The step of adaptive directions, whose coordinates are about 1.
 ADAPTIVE_STEP = 5e-3
+#: What scores of two classes are multiplied by after clipped training.
+USUAL_FACTOR = 0.65
 #: The most length of a usual whitened row, beside the 1 of the biases.
 _LONGEST_ROW = 4.0
 #: The steps that a unit of signal pays for.

@@ -165,6 +165,14 @@ class MLP:
         end = self.dimension - self.n_biases
         return theta[end - math.prod(shape):end].reshape(shape)
 
+    def rescaled(self, theta: FloatArray, factor: float) -> FloatArray:
+        """Return the `theta` whose raw predictions are those of this one times a factor."""
+        theta = theta.copy()
+        linear = self.linear(theta)
+        for part in (*self.layers(theta)[-1], *([] if linear is None else [linear])):
+            part *= factor
+        return theta
+
     def unpacked(self, theta: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return the weights and the biases of every layer, as released: copies in float32.
 

@@ -10,6 +10,7 @@ from dpsk._stages.network_whitening import NetworkWhitening
 from dpsk._stages.no_features import NoFeatures
 from dpsk._stages.shrinkage import Shrinkage
 from dpsk._stages.temperature_scaling import TemperatureScaling
+from dpsk._stages.usual_temperature import UsualTemperature
 from dpsk._stages.whitening import UnitNorm, Whitening
 
 #: What maps the rows of a linear model, by the name that `precondition` takes.
@@ -19,4 +20,5 @@ ROW_STAGES = {
 }
 
 __all__ = ["ROW_STAGES", "Centering", "Counting", "IntoSet", "NetworkWhitening", "NoFeatures",
-           "NormBound", "Shrinkage", "TargetBounds", "TemperatureScaling", "UnitNorm", "Whitening"]
+           "NormBound", "Shrinkage", "TargetBounds", "TemperatureScaling", "UnitNorm",
+           "UsualTemperature", "Whitening"]

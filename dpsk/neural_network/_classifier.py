@@ -11,6 +11,7 @@ from dpsk._callbacks import private_fit
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._objective.losses import Logistic, Multinomial
+from dpsk._stages import UsualTemperature
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     that hidden layers would learn, the model is close to a linear one. `alpha` is a penalty on
     weights of whitened rows there.
 
+    *Probabilities.* Clips make scores too sure, so that those of two classes are multiplied by
+    0.65 where `clip_norm` is left at its default: decisions and ranks stay.
+
     *Layers.* From 16 units on rectified layers enter the next one less the mean of their units,
     so that the columns of its weights have mean 0.
 
@@ -129,6 +133,7 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
         self._fit_layers(rows.with_targets(methodcaller("astype",
                                                         np.min_scalar_type(-len(classes)))),
                          Multinomial() if several else Logistic(),
-                         len(classes) if several else None, **settings)
+                         len(classes) if several else None,
+                         stages=[] if several else [UsualTemperature()], **settings)
         self.classes_, self.out_activation_ = classes, "softmax" if several else "logistic"
         return self

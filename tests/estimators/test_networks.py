@@ -10,12 +10,30 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor
+from dpsk.testing import NoiseSeed
 from tests.registry import is_linear
 
 
 def _quadrants(n=6000):
     X = np.random.default_rng(0).uniform(-1, 1, size=(n, 2))
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+@pytest.mark.parametrize("precondition", ["whitening", True, False])
+@pytest.mark.parametrize("sizes", [(), 16])
+@pytest.mark.parametrize("several", [False, True])
+def test_scores_of_two_classes_are_shortened_and_decide_the_same(
+        sizes, precondition, several, monkeypatch):
+    X, y = _quadrants(600)
+    y = y + 2 * (X[:, 0] > 0.5) if several else y
+    model = DPMLPClassifier(8.0, hidden_layer_sizes=sizes, precondition=precondition, max_iter=3,
+                            random_state=NoiseSeed(0))
+    short = model.fit(X, y).predict_proba(X)
+    monkeypatch.setattr("dpsk._stages.usual_temperature.USUAL_FACTOR", 1.0)
+    long = model.fit(X, y).predict_proba(X)
+    odds = [np.log(each) - np.log(each).mean(axis=1, keepdims=True) for each in (short, long)]
+    np.testing.assert_allclose(odds[0], (1.0 if several else 0.65) * odds[1], atol=1e-6)
+    np.testing.assert_array_equal(short.argmax(axis=1), long.argmax(axis=1))
 
 
 @pytest.mark.parametrize("activation", [
