@@ -15,7 +15,9 @@ __all__ = ["FEWEST_BLOCKS", "shares_of_few"]
 #: Of fewer blocks no law can be told.
 FEWEST_BLOCKS = 20
 #: Actual noise over the predicted one, which is that of the mechanism alone.
-_NOISE_FACTORS = (1.0, 2.0, 4.0, 8.0)
+_NOISE_FACTORS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+#: What is above it stands for small effects of many.
+_MOST_NOISE = 4.0
 #: Variances of what stands out, over the usual noise.
 _VARIANCES = 2.0 ** np.arange(-1.0, 15.0)
 
@@ -27,7 +29,8 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
     A block of d coordinates is noise of variance s\ :sup:`2` alone, or, with the same chance
     each, noise and a normal law of variance t\ :sup:`2`: spike and slab. Chance, variance and
     the size of noise have the largest likelihood of a grid, and the share is the posterior mean
-    ``P(slab) t^2 / (t^2 + s^2)``. All may matter unless the likelihood beats that of one normal
+    ``P(slab) t^2 / (t^2 + s^2)``; noise of a size beyond belief counts as small effects, of which
+    a share is kept everywhere. All may matter unless the likelihood beats that of one normal
     law by more than the number of blocks, as the Bayesian information criterion asks.
 
     Parameters
@@ -61,7 +64,8 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
             if sums[place] > best:
                 best = float(sums[place])
                 chosen = np.exp(log_slab[place] - mixed[place])
-                shares = chosen * variance / (variance + noise)
+                small = max(0.0, 1.0 - _MOST_NOISE / factor)
+                shares = small + (1.0 - small) * chosen * variance / (variance + noise)
     return shares if best > one_law + math.log(n_blocks) else None
 
 

@@ -27,6 +27,8 @@ __all__ = ["Shrinkage"]
 
 #: Of a mean over normal scores, of sizes within these.
 _NODES, _SIZES = 60, (1e-3, 1e3)
+#: How much what is left out of columns may move predictions, over what it does by each of them.
+_MOST_SHARED = 2.0
 
 
 class Shrinkage(Stage):
@@ -161,7 +163,11 @@ def _of_few_columns(spectrum, variances, theta):
         noise = spectrum.mean_noise[:features, None]
         left_out /= 1.0 + summed(np.square(coef * noise).sum(axis=1)) / np.maximum(
             energies, np.finfo(float).tiny)
-    return theta + spectrum.moved(-(left_out[blocks] * of_rows[:features].T).T)
+    removed = (left_out[blocks] * coef.T).T
+    change = spectrum.moved(-removed.reshape(of_rows[:features].shape))
+    # What many columns share, and no pair of them shows, is in none of these energies.
+    alone = float((removed * (covariance @ removed)).sum())
+    return theta + change if _energy(spectrum, change) <= _MOST_SHARED * alone else None
 
 
 def _along(theta, direction):

@@ -84,10 +84,13 @@ class Spectrum:
     def moved(self, change: FloatArray) -> FloatArray:
         """Return by how much parameters change with coefficients before the map.
 
-        The mean prediction stays.
+        The mean prediction stays, unless the mean of constants is noise itself: those of rows
+        that were scaled with them may be near 0.
         """
         if self.mean is not None:
-            constant = -(self.mean[:-1] @ change) / self.mean[-1]
+            size = max(self.mean[-1], 0.0)
+            share = size / (size**2 + self.mean_noise[-1]**2)
+            constant = -share * (self.mean[:-1] @ change)
             change = np.concatenate([change, np.expand_dims(constant, 0)])
         try:
             return np.linalg.solve(self.matrix, change)

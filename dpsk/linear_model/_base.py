@@ -179,6 +179,10 @@ class LinearEstimator(DPEstimator):
             public=[f"{self._units_fact(rows)}, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
+        if aside is not None:
+            # Rounding of large coefficients of mapped rows is more than a small set.
+            features = model.n_features
+            theta[:features] = aside.prox(theta[:features], 1.0)
         self.preconditioner_ = None if stage is None else stage.value
         if self._notes is not None and stage is not None:
             self._notes.update(scales=stage.scales)

@@ -21,7 +21,7 @@ def stage_of(name, radius=0.4, seed=0):
     matrix = rng.normal(size=(P + 1, P + 1)) + 4.0 * np.eye(P + 1)
     whitening = Whitening(LinearModel(P, None, True, UNIT), np.float64)
     whitening.spectrum = Spectrum(np.eye(P + 1), np.ones(P + 1), matrix, root @ root.T,
-                                  np.append(rng.normal(size=P), 0.7), np.ones(P + 1))
+                                  np.append(rng.normal(size=P), 0.7), np.zeros(P + 1))
     whitening.scales = 1.0, FLOOR
     penalty = PENALTIES[name](alpha=0.0, l1_ratio=0.0, radius=radius, unpenalized=0)
     stage = IntoSet(whitening, penalty)
@@ -77,6 +77,24 @@ def test_the_lasso_is_in_its_ball_on_whitened_rows(radius, data_norm):
     # What predicts most is left where little may be.
     assert np.abs(model.coef_[:2]).sum() > 0.7 * np.abs(model.coef_).sum()
     assert model.predict(X).mean() == pytest.approx(Y.mean(), abs=0.5)
+
+
+@pytest.mark.parametrize("rows", [X, np.zeros_like(X)], ids=["rows", "zeros"])
+@pytest.mark.parametrize("radius", [1e-12, 1e-4])
+def test_rounding_leads_out_of_no_small_ball(rows, radius):
+    model = DPLasso(epsilon=2.0, target_bounds=(-1, 1), radius=radius, data_norm=1e-6).fit(rows, Y)
+    assert model.preconditioner_ is not None
+    assert np.abs(model.coef_).sum() <= radius * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-9, 0.0, -0.01, 0.003])
+def test_a_mean_of_constants_that_is_noise_moves_no_constant_far(size):
+    """Where rows are far longer than their bound constants are near 0."""
+    noise = np.append(np.full(P, 0.014), 0.04)
+    spectrum = Spectrum(np.eye(P + 1), np.ones(P + 1), np.eye(P + 1), np.eye(P),
+                        np.append(np.full(P, 0.02), size), noise)
+    change = spectrum.moved(np.ones(P))
+    assert abs(change[-1]) < 0.02 * P / 0.04
 
 
 def test_a_ball_that_holds_all_changes_nothing():

@@ -120,15 +120,18 @@ def test_what_a_temperature_has_left_out_is_not_left_out_again():
 MANY = 60
 
 
-def of_many(theta, linked=()):
+def of_many(theta, linked=(), shared=1.0):
     """Return what is left of parameters of uncorrelated columns and a constant, in noise of 1.
 
-    `linked` columns vary together.
+    `linked` columns vary together, and along (1, ..., 1) the mean square is `shared`.
     """
     covariance = np.eye(MANY)
+    directions, _ = np.linalg.qr(np.column_stack([np.ones(MANY), np.eye(MANY)[:, 1:]]))
+    directions = np.block([[directions, np.zeros((MANY, 1))], [np.zeros(MANY), 1.0]])
+    moments = np.append(shared, np.ones(MANY))
     for one, other in linked:
         covariance[one, other] = covariance[other, one] = 0.5
-    spectrum = Spectrum(np.eye(MANY + 1), np.ones(MANY + 1), np.eye(MANY + 1), covariance,
+    spectrum = Spectrum(directions, moments, np.eye(MANY + 1), covariance,
                         np.append(np.linspace(-1.0, 1.0, MANY), 1.0), np.zeros(MANY + 1))
     whitening = Whitening(LinearModel(MANY, None, True, 1.0), np.float64)
     whitening.spectrum = spectrum
@@ -136,7 +139,7 @@ def of_many(theta, linked=()):
                            fit_intercept=False, effective_rank=MANY)
     stage, given = Shrinkage(whitening), SOLVERS["gd"]()
     assert stage.applies(problem, given, given.configured(problem))
-    gain = math.sqrt(stage._variances(problem, Noise(1.0), 1.0)[0])
+    gain = math.sqrt(stage._variances(problem, Noise(1.0), 1.0)[1])
     found = stage.release(problem, Noise(1.0 / gain), np.asarray(theta))
     np.testing.assert_allclose(spectrum.mean @ found, spectrum.mean @ theta, atol=1e-9)
     return found[:-1]
@@ -159,6 +162,23 @@ def test_columns_that_vary_together_are_kept_together():
     theta[[3, 20]] = 40.0
     found = of_many(theta, linked=[(3, 4)]) / theta[:-1]
     assert found[3] == pytest.approx(found[4]) and found[3] > 0.95 and abs(found[21]) < 0.2
+
+
+def test_small_effects_of_many_columns_are_not_lost_beside_large_ones():
+    theta = np.random.default_rng(5).choice([-5.0, 5.0], MANY + 1)
+    theta[[3, 20, 41]] = 300.0
+    kept = np.delete(of_many(theta) / theta[:-1], [3, 20, 41])
+    assert (kept > 0.7).all()
+
+
+def test_what_many_columns_share_is_not_left_out_column_by_column():
+    """A column alone has the size of its noise, and the direction of all of them does not."""
+    theta = np.append(np.random.default_rng(5).choice([-1.0, 1.0], MANY), 0.0)
+    theta[[3, 20, 41]] = 40.0
+    others = np.delete(np.arange(MANY), [3, 20, 41])
+    assert np.abs(of_many(theta, shared=30.0)[others]).mean() < 0.3
+    theta[others] = 1.0
+    assert of_many(theta, shared=30.0)[others].mean() > 0.8
 
 
 def test_where_many_columns_matter_all_are_multiplied_alike():
