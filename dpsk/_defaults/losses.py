@@ -104,7 +104,7 @@ class SaddleDefaults:
 _LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=8.0,
                          network_travel=1150.0, network_growth=0.85)
 # Residuals of any size: the clip that pays follows the noise.
-_RESIDUAL = LossDefaults(clip_share=0.032, of_residuals=True, clip_signal=0.7, gain=5.6,
+_RESIDUAL = LossDefaults(clip_share=0.038, of_residuals=True, clip_signal=0.7, gain=5.6,
                          least_gain=0.5, steps=7.0, most_steps=90, accelerates=False,
                          whitening_signal=2.0, slopes_signal=100.0)
 #: By the name of the loss.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.auto import solver_in_set
 from dpsk._defaults.budgets import MOST_COLUMNS
+from dpsk._defaults.losses import loss_defaults
 from dpsk._docs import documented
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ConstraintSet, ElasticNet, L1Ball
@@ -48,9 +49,12 @@ class LeastSquares(LinearRegressor):
             return "objective_perturbation"
         # Beyond that many columns the moments cost more than a descent.
         narrow = problem.model.n_features <= MOST_COLUMNS and problem.penalty.is_smooth
-        # Residuals are shorter than targets, so that their products need less noise.
-        whitens = self.precondition is not False and Whitening.pays(problem)
-        return "sufficient_statistics" if narrow and not whitens else "gd"
+        # Residuals are shorter than targets, so that their products need less noise. Rows of
+        # shares are long, so that products need most; steps need rows that carry a slope.
+        enough = loss_defaults(problem.loss).slopes_signal
+        descends = (self._of_shares and problem.n_samples * problem.mu > enough) or (
+            self.precondition is not False and Whitening.pays(problem))
+        return "sufficient_statistics" if narrow and not descends else "gd"
 
 
 @documented
