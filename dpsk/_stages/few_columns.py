@@ -49,16 +49,18 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
     """
     n_blocks = len(energies)
     chances = np.geomspace(1.0 / n_blocks, 1.0, 25)[:-1, None]
-    usual = float(np.median(noises / sizes))
+    log_chances, log_others = np.log(chances), np.log1p(-chances)
+    predicted = noises / sizes
+    usual = float(np.median(predicted))
     best, one_law, shares = -math.inf, -math.inf, None
     for factor in _NOISE_FACTORS:
-        noise = factor * noises / sizes
-        spike = _log_density(energies, noise, sizes)
+        noise = factor * predicted
+        log_spike = log_others + _log_density(energies, noise, sizes)
         for variance in factor * usual * _VARIANCES:
             slab = _log_density(energies, noise + variance, sizes)
             one_law = max(one_law, float(slab.sum()))
-            log_slab = np.log(chances) + slab
-            mixed = np.logaddexp(np.log1p(-chances) + spike, log_slab)
+            log_slab = log_chances + slab
+            mixed = np.logaddexp(log_spike, log_slab)
             sums = mixed.sum(axis=1)
             place = int(np.argmax(sums))
             if sums[place] > best:

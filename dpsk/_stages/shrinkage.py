@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -124,12 +125,18 @@ def _clipped_share(loss, clip, size):
     On average over normal scores of that size and labels that have nothing to do with them: with
     scores near 0 all slopes are clipped, and nothing is forgotten of noise.
     """
-    points, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    points, weights = _normal_points()
     scores = np.clip(size, *_SIZES) * points
     slopes = [np.clip(loss.gradient(np.full(_NODES, label), scores.copy()), -clip, clip)
               for label in (0.0, 1.0)]
-    mean = weights @ (scores * np.mean(slopes, axis=0)) / weights.sum()
-    return float(mean / (weights @ scores**2 / weights.sum() * loss.smoothness))
+    mean = weights @ (scores * np.mean(slopes, axis=0))
+    return float(mean / (weights @ scores**2 * loss.smoothness))
+
+
+@cache
+def _normal_points():
+    """Return points and weights of means over a standard normal law, up to one factor."""
+    return np.polynomial.hermite_e.hermegauss(_NODES)
 
 
 def _of_few_columns(spectrum, variances, theta):
@@ -151,7 +158,7 @@ def _of_few_columns(spectrum, variances, theta):
 
     energies = summed((coef * (covariance @ coef)).sum(axis=1))
     # Few entries of a row are left.
-    moved = np.array([row[row != 0.0] @ roots[row != 0.0] for row in covariance])
+    moved = np.array([row[kept] @ roots[kept] for row in covariance for kept in [row != 0.0]])
     noises = summed((moved * (roots * variances)).sum(axis=1))
     if not (np.isfinite(energies).all() and (noises > 0.0).all()):
         return None

@@ -23,7 +23,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, ShortRows
-from dpsk._objective.penalties import CONSTRAINTS, PENALTIES, ElasticNet
+from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, PENALTIES
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
@@ -131,9 +131,9 @@ class LinearEstimator(DPEstimator):
         facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta, weight_bound=weight_bound,
                         grouped=rows.groups is not None)
-        aside = self._set_aside(facts)
-        if aside is not None:
-            facts = replace(facts, penalty=ElasticNet(0.0, 0.0))
+        constraint = self._final_constraint(facts)
+        penalty = self._penalty if constraint is None else NO_PENALTY
+        facts = replace(facts, penalty=penalty(0))
         name = self.solver
         if name == "auto":
             exact = not (facts.is_private or loss.minimax)
@@ -166,23 +166,21 @@ class LinearEstimator(DPEstimator):
         bound = [NormBound(model, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
-        unpenalized = int(free) + loss.n_extra
-        problem = replace(problem, penalty=self._penalty(unpenalized) if aside is None
-                          else ElasticNet(0.0, 0.0, unpenalized))
+        problem = replace(problem, penalty=penalty(int(free) + loss.n_extra))
         theta, rest = self._solve(
             problem, name, rows,
             stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
-                    *self._last_stages(stage, aside)],
+                    *self._last_stages(stage, constraint)],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),
                       *self._group_bounds(rows), *enforced],
             public=[f"{self._units_fact(rows)}, feature names, dtype and container",
                     "all parameters", *public],
             released=["coef_", "intercept_", *released])
-        if aside is not None:
+        if constraint is not None:
             # Rounding of large coefficients of mapped rows is more than a small set.
             features = model.n_features
-            theta[:features] = aside.prox(theta[:features], 1.0)
+            theta[:features] = constraint.prox(theta[:features], 1.0)
         self.preconditioner_ = None if stage is None else stage.value
         if self._notes is not None and stage is not None:
             self._notes.update(scales=stage.scales)
@@ -216,15 +214,15 @@ class LinearEstimator(DPEstimator):
         """bool : beside a penalty, or in an l1 ball, other solvers compete."""
         return self.penalty != "l1_ball" and (self.penalty in CONSTRAINTS or self.alpha == 0)
 
-    def _set_aside(self, problem):
+    def _final_constraint(self, problem):
         """Return the set that coefficients are brought into at the end of a fit; None: no set is.
         """
         return None
 
-    def _last_stages(self, row_stage, aside):
+    def _last_stages(self, row_stage, constraint):
         """Return the stages that follow the solver.
 
-        `row_stage` is what maps the rows, or None, and `aside` what `_set_aside` returned.
+        `row_stage` maps the rows, or is None; `constraint` is what `_final_constraint` returned.
         """
         return [Shrinkage(row_stage)] if self._draws_in(row_stage) else []
 

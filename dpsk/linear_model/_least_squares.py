@@ -10,7 +10,7 @@ from dpsk._defaults.budgets import MOST_COLUMNS
 from dpsk._defaults.losses import loss_defaults
 from dpsk._docs import documented
 from dpsk._objective.losses import Squared
-from dpsk._objective.penalties import ConstraintSet, ElasticNet, L1Ball
+from dpsk._objective.penalties import NO_PENALTY, ConstraintSet, L1Ball
 from dpsk._stages import Whitening
 from dpsk.linear_model._regressor import LinearRegressor
 
@@ -30,9 +30,9 @@ class LeastSquares(LinearRegressor):
     def _loss(self):
         return Squared()
 
-    def _set_aside(self, problem):
+    def _final_constraint(self, problem):
         # Whitened rows need less noise, and what the set leaves out is left out afterwards.
-        free = replace(problem, penalty=ElasticNet(0.0, 0.0))
+        free = replace(problem, penalty=NO_PENALTY(0))
         pays = (self.solver == "auto" == self.precondition and problem.is_private
                 and isinstance(problem.penalty, L1Ball) and Whitening.pays(free))
         return problem.penalty if pays else None

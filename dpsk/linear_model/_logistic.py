@@ -97,7 +97,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self._store(locals())
 
-    def _last_stages(self, row_stage, aside):
+    def _last_stages(self, row_stage, constraint):
         wanted = None if self.temperature == "auto" else bool(self.temperature)
         temperature = TemperatureScaling(wanted)
         if not self._draws_in(row_stage):

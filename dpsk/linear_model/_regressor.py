@@ -74,10 +74,10 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """Return the loss on targets of these bounds, None where they are learnt."""
         return self._loss()
 
-    def _last_stages(self, row_stage, aside):
-        stages = super()._last_stages(row_stage, aside)
-        if aside is not None and isinstance(row_stage, Whitening):
-            stages.append(IntoSet(row_stage, aside))
+    def _last_stages(self, row_stage, constraint):
+        stages = super()._last_stages(row_stage, constraint)
+        if constraint is not None and isinstance(row_stage, Whitening):
+            stages.append(IntoSet(row_stage, constraint))
         return stages
 
     @private_fit

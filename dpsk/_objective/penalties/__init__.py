@@ -5,6 +5,8 @@ A new penalty is one file and one line here.
 
 from __future__ import annotations
 
+from functools import partial
+
 from dpsk._objective.penalties.balls import Box, L1Ball, L2Ball
 from dpsk._objective.penalties.base import Penalty
 from dpsk._objective.penalties.constraint import ConstraintSet
@@ -22,8 +24,11 @@ PENALTIES = {
     "simplex": lambda *, alpha, l1_ratio, radius, unpenalized: Simplex(radius, unpenalized),
 }
 
+#: From the number of coordinates that no penalty is on to none on the others either.
+NO_PENALTY = partial(ElasticNet, 0.0, 0.0)
+
 #: Names of those that are sets, which have a radius instead of a strength.
 CONSTRAINTS = frozenset({"box", "l1_ball", "l2_ball", "simplex"})
 
-__all__ = ["CONSTRAINTS", "PENALTIES", "Box", "ConstraintSet", "ElasticNet", "L1Ball", "L2Ball",
-           "Penalty", "Simplex"]
+__all__ = ["CONSTRAINTS", "NO_PENALTY", "PENALTIES", "Box", "ConstraintSet", "ElasticNet",
+           "L1Ball", "L2Ball", "Penalty", "Simplex"]
