@@ -360,3 +360,20 @@ def test_a_model_card_counts_the_fits_that_one_row_is_in():
     report = privacy_report({"one": fits[:3], "other": fits[3]}, disjoint=True)
     assert "in at most 3 fits" in report.model_card()
     assert "in at most 4 fits" in privacy_report(fits).model_card()
+
+
+@QUICK
+def test_a_row_pays_for_all_fits_of_the_disjoint_member_that_it_is_in():
+    fits = [model(0.5).fit(X, Y) for _ in range(4)]
+    one, other = privacy_report(fits[:3]), privacy_report(fits[3:])
+    for members in ({"one": fits[:3], "other": fits[3]}, [fits[3], {"a": fits[:2], "b": fits[2]}]):
+        report = privacy_report(members, disjoint=True)
+        assert report.delta == pytest.approx(3 * DELTA) == one.delta
+        assert report.epsilon == report.fits_epsilon == pytest.approx(one.epsilon)
+        assert report.epsilon > other.epsilon
+        for epsilon in (0.1, 1.0):
+            assert report.delta_at(epsilon) == pytest.approx(one.delta_at(epsilon))
+            assert report.epsilon_at(1e-2 * epsilon) == pytest.approx(
+                one.epsilon_at(1e-2 * epsilon))
+        written = report.to_dict()
+        assert (written["epsilon"], written["delta"]) == (report.epsilon, report.delta)
