@@ -30,12 +30,17 @@ def from_memory(X):
     return array.from_array(X, chunks=(SIZES, X.shape[1]))
 
 
-def computed(X):
-    return from_memory(X).map_blocks(_slowly, dtype=X.dtype)
+def computed(X, seconds=0.005):
+    return from_memory(X).map_blocks(_after, seconds, dtype=X.dtype)
 
 
-def _slowly(block):
-    time.sleep(0.005)
+def computed_once(X):
+    """Rows that take so long that one pass over them is still on when the kill comes."""
+    return computed(X, 0.2)
+
+
+def _after(block, seconds):
+    time.sleep(seconds)
     return block
 
 
@@ -89,7 +94,8 @@ class Killer:
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("solver, make", [
     ("gd", from_memory), ("gd", computed), ("gd", persisted), ("svrg", persisted),
-    ("last_iterate", from_memory), ("newton", from_memory), ("sufficient_statistics", computed)])
+    ("last_iterate", from_memory), ("newton", from_memory),
+    ("sufficient_statistics", computed_once)])
 def test_the_bits_and_the_charges_are_those_of_one_table(solver, make, count, client,
                                                          monkeypatch):
     cls = DPRidge if solver == "sufficient_statistics" else DPLogisticRegression
