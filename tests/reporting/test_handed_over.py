@@ -1,5 +1,8 @@
 """Fits that were handed over count, and what learns by a parameter is said to learn."""
 
+import inspect
+
+import pytest
 from sklearn import config_context
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import GridSearchCV, KFold
@@ -8,6 +11,12 @@ from sklearn.pipeline import Pipeline
 from dpsk import DPStandardScaler, privacy_report
 from dpsk.model_selection._candidates import TemperedClassifier
 from tests.budget.test_sharing import X, Y, model
+from tests.registry import ALL_ESTIMATORS
+
+GRID = {"alpha": [0.0, 0.1]}
+#: What the classes that hold others cannot do without.
+HELD = {"estimator": model, "steps": lambda: [("model", model())], "param_grid": GRID.copy,
+        "param_distributions": GRID.copy}
 
 
 def test_a_fit_that_was_handed_over_counts_though_its_certificate_is_equal():
@@ -15,6 +24,28 @@ def test_a_fit_that_was_handed_over_counts_though_its_certificate_is_equal():
     report = privacy_report(TemperedClassifier(given).fit(X, Y))
     assert given.privacy_ in [part.certificate for part in report.private]
     assert len(report.private) == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(ALL_ESTIMATORS))
+def test_what_any_parameter_holds_counts(name):
+    cls, given = ALL_ESTIMATORS[name], model().fit(X, Y)
+    needed = [key for key, each in inspect.signature(cls).parameters.items()
+              if each.default is each.empty]
+    whole = cls(**{key: HELD[key]() for key in needed})
+    if "next_states" in inspect.signature(cls.fit).parameters:
+        whole.set_params(reward_bounds=(0.0, 1.0)).fit(X, Y, next_states=X)
+    else:
+        whole.fit(X, Y)
+    parameters = whole.get_params(deep=False)
+    assert parameters
+    for key, value in parameters.items():
+        for held in (given, [given], {"a name": (given,)}):
+            setattr(whole, key, held)
+            report = privacy_report(whole)
+            assert {id(given.privacy_), id(whole.privacy_)} <= {
+                id(part.certificate) for part in report.private}, key
+        setattr(whole, key, value)
 
 
 def test_what_may_learn_by_a_parameter_is_not_said_to_learn_nothing():
