@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
@@ -42,6 +43,8 @@ _HELPING_MODULES = ("joblib.externals.loky.", "loky.")
 _HELPING_CODE = tuple(f"from {module} import main" for module in (
     "multiprocessing.resource_tracker", "multiprocessing.forkserver",
     "joblib.externals.loky.backend.resource_tracker", "loky.backend.resource_tracker"))
+#: How often a command line is looked for, and seconds between looks: one appears within less.
+_LOOKS, _BETWEEN_LOOKS = 20, 0.001
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ def _identity_of_folder() -> str:
 def living_children() -> list[tuple[int, str]]:
     """Return number and name of the processes that this one has started and that work."""
     lines = _lines_of_children()
-    found = {number for number, line in lines.items() if line and not (
+    found = {number for number, line in lines.items() if not (
         _is_worker(line) or _runs(line, "-c", _HELPING_CODE))}
     # What a fork server has made has the line of the server, and another parent.
     found |= {each.pid for each in multiprocessing.active_children() if each.pid is not None
@@ -200,11 +203,12 @@ def _runs(line: list[str], option: str, starts: tuple[str, ...]) -> bool:
 def _lines_of_children() -> dict[int, list[str]]:
     """Return the command lines of the children of this process, by their numbers.
 
-    Empty ones of those that have ended and are not waited for.
+    Without those that have ended and are not waited for.
     """
     if sys.platform.startswith("linux"):
-        return {int(each): _command_line(int(each)) for each in os.listdir("/proc")
-                if each.isdecimal() and _parent(int(each)) == os.getpid()}
+        return {number: _command_line(number) for number in map(int, filter(
+            str.isdecimal, os.listdir("/proc"))) if _works(number)
+            and _parent(number) == os.getpid()}
     try:
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat=,command="],
                                 capture_output=True, check=True, text=True, errors="replace")
@@ -212,13 +216,30 @@ def _lines_of_children() -> dict[int, list[str]]:
         # Windows, where `multiprocessing` alone knows of any.
         return {}
     rows = [line.split(None, 3) for line in listed.stdout.splitlines()]
-    return {int(row[0]): [] if row[2].startswith("Z") else row[3].split(" ", 2)
+    return {int(row[0]): row[3].split(" ", 2)
             for row in rows if len(row) == 4 and int(row[1]) == os.getpid()
-            and not row[3].startswith("ps -A -o pid=")}
+            and not row[2].startswith("Z") and not row[3].startswith("ps -A -o pid=")}
+
+
+def _works(process: int) -> bool:
+    """Return whether a process of Linux has not ended."""
+    return _status(process)[:1] not in ([], ["Z"], ["X"])
 
 
 def _command_line(process: int) -> list[str]:
-    """Return the arguments that a process of Linux was started with, its programme the first."""
+    """Return the arguments that a process of Linux was started with, its programme the first.
+
+    While a programme takes the place of another there are none.
+    """
+    for _ in range(_LOOKS):
+        line = _arguments(process)
+        if line or not _works(process):
+            return line
+        time.sleep(_BETWEEN_LOOKS)
+    return []
+
+
+def _arguments(process: int) -> list[str]:
     try:
         with open(f"/proc/{process}/cmdline", encoding="utf-8", errors="replace") as file:
             return file.read().split("\0")[:-1]

@@ -48,6 +48,22 @@ def test_a_child_lives_until_it_ends_and_not_until_somebody_waits_for_it(platfor
         child.wait()
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_child_without_a_command_line_works_and_may_have_one_soon(monkeypatch):
+    """As in the moment at which a programme takes the place of another."""
+    lines = [[], [], ["python", "-m", "joblib.externals.loky.backend.popen_loky_posix"]]
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        monkeypatch.setattr(board, "_arguments", lambda process: [])
+        assert child.pid in dict(board.living_children())
+        monkeypatch.setattr(board, "_arguments", lambda process: lines.pop(0) if process ==
+                            child.pid else [])
+        assert child.pid not in dict(board.living_children()) and not lines
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_what_ps_lists_are_children_that_work(monkeypatch, no_others):
     """Neither those of others, nor what has ended or stands by, nor `ps` itself."""
     me = os.getpid()
