@@ -97,6 +97,8 @@ class SaddleLoss(ABC):
     lipschitz = np.inf
     smoothness = np.inf
     n_extra = 0
+    first_score = 0.0
+    usual_share = 1.0
     convex = False
 
     if TYPE_CHECKING:
