@@ -140,7 +140,7 @@ class Problem:
         """
         theta = self.model.initial(normals)
         # Sets may be without that point, and solvers inside them start from their middle.
-        if self.loss.first_score and self.penalty.is_smooth:
+        if self.loss.vector_output and self.loss.first_score and self.penalty.is_smooth:
             theta = self.model.constant(self.loss.first_score)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 

@@ -97,8 +97,6 @@ class SaddleLoss(ABC):
     lipschitz = np.inf
     smoothness = np.inf
     n_extra = 0
-    first_score = 0.0
-    usual_share = 1.0
     convex = False
 
     if TYPE_CHECKING:

@@ -69,8 +69,6 @@ class ProjectedBellman:
     lipschitz = np.inf
     smoothness = np.inf
     n_extra = 0
-    first_score = 0.0
-    usual_share = 1.0
     mean_weight = 1.0
     convex = False
     vector_output = False
