@@ -38,7 +38,8 @@ columns|numbers : dict or None
     count as these in what is learnt, which lies within.
 n_knots : "auto" or int
     Knots of a column of numbers: 2, 3, 5, 9 and so on, as intervals are halved at medians
-    chosen under noise. "auto": about the cube root of n mu over the number of columns.
+    chosen under noise. "auto": about the cube root of n mu over the number of columns, and
+    over that of pairs of classes.
 max_categories : int or None
     At most so many categories of a column are found: those whose counts stand out from noise.
     None: 24, and the others are hashed into 32 public buckets; all are where n is too small to

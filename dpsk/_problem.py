@@ -139,6 +139,9 @@ class Problem:
         `normals` gives public standard normals of a shape.
         """
         theta = self.model.initial(normals)
+        # Sets may be without that point, and solvers inside them start from their middle.
+        if self.loss.vector_output and self.loss.first_score and self.penalty.is_smooth:
+            theta = self.model.constant(self.loss.first_score)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 
     @property

@@ -56,15 +56,20 @@ FIRST_SHARE = 0.1
 CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
 
 
-def knot_levels(budget, n_numeric):
+def knot_levels(budget, n_numeric, n_classes=2):
     """Return how often the range of a column of numbers is halved, from public facts.
 
-    The number of intervals is about the cube root of ``n mu`` over the number of such columns.
+    The number of intervals is about the cube root of ``n mu`` over the number of such columns,
+    and over that of pairs of classes, as each class has so many rows fewer; once at least where
+    it would be with two classes.
     """
     if not budget.is_private:
         return CHOSEN_LEVELS[1]
     intervals = max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric)
-    return min(CHOSEN_LEVELS[1], math.floor(math.log2(intervals) / 3.0))
+    levels = math.floor(math.log2(intervals) / 3.0)
+    pairs = max(1.0, n_classes / 2.0)
+    fewer = max(1, math.floor(math.log2(max(1.0, intervals / pairs)) / 3.0))
+    return min(CHOSEN_LEVELS[1], levels, fewer)
 
 
 def knot_share(budget, n_choices, n_numeric, n_columns):

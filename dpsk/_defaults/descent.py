@@ -37,7 +37,8 @@ def default_clip_norm(problem, clip_norm):
     else:
         share, usual = measured.clip_share, problem.geometry.usual_norm
         # Where the loss turns linear says nothing of how long residuals are.
-        slope = problem.usual_weight if measured.of_residuals else slope_bound(problem)
+        slope = problem.usual_weight if measured.of_residuals else (
+            problem.loss.usual_share * slope_bound(problem))
     return min(share * _clip_growth(problem) * slope * usual / HEADROOM, full)
 
 

@@ -162,6 +162,13 @@ class LinearModel:
         """Return the public start, zero; `normals` is not asked for any."""
         return np.zeros(self.shape)
 
+    def constant(self, score: float) -> FloatArray:
+        """Return the parameters whose raw predictions are `score`, zero without an intercept."""
+        theta = np.zeros(self.shape)
+        if self.fit_intercept:
+            theta[-1] = score
+        return theta
+
     def forward(self, theta: FloatArray, X: Features, scale: FloatArray | None,
                 norms: FloatArray) -> LinearPass:
         """Return a `LinearPass` over rows with what `row_scales` returned for them."""

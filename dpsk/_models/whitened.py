@@ -202,6 +202,9 @@ class WhitenedModel(LinearModel):
         squares += (constants * self._triangle[p, p])**2
         return squares
 
+    def constant(self, score: float) -> FloatArray:
+        return np.linalg.solve(self.matrix, self.rows.constant(score))
+
     def mapped_point(self, theta: FloatArray) -> FloatArray:
         """Return ``P' theta``, which rows as they are meet."""
         return self.matrix @ theta

@@ -71,6 +71,10 @@ class AdditiveModel(DPEstimator):
         any release.
         """
 
+    def _n_classes(self, y):
+        """Return how many classes the rows are of, 2 where they are of none."""
+        return 2
+
     @abstractmethod
     def _residuals(self, model, features, y):
         """Return what a model leaves, shape (n, n_outputs)."""
@@ -89,7 +93,7 @@ class AdditiveModel(DPEstimator):
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
         n_knots = None if self.n_knots == "auto" else self.n_knots
         table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
-                                         self._spares)
+                                         self._spares, n_classes=self._n_classes(y))
         steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
                       verbose=self.verbose)
         for share in self._shares(budget, 1.0 - plan.share):

@@ -126,6 +126,9 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
             class_factors(self.class_weight, classes)
         return codes
 
+    def _n_classes(self, y):
+        return len(encode_labels(y, self.classes, type(self).__name__)[0])
+
     def _residuals(self, model, features, y):
         _, codes = encode_labels(y, model.classes_, type(self).__name__)
         labels = np.eye(len(model.classes_))[codes]

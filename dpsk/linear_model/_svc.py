@@ -61,6 +61,9 @@ class DPLinearSVC(LinearClassifier):
 
     %(linear_score)s
 
+    *Several classes.* Descent starts from scores of -1, where the loss of a row has a slope for
+    its own class alone; on whitened rows the default clip is that of one class.
+
     References
     ----------
     Wang, Ye, Xu (2017), Algorithm 4; Zhang, Zheng, Mou, Wang (2017), Algorithm 1.

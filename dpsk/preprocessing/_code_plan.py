@@ -124,7 +124,7 @@ class CodePlan:
 
     @classmethod
     def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True,
-           missing_indicator=False):
+           missing_indicator=False, n_classes=2):
         """Return the plan of some `Column`, from public facts.
 
         Parameters
@@ -138,6 +138,8 @@ class CodePlan:
         spares : bool
         missing_indicator : bool or list
             Names of columns of numbers; True: all of them.
+        n_classes : int
+            How many classes the rows are shared by, of what is fitted to the columns.
         """
         kinds = tuple(map(_kind, columns))
         if not spares:
@@ -145,7 +147,7 @@ class CodePlan:
                           for kind, column in zip(kinds, columns, strict=True))
         n_numeric, n_words = sum(map(_is_numeric, kinds)), kinds.count(_WORDS)
         levels = round(math.log2(n_knots - 1)) if n_knots else (
-            knot_levels(budget, n_numeric) if n_numeric else 0)
+            knot_levels(budget, n_numeric, n_classes) if n_numeric else 0)
         if not (n_knots or levels):
             kinds = tuple(_RANGES if kind == _NUMBERS else kind for kind in kinds)
         choices = sum(_choices(kind, levels) for kind in kinds)
@@ -166,7 +168,7 @@ class CodePlan:
 
     @classmethod
     def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
-                  n_buckets=None, missing_indicator=False):
+                  n_buckets=None, missing_indicator=False, n_classes=2):
         """Return a `Table` and its plan; categories are hashed where few could be told from noise.
 
         That is decided by public facts, and not where `max_categories` asks to find some; with
@@ -181,7 +183,7 @@ class CodePlan:
         if n_buckets is not None:
             table = table.hashed(n_buckets)
         return table, cls.of(budget, table.columns, n_knots, max_categories, spares,
-                             missing_indicator)
+                             missing_indicator, n_classes)
 
     def alone(self, mu):
         """Return this plan at all of a mu, the shares in the same proportions."""

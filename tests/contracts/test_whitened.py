@@ -245,3 +245,19 @@ def test_a_map_without_an_inverse_has_no_bound_on_rounding():
     model = WhitenedModel.of(LinearModel(2, None, False, 1.0), np.diag([1.0, 0.0]))
     with pytest.raises(ValueError, match="matrix: must be regular"):
         model.rounding_terms(10)
+
+
+@intercepts
+@constants
+@units
+def test_a_constant_point_predicts_that_constant_of_rows_that_are_not_shortened(
+        intercept, homogeneous, unit):
+    rng = np.random.default_rng(5)
+    model = _model(rng, intercept, homogeneous, 3, unit, spread=0.5)
+    X, _ = _rows(rng, unit)
+    point, (scale, _) = model.constant(-2.0), model.row_scales(X)
+    raw = model.predict_raw(point, X, scale)
+    np.testing.assert_allclose(raw, -2.0 * intercept * np.repeat(scale[:, 1:], 3, axis=1),
+                               atol=1e-12)
+    plain = LinearModel(_D, 3, intercept, 1.0)
+    np.testing.assert_array_equal(plain.predict_raw(plain.constant(-2.0), X), -2.0 * intercept)

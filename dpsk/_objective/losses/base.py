@@ -39,6 +39,10 @@ class Loss(ABC):
         Whether the size of raw predictions says how sure they are, as in log-likelihoods.
     n_extra : int
         Number of trained numbers beside the model's.
+    first_score : float
+        The raw prediction from which descent starts, of every output.
+    usual_share : float
+        What the norm of a usual gradient near the start is over `lipschitz`, for default clips.
     """
 
     if TYPE_CHECKING:
@@ -65,6 +69,8 @@ class Loss(ABC):
     grouped = False
     is_likelihood = False
     n_extra = 0
+    first_score = 0.0
+    usual_share = 1.0
 
     def at_zero(self, n_outputs: int | None) -> float:
         """Return the largest loss of the prediction 0, over targets as estimators map them.

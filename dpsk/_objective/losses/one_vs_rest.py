@@ -32,6 +32,8 @@ class OneVsRest(Loss):
     binary: Loss
     n_classes: int
     vector_output = True
+    #: While rows are of no class, hinges have a slope for their own alone.
+    first_score = -1.0
 
     @property
     def convex(self) -> bool:
@@ -45,6 +47,11 @@ class OneVsRest(Loss):
     @property
     def lipschitz(self) -> float:
         return self.binary.lipschitz * float(np.sqrt(self.n_classes))
+
+    @property
+    def usual_share(self) -> float:  # type: ignore[override]  # a constant elsewhere
+        # Where there is no bound, clips are shares of 1 already.
+        return self.binary.lipschitz / self.lipschitz if np.isfinite(self.lipschitz) else 1.0
 
     @property
     def smoothness(self) -> float:
