@@ -3,8 +3,10 @@
 import atexit
 import json
 import os
+import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -332,6 +334,35 @@ def test_the_command_line_exits_by_the_verdict(factory, claim, status, verdict, 
     found = json.loads(file.read_text())
     assert found["verdict"] == verdict and found["refuted"] == (status == 1)
     assert verdict.upper() in capsys.readouterr().out.upper()
+
+
+@pytest.mark.parametrize("event", [Gaussian(1.0), SampledGaussian(0.1, 2.0)], ids=str)
+def test_the_curve_of_a_claim_is_that_of_its_event_and_nowhere_above_it(event):
+    claim, errors = find_claim(event, None, None), np.linspace(0.0, 1.0, 201)
+    np.testing.assert_allclose(claim.type_two_error(errors), type_two_error(event, errors),
+                               rtol=1e-9, atol=1e-12)
+    between = np.random.default_rng(0).random(500)
+    found, exact = claim.type_two_error(between), type_two_error(event, between)
+    assert (found <= exact + 1e-12).all() and (found >= exact - 2e-3).all()
+
+
+def test_every_option_of_the_command_line_reaches_the_audit(monkeypatch, capsys):
+    given = {}
+
+    def recorded(estimator, **options):
+        given.update(options)
+        return SimpleNamespace(verdict="not refuted", to_json=lambda: "{}")
+
+    monkeypatch.setattr(sys.modules[main.__module__], "audit", recorded)
+    options = {"claim": ["2.5", "0.125"], "runs": ["81"], "level": ["0.03125"], "n-jobs": ["3"]}
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    offered = set(re.findall(r"--([a-z-]+)", capsys.readouterr().out))
+    assert offered - {"help", "json", "quiet"} == set(options)
+    words = [word for name, values in options.items() for word in (f"--{name}", *values)]
+    assert main([f"{__name__}:make_clean", "--quiet", *words]) == 0
+    assert given == {"claim": [2.5, 0.125], "runs": 81, "level": 0.03125, "n_jobs": 3,
+                     "progress": False}
 
 
 @pytest.mark.parametrize("factory", ["make_refusing", "make_error", "make_exit", "Exiting"])

@@ -27,6 +27,7 @@ from dpsk._oracle.release import Part
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.noise import streams
 from dpsk._privacy.noise.seeds import NoiseSeed
+from dpsk._stages.base import Stage
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 from tests.contracts.tapes import taped
 from tests.registry import declared, every_protector_of_groups, is_linear
@@ -76,6 +77,45 @@ def test_the_certificate_is_that_of_groups_and_leaves_the_number_of_rows_out(cls
     assert "groups" in {bound.name for bound in certificate.enforced}
     assert type(certificate).from_json(certificate.to_json()).verify() == certificate
     assert not any(attribute.startswith("group") for attribute in vars(model))
+
+
+def stages(cls=Stage):
+    """Return every stage that releases by itself, of the package."""
+    below = [each for sub in cls.__subclasses__() for each in stages(sub)]
+    return [*below, *([cls] if "release" in vars(cls) else [])]
+
+
+@every_setting
+@every_protector_of_groups
+def test_no_stage_is_told_of_groups_that_it_does_not_take(cls, setting, monkeypatch):
+    """Whichever of those that a fit has did not, before the solver or after it."""
+    met, drawn = {}, []
+    for stage in stages():
+        def release(self, *args, stage=stage, original=stage.release):
+            met[type(self)] = type(self).comes_last
+            drawn.append(stage)
+            return original(self, *args)
+        monkeypatch.setattr(stage, "release", release)
+    X, y, groups = rows()
+    make(cls, setting).fit(X, y, groups=groups)
+    for stage in list(met):
+        drawn.clear()
+        with monkeypatch.context() as patched, pytest.raises(ValueError, match=stage.__name__):
+            patched.setattr(stage, "takes_groups", False)
+            make(cls, setting).fit(X, y, groups=groups)
+        assert not drawn
+
+
+def test_stages_on_either_side_of_the_solver_are_met_with_groups(monkeypatch):
+    sides = set()
+    for stage in stages():
+        def release(self, *args, original=stage.release):
+            sides.add(type(self).comes_last)
+            return original(self, *args)
+        monkeypatch.setattr(stage, "release", release)
+    X, y, groups = rows()
+    make(DPLogisticRegression, "mapped").fit(X, y, groups=groups)
+    assert sides == {False, True}
 
 
 @every_setting

@@ -40,7 +40,7 @@ def test_what_any_parameter_holds_counts(name):
     parameters = whole.get_params(deep=False)
     assert parameters
     for key, value in parameters.items():
-        for held in (given, [given], {"a name": (given,)}):
+        for held in (given, [given], {"a name": (given,)}, {given: "a key"}):
             setattr(whole, key, held)
             report = privacy_report(whole)
             assert {id(given.privacy_), id(whole.privacy_)} <= {
