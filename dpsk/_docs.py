@@ -249,8 +249,9 @@ privacy_ : Certificate
     public.
 |privacy_additive
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise; the
-    categories of columns whose noisy counts stand out, at a tenth of delta, which covers that of
+    attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise; how
+    many rows are of the rarer of two classes, as fewer knots are used then; the categories of
+    columns whose noisy counts stand out, at a tenth of delta, which covers that of
     a single row; pairs of columns chosen under noise, and a first model for that; bounds on
     targets that are learnt; a noisy second moment of features, noisy gradients and Hessians, and
     what follows from them. A row enters with norm at most the root of the number of columns and

@@ -9,10 +9,11 @@ from dpsk._defaults.budgets import CLEARANCE, mu_of_share
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 
 __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS",
-           "COUNT_SHARE", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS",
-           "MOST_CATEGORIES", "OCCUPIED", "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule",
-           "category_share", "extreme_share", "hashing_pays", "knot_levels", "knot_share",
-           "median_share", "moment_share", "range_points", "range_tail", "spread_share"]
+           "CLASS_SHARE", "COUNT_SHARE", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES",
+           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "OCCUPIED", "REMAINDER", "SPREADS",
+           "TARGET_PAIRS", "PairRule", "category_share", "class_scarcity", "extreme_share",
+           "hashing_pays", "knot_levels", "knot_share", "knot_signal", "median_share",
+           "moment_share", "range_points", "range_tail", "spread_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -54,22 +55,42 @@ FIRST_SHARE = 0.1
 #: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
 #: between knots at a signal of 1, to the third power.
 CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
+#: The share of mu^2 of how many rows are of either of two classes, and by how many standard
+#: deviations of its noise the number of the rarer one is taken for larger.
+CLASS_SHARE, _CLASS_DEVIATIONS = 0.01, 2.0
 
 
-def knot_levels(budget, n_numeric, n_classes=2):
-    """Return how often the range of a column of numbers is halved, from public facts.
+def knot_signal(budget, n_numeric):
+    """Return ``0.7 n mu`` over the number of columns of numbers, infinite without noise.
 
-    The number of intervals is about the cube root of ``n mu`` over the number of such columns,
-    and over that of pairs of classes, as each class has so many rows fewer; once at least where
-    it would be with two classes.
+    Curves have about as many intervals as its cube root.
     """
-    if not budget.is_private:
+    return max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric) if n_numeric else 1.0
+
+
+def knot_levels(signal, scarcity=1.0):
+    """Return how often the range of a column of numbers is halved, at a `knot_signal`.
+
+    That is over a `scarcity` of 1 or more: the number of pairs of classes, as each class has so
+    many rows fewer, or what `class_scarcity` says of two. Once at least where it would be
+    without.
+    """
+    if signal == math.inf:
         return CHOSEN_LEVELS[1]
-    intervals = max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric)
-    levels = math.floor(math.log2(intervals) / 3.0)
-    pairs = max(1.0, n_classes / 2.0)
-    fewer = max(1, math.floor(math.log2(max(1.0, intervals / pairs)) / 3.0))
+    levels = math.floor(math.log2(signal) / 3.0)
+    fewer = max(1, math.floor(math.log2(max(1.0, signal / scarcity)) / 3.0))
     return min(CHOSEN_LEVELS[1], levels, fewer)
+
+
+def class_scarcity(counts, noise):
+    """Return 1 over four times the variance of labels of two classes: what knots are fewer by.
+
+    Rows say so much less of a score than where both classes are as large. The two `counts` have
+    noise of a standard deviation, and noise makes no class rare.
+    """
+    total = counts.sum()
+    rarer = np.clip(counts.min() + _CLASS_DEVIATIONS * noise, 1.0, 0.5 * total) / total
+    return float(0.25 / (rarer * (1.0 - rarer)))
 
 
 def knot_share(budget, n_choices, n_numeric, n_columns):

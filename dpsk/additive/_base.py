@@ -72,8 +72,8 @@ class AdditiveModel(DPEstimator):
         """
 
     def _n_classes(self, y):
-        """Return how many classes the rows are of, 2 where they are of none."""
-        return 2
+        """Return how many classes the rows are of, 1 where they are of none."""
+        return 1
 
     @abstractmethod
     def _residuals(self, model, features, y):

@@ -14,6 +14,7 @@ from dpsk._defaults.columns import (
     ATOMS,
     BUCKETS,
     CHOSEN_LEVELS,
+    CLASS_SHARE,
     COUNT_SHARE,
     DISCLOSURE_SHARE,
     END_REACH,
@@ -21,9 +22,11 @@ from dpsk._defaults.columns import (
     OCCUPIED,
     REMAINDER,
     category_share,
+    class_scarcity,
     hashing_pays,
     knot_levels,
     knot_share,
+    knot_signal,
     range_points,
 )
 from dpsk._models.table_code import Hats, Indicators, TableCode
@@ -34,6 +37,7 @@ from dpsk._oracle.categories import (
     noisy_counts,
 )
 from dpsk._oracle.quantiles import noisy_knots
+from dpsk._oracle.statistics import noisy_counts as noisy_group_counts
 from dpsk._parameters import (
     GAUSSIAN_DELTA,
     PARAMETER_CONSTRAINTS,
@@ -97,6 +101,9 @@ class CodePlan:
     share_knots, share_words, share_counts : float
         The shares of mu^2 of all knots, of all categories that are found, and of which ranges and
         buckets hold rows.
+    share_classes : float
+        That of how many rows are of either of two classes, as fewer knots are used where one is
+        rare; 0 where they are not counted.
     mu : float
         The mu of which these are shares; infinite without noise.
     delta : float
@@ -107,6 +114,8 @@ class CodePlan:
         Whether buckets that seem empty are left out.
     indicated : tuple of int
         The places of columns of numbers with an indicator of what is missing.
+    signal : float
+        Of which the number of knots follows.
     """
 
     kinds: tuple
@@ -116,15 +125,17 @@ class CodePlan:
     share_knots: float
     share_words: float
     share_counts: float
+    share_classes: float
     mu: float
     delta: float
     atoms: bool = False
     spares: bool = True
     indicated: tuple = ()
+    signal: float = math.inf
 
     @classmethod
     def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True,
-           missing_indicator=False, n_classes=2):
+           missing_indicator=False, n_classes=1):
         """Return the plan of some `Column`, from public facts.
 
         Parameters
@@ -139,15 +150,16 @@ class CodePlan:
         missing_indicator : bool or list
             Names of columns of numbers; True: all of them.
         n_classes : int
-            How many classes the rows are shared by, of what is fitted to the columns.
+            How many classes the rows are of, which their targets number; 1: of none.
         """
         kinds = tuple(map(_kind, columns))
         if not spares:
             kinds = tuple(len(column.categories) if kind == _BUCKETS else kind
                           for kind, column in zip(kinds, columns, strict=True))
         n_numeric, n_words = sum(map(_is_numeric, kinds)), kinds.count(_WORDS)
+        signal = knot_signal(budget, n_numeric)
         levels = round(math.log2(n_knots - 1)) if n_knots else (
-            knot_levels(budget, n_numeric, n_classes) if n_numeric else 0)
+            knot_levels(signal, max(1.0, n_classes / 2.0)))
         if not (n_knots or levels):
             kinds = tuple(_RANGES if kind == _NUMBERS else kind for kind in kinds)
         choices = sum(_choices(kind, levels) for kind in kinds)
@@ -161,14 +173,15 @@ class CodePlan:
         atoms = _NUMBERS in kinds and budget.n_samples > ATOM_ROWS * count_noise(
             kinds.count(_NUMBERS) + kinds.count(_BUCKETS), math.sqrt(COUNT_SHARE) * mu)
         counted = _RANGES in kinds or _BUCKETS in kinds or atoms
+        rare = n_classes == 2 and not n_knots and levels > 1 and budget.is_private
         return cls(kinds, levels, max_categories or MOST_CATEGORIES,
                    0 if max_categories else BUCKETS, share_knots, share_words,
-                   COUNT_SHARE if counted else 0.0, mu, delta,
-                   atoms, spares, indicated(columns, missing_indicator))
+                   COUNT_SHARE if counted else 0.0, CLASS_SHARE if rare else 0.0, mu, delta,
+                   atoms, spares, indicated(columns, missing_indicator), signal)
 
     @classmethod
     def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
-                  n_buckets=None, missing_indicator=False, n_classes=2):
+                  n_buckets=None, missing_indicator=False, n_classes=1):
         """Return a `Table` and its plan; categories are hashed where few could be told from noise.
 
         That is decided by public facts, and not where `max_categories` asks to find some; with
@@ -189,12 +202,13 @@ class CodePlan:
         """Return this plan at all of a mu, the shares in the same proportions."""
         return replace(self, mu=mu, share_knots=self.share_knots / self.share,
                        share_words=self.share_words / self.share,
-                       share_counts=self.share_counts / self.share)
+                       share_counts=self.share_counts / self.share,
+                       share_classes=self.share_classes / self.share)
 
     @property
     def share(self):
         """float : the share of mu^2 of all of it."""
-        return self.share_knots + self.share_words + self.share_counts
+        return self.share_knots + self.share_words + self.share_counts + self.share_classes
 
     @property
     def event(self):
@@ -207,11 +221,14 @@ class CodePlan:
             events.append(category_event(self._mu_words, self.delta))
         if self._counted:
             events.append(gaussian(self._mu_counts))
+        if self.share_classes:
+            events.append(gaussian(self._mu_classes))
         return Composed(tuple(events))
 
     def run(self, table, rows, releases):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
-        knots = {place: self._knots(place, table.columns[place], rows, releases)
+        levels = self._levels(rows, releases)
+        knots = {place: self._knots(place, table.columns[place], levels, rows, releases)
                  for place, kind in enumerate(self.kinds)
                  if kind != _RANGES and _is_numeric(kind)}
         found, buckets = self._frequent(table, rows, releases)
@@ -258,16 +275,23 @@ class CodePlan:
                  for place, each in counts.items()}
         return {place: cells for place, cells in found.items() if cells is not None}
 
-    def _knots(self, place, column, rows, releases):
-        """Return the knots of a column of numbers."""
+    def _levels(self, rows, releases):
+        """Return the levels of medians that are used, of those that are asked for."""
+        if not self.share_classes:
+            return self.levels
+        counts = noisy_group_counts(rows, 2, self._mu_classes, releases)
+        return knot_levels(self.signal, class_scarcity(counts, 1.0 / self._mu_classes))
+
+    def _knots(self, place, column, levels, rows, releases):
+        """Return the knots of a column of numbers, of some levels of medians."""
         kind = self.kinds[place]
         if isinstance(kind, tuple):
             return np.array(kind)
         bounds = column.edges if kind == _BOUNDED else None
         points = noisy_knots(rows, partial(_column, place), _choices(kind, self.levels), bounds,
                              *self._choice(), releases) if _choices(kind, self.levels) else []
-        inner = np.concatenate([np.zeros(0), *points[:self.levels]])
-        ends = bounds if bounds is not None else _ends(points, END_REACH[self.levels > 1])
+        inner = np.concatenate([np.zeros(0), *points[:levels]])
+        ends = bounds if bounds is not None else _ends(points, END_REACH[levels > 1])
         return np.unique(np.concatenate([inner, ends]))
 
     @property
@@ -287,6 +311,10 @@ class CodePlan:
     @property
     def _mu_counts(self):
         return math.sqrt(self.share_counts) * self.mu
+
+    @property
+    def _mu_classes(self):
+        return math.sqrt(self.share_classes) * self.mu
 
     @property
     def _mu_words(self):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpsk._defaults.columns import knot_levels
+from dpsk._defaults.columns import knot_levels, knot_signal
 from dpsk._docs import documented
 from dpsk._parameters import choice
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
@@ -105,7 +105,7 @@ class DPQuantileTransformer(NumericTransformer):
         n_knots = self.n_quantiles
         if n_knots == "auto":
             # Ranges in the place of knots, as a plan has them where rows are few, tell no shares.
-            n_knots = 2 ** knot_levels(budget, len(table.columns)) + 1
+            n_knots = 2 ** knot_levels(knot_signal(budget, len(table.columns))) + 1
         return CodePlan.of(budget, table.columns, n_knots)
 
     def _keep_statistics(self, found):

@@ -1,6 +1,5 @@
 """Additive models learn what plain ones do, and predict what they say."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor
+from dpsk._privacy.events import tally
 from dpsk.exceptions import PrivacyWarning
 from tests.estimators.raw_tables import LEVELS, TOWNS, curves, fitted, make, table, targets
 from tests.registry import every_additive_model
@@ -112,3 +112,41 @@ def test_weights_of_classes_and_rows_move_predictions():
     assert (model.predict(X) == "yes").mean() < share[1] - 0.2
     with pytest.raises(ValueError, match="balanced"):
         make(DPAdditiveClassifier, class_weight="balanced").fit(X, y)
+
+
+def n_knots(model):
+    return [len(term.axes[0].knots) for term in model.terms_ if len(term.axes) == 1]
+
+
+def shared(share, n=20_000):
+    """Return rows of two columns, of which a share is of the second class."""
+    rng = np.random.default_rng(0)
+    y = np.zeros(n, dtype=int)
+    y[:int(share * n)] = 1
+    return rng.normal(size=(n, 2)) + y[:, None], y
+
+
+@pytest.mark.parametrize("rare_class", [0, 1])
+def test_a_rare_class_has_fewer_knots_and_two_intervals_at_least(rare_class):
+    """False-alarm rate below 1e-9: noise of counts is some 30 rows, halvings are 8 times apart."""
+    found = []
+    for share in (0.5, 0.2, 0.005):
+        X, y = shared(share)
+        found.append(n_knots(DPAdditiveClassifier(epsilon=0.5, delta=1e-6, classes=[0, 1]).fit(
+            X, abs(rare_class - 1 + y))))
+    assert found == [[9, 9], [9, 9], [3, 3]]
+
+
+@pytest.mark.parametrize(("n", "classes", "counts"), [
+    (20_000, [0, 1], 1), (20_000, [0, 1, 2], 0), (400, [0, 1], 0)])
+def test_classes_are_counted_where_knots_follow_from_them_and_nowhere_else(n, classes, counts):
+    X, y = shared(0.3, n)
+
+    def fitted_with(**params):
+        model = DPAdditiveClassifier(epsilon=1.0, delta=1e-6, classes=classes, interactions=0,
+                                     **params).fit(X, y)
+        return n_knots(model)[0], sum(tally(model.privacy_.verify().event).values())
+
+    knots, events = fitted_with()
+    again, fewer = fitted_with(n_knots=knots)
+    assert again == knots and events - fewer == counts
