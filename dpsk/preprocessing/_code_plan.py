@@ -9,7 +9,6 @@ import numpy as np
 from dpsk._data.columns import check_columns
 from dpsk._data.tables import Buckets
 from dpsk._defaults.columns import (
-    ATOM_DEVIATIONS,
     ATOM_ROWS,
     ATOMS,
     BUCKETS,
@@ -48,6 +47,7 @@ from dpsk._parameters import (
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.events import Composed, Repeated, gaussian
 from dpsk._privacy.plans import choice_price
+from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
 
@@ -233,7 +233,7 @@ class CodePlan:
                  if kind != _RANGES and _is_numeric(kind)}
         found, buckets = self._frequent(table, rows, releases)
         occupied = self._occupied(rows, releases)
-        knots |= {place: ATOMS[cells] if self.kinds[place] == _NUMBERS else _edges(cells)
+        knots |= {place: ATOMS[cells] if self.kinds[place] == _NUMBERS else edges_of(cells)
                   for place, cells in occupied.items() if _is_numeric(self.kinds[place])}
         found |= {place: cells for place, cells in occupied.items() if place not in knots}
         columns = table.known(found, buckets)
@@ -269,7 +269,7 @@ class CodePlan:
             return {}
         counts = noisy_counts(rows, self._counted, self._mu_counts, releases)
         noise = count_noise(len(counts), self._mu_counts)
-        found = {place: _atoms(each, len(rows), noise) if self.kinds[place] == _NUMBERS else
+        found = {place: atoms_of(each, len(rows), noise) if self.kinds[place] == _NUMBERS else
                  np.flatnonzero(each > min(each.max() - noise,
                                            OCCUPIED[self.kinds[place]] * noise))
                  for place, each in counts.items()}
@@ -291,7 +291,7 @@ class CodePlan:
         points = noisy_knots(rows, partial(_column, place), _choices(kind, self.levels), bounds,
                              *self._choice(), releases) if _choices(kind, self.levels) else []
         inner = np.concatenate([np.zeros(0), *points[:levels]])
-        ends = bounds if bounds is not None else _ends(points, END_REACH[levels > 1])
+        ends = bounds if bounds is not None else ends_beyond(points, END_REACH[levels > 1])
         return np.unique(np.concatenate([inner, ends]))
 
     @property
@@ -363,34 +363,6 @@ def _choices(kind, levels):
         # Ends follow from the outer medians.
         return max(levels, CHOSEN_LEVELS[0])
     return levels if kind == _BOUNDED else 0
-
-
-def _ends(points, reach):
-    """Return ends beyond the outer ones of medians of several levels."""
-    (root,), every = points[0], np.concatenate(points)
-    low, high = every.min(), every.max()
-    return low - reach * (root - low), high + reach * (high - root)
-
-
-def _atoms(counts, n_rows, noise):
-    """Return the places of the atoms that all rows of a column stand on, as far as noise tells.
-
-    None where they stand elsewhere as well. Those that few rows have are not seen: where there is
-    one of them at most, the column is taken for one of 0 and 1.
-    """
-    own, (of_atoms, of_rest) = counts[1::2], ATOM_DEVIATIONS
-    seen = own > of_atoms * noise
-    if seen.sum() < 2:
-        seen |= np.isin(ATOMS, (0.0, 1.0))
-    rest = n_rows - own[seen].sum()
-    error = of_rest * noise * math.sqrt(seen.sum())
-    return np.flatnonzero(seen) if rest < min(0.5 * n_rows, error + 1.0) else None
-
-
-def _edges(cells):
-    """Return the points at both ends of some of the ranges between public ones."""
-    points = range_points()
-    return points[np.unique(np.clip(np.concatenate([cells - 1, cells]), 0, len(points) - 1))]
 
 
 def _indicators(categories, occurring, kept):
