@@ -14,12 +14,18 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
            "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
            "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
            "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
-           "mu_of_share", "whitening_pays"]
+           "mu_of_share", "target_mean_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
 #: Of the second moment before a network.
 NETWORK_MOMENT_SHARE = 0.2
+#: Of the mean of targets before one: the least and the largest, and the ``n mu`` that noise on it
+#: is that small at.
+TARGET_MEAN_SHARES, TARGET_MEAN_SIGNAL = (0.005, 0.1), 40.0
+#: The least and the largest share of targets beyond a distance from their median, and how many
+#: standard deviations by it a network's unit is.
+SCALE_TAILS, SCALE_DEVIATIONS = (0.05, 0.25), 4.0
 #: Networks on more features than these see centered rows: of images whitening says less.
 MOST_WHITENED_BY_DEFAULT = 200
 #: The signal from which on rows of shares are whitened: those of one number vary together.
@@ -61,6 +67,8 @@ OCTAVES_REACH = 2.0
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: The tail of a normal law that bounds on targets reach, as targets on one side have more.
 TARGET_REACH = 0.001
+#: The ``n mu`` from which on bounds on targets are learnt within declared ones, too.
+TIGHTER_SIGNAL = 400.0
 #: Rows of scores beyond a bound on norms, times the signal.
 NARROW_SIGNAL = 10.0
 #: Of a Gaussian sampler: the least and the largest share of the mean of rows, the root of the
@@ -84,6 +92,13 @@ RANGE_TAILS = (0.015, 0.4)
 def mu_of_share(problem, share):
     """Return the mu that a share of mu^2 allows."""
     return math.sqrt(share) * gaussian_mu(problem.epsilon, problem.delta)
+
+
+def target_mean_share(problem):
+    """Return the share of mu^2 of the mean of targets: less, the more rows there are."""
+    least, most = TARGET_MEAN_SHARES
+    signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
+    return min(most, max(least, (TARGET_MEAN_SIGNAL / signal)**2))
 
 
 def whitening_pays(problem, of_shares=False):

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from dpsk._typing import Features, FloatArray
 
 __all__ = ["mean_noise", "noisy_counts", "noisy_mean", "noisy_second_moment",
-           "second_moment_noise"]
+           "noisy_target_mean", "second_moment_noise"]
 
 #: Noise on counts is rounded to multiples of this: their sum shows no finer bits.
 _COUNT_UNIT = 2.0**-20
-#: Of roots of shares, so that rounding makes those of no group add up to more than 1.
+#: Of shares and their roots, so that rounding makes those of no group add up to more than 1.
 _DOWN = 1.0 - 2.0**-40
 #: Rows that are counted at once.
 _PART = 1 << 20
@@ -64,6 +64,18 @@ def noisy_mean(model: Any, rows: RowSource, mu: float,
                     Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
                     divisor=n_units)
     return mean, std / n_units
+
+
+def noisy_target_mean(rows: RowSource, mu: float, releases: Releases) -> tuple[float, float]:
+    """Return the noisy mean of targets, cut to [-1, 1], and the public deviation of its noise.
+
+    Of rows in groups it is the mean of the means of groups.
+    """
+    n_units, std = rows.n_units, REPLACE_ONE / mu
+    unit = 2.0 ** -exact_bits(n_units, std)
+    mean = releases(gaussian(mu), lambda inside: unit * rows.added(_targets_sum, unit),
+                    Part(1.0 / mu, REPLACE_ONE, unit=unit), divisor=n_units)
+    return float(mean[0]), std / n_units
 
 
 def noisy_counts(rows: RowSource, n_groups: int, mu: float, releases: Releases) -> FloatArray:
@@ -129,6 +141,19 @@ def _features_sum(rows: RowSource, model: Any, unit: float) -> FloatArray:
         # On this grid every sum is exact, so no rounding shows the rows.
         sums += np.trunc(block, out=block).sum(axis=0)
     return sums
+
+
+def _targets_sum(rows: RowSource, unit: float) -> FloatArray:
+    """Return the sum of targets, in whole units, shape (1,)."""
+    total = np.zeros(1)
+    for part in rows.blocks(_PART):
+        y, _ = rows.beside(part)
+        y = np.clip(y.astype(np.float64), -1.0, 1.0) / unit
+        if rows.groups is not None:
+            y *= _DOWN / rows.groups.sizes[part]
+        # On this grid every sum is exact, so no rounding shows the rows.
+        total += np.trunc(y, out=y).sum()
+    return total
 
 
 def _group_counts(rows: RowSource, n_groups: int) -> FloatArray:

@@ -9,6 +9,8 @@ from dpsk._stages.into_set import IntoSet
 from dpsk._stages.network_whitening import NetworkWhitening
 from dpsk._stages.no_features import NoFeatures
 from dpsk._stages.shrinkage import Shrinkage
+from dpsk._stages.target_mean import TargetMean
+from dpsk._stages.target_scaling import TargetScaling
 from dpsk._stages.temperature_scaling import TemperatureScaling
 from dpsk._stages.usual_temperature import UsualTemperature
 from dpsk._stages.whitening import UnitNorm, Whitening
@@ -20,5 +22,5 @@ ROW_STAGES = {
 }
 
 __all__ = ["ROW_STAGES", "Centering", "Counting", "IntoSet", "NetworkWhitening", "NoFeatures",
-           "NormBound", "Shrinkage", "TargetBounds", "TemperatureScaling", "UnitNorm",
-           "UsualTemperature", "Whitening"]
+           "NormBound", "Shrinkage", "TargetBounds", "TargetMean", "TargetScaling",
+           "TemperatureScaling", "UnitNorm", "UsualTemperature", "Whitening"]

@@ -26,6 +26,7 @@ from dpsk._defaults.budgets import (
     TARGET_OCTAVES,
     TARGET_REACH,
     TARGET_TAILS,
+    TIGHTER_SIGNAL,
     mu_of_share,
 )
 from dpsk._oracle.quantiles import (
@@ -52,7 +53,8 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
-           "quantile_rule", "released_norm", "row_norm_rule", "target_rule", "widened"]
+           "quantile_rule", "released_norm", "row_norm_rule", "target_rule", "tighter_pays",
+           "widened"]
 
 #: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
 #: much. Too large a norm leaves a constant; too small a bound, means and predictions near 0.
@@ -134,12 +136,15 @@ class TargetBounds(Stage):
         What mapped targets are stored in.
     lowest : float or None
         A public bound; targets below it count as equal to it.
+    within : (float, float) or None
+        Public bounds that targets are in, and that those which are released are not beyond.
     """
 
     attribute = "target_bounds_"
 
-    def __init__(self, target_map, dtype, lowest=None):
+    def __init__(self, target_map, dtype, lowest=None, within=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
+        self._within = within
 
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
@@ -172,8 +177,22 @@ class TargetBounds(Stage):
             # Tails that fall off like those of an exponential law.
             reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
             self.value = self._lowest, self._lowest + reach
+        if self._within is not None:
+            self.value = _kept_within(self.value, self._within)
         return problem, rows.with_targets(partial(clipped_targets, self._target_map,
                                                   self.value, self._dtype))
+
+
+def tighter_pays(budget: Budget) -> bool:
+    """Return whether bounds are learnt within declared ones, from public facts."""
+    return (budget.is_private and budget.delta > 0
+            and budget.signal * budget.n_columns >= TIGHTER_SIGNAL)
+
+
+def _kept_within(bounds, within):
+    """Return the part of bounds within others; all of these where there is none."""
+    low, high = (float(np.clip(end, *within)) for end in bounds)
+    return (low, high) if low < high else within
 
 
 def widened(low: float, high: float, tail: float) -> tuple[float, float]:

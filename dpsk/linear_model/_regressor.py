@@ -24,10 +24,11 @@ from dpsk._data.targets import (
 )
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
+from dpsk._objective.losses import Squared
 from dpsk._parameters import check_auto_flag, check_learnt
-from dpsk._problem import Problem
+from dpsk._problem import Budget, Problem
 from dpsk._stages import ROW_STAGES, IntoSet, TargetBounds, Whitening
-from dpsk._stages.bounds import can_learn, target_rule
+from dpsk._stages.bounds import can_learn, target_rule, tighter_pays
 from dpsk.linear_model._base import LinearEstimator
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from dpsk._typing import AnyArray, Table
 
 __all__ = ["LinearRegressor"]
+
+
+def _as_they_are(y, low, high):
+    return y
 
 
 def _check_row_map(name, value):
@@ -103,9 +108,13 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         self._check_params()
         rows = self._read_rows(X, y, sample_weight, groups)
         rows = replace(rows, holdout=self._read_public_rows(public_X, public_y, rows))
-        bounds = self._declared_bounds(rows)
+        bounds, within = self._declared_bounds(rows), None
+        if bounds and self._tightens(rows):
+            rows = rows.with_targets(partial(clipped_targets, _as_they_are, bounds, np.float64))
+            bounds, within = None, bounds
         # What is learnt is released by a stage, which says so.
-        learning = [] if bounds else [TargetBounds(self._target_map(), rows.dtype, self._lowest)]
+        learning = [] if bounds else [TargetBounds(self._target_map(), rows.dtype, self._lowest,
+                                                   within)]
         coef, intercept = self._fit_linear(
             self._bounded(rows, bounds), self._bounded_loss(bounds), None,
             free_weights=rows.is_weighted, target_stages=learning,
@@ -140,6 +149,16 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
                            partial(self._check_learnable, facts, rows.groups is not None))
         return None if learns else self._default_bounds
+
+    def _tightens(self, rows):
+        """Return whether bounds are learnt within those that hold, from public facts.
+
+        Only where the unit of targets changes nothing but noise: thresholds, penalties that are
+        no squares, and sets are in that of the declared ones.
+        """
+        unit_is_free = isinstance(self._loss(), Squared) and self._penalty(0).is_smooth
+        return (unit_is_free and rows.groups is None and rows.holdout is None
+                and tighter_pays(Budget(rows.n_units, 1, *self._budget(rows.n_units))))
 
     def _check_learnable(self, problem, grouped):
         """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""

@@ -15,6 +15,7 @@ from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Huber, Squared
 from dpsk._parameters import choice
+from dpsk._stages import TargetMean, TargetScaling
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
@@ -129,7 +130,10 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         rows, bounds = self._read_rows(X, y, sample_weight, groups), self._bounds()
         rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32))
         offset, scale = middle_of(*bounds)
+        # Quantiles are those of rows.
+        scaling = [TargetScaling()] if rows.groups is None else []
         self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,
+                         stages=[*scaling, TargetMean()],
                          enforced=[self._target_bound()],
                          public=self._weight_facts(sample_weight))
         self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"

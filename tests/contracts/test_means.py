@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from dpsk._data import blocks
+from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._oracle import Releases
-from dpsk._oracle.statistics import noisy_mean
+from dpsk._oracle.statistics import noisy_mean, noisy_target_mean
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
@@ -115,3 +116,41 @@ def test_shrinking_is_nearer_to_the_truth_on_average():
         errors = [np.square(found - truth).sum(axis=1).mean()
                   for found in (np.array([shrunk(row, 1.0, 40.0) for row in noisy]), noisy)]
         assert errors[0] < errors[1]
+
+
+def _target_sum(y, groups=None, mu=0.5):
+    groups = None if groups is None else groups_of(groups, len(y))
+    rows = Rows(np.zeros((len(y), 1)), y, groups=groups)
+    return rows.n_units * noisy_target_mean(rows, mu, _opened(Gaussian(mu))[0])[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_no_target_and_no_group_of_them_moves_the_sum_by_more_than_two(noiseless, dtype, size):
+    rng = np.random.default_rng(0)
+    others, groups = rng.uniform(-1.0, 1.0, 40), np.arange(40)
+    hostile = [np.full(size, target) for target in (-1.0, 1.0, 1e30, -1e30, 1e-40, 1.0 / 3.0)]
+    hostile += [rng.uniform(-9.0, 9.0, size), np.full(1 if size > 1 else 5, 1.0)]
+    labels = [np.append(groups, np.full(len(own), 40)) for own in hostile]
+    sums = [_target_sum(np.append(others, own).astype(dtype), label)
+            for own, label in zip(hostile, labels, strict=True)]
+    assert 1.999 <= np.ptp(sums) <= 2.0
+    if size == 1:
+        alone = [_target_sum(np.append(others, own).astype(dtype)) for own in hostile[:6]]
+        assert 1.999 <= np.ptp(alone) <= 2.0
+
+
+def test_the_mean_of_targets_is_exact_in_any_order_plus_noise_of_its_budget(monkeypatch):
+    """False-alarm rate 1e-7: the largest of 400 normal numbers, and their mean square."""
+    rng = np.random.default_rng(1)
+    y, mu = rng.uniform(-2.0, 2.0, 1000), 0.25
+    rows = Rows(np.zeros((1000, 1)), y)
+    found = np.array([noisy_target_mean(rows, mu, Releases(KeyedStream(bytes([*range(14), *divmod(
+        seed, 256)])), Ledger(Gaussian(mu)))) for seed in range(400)])
+    away = (found[:, 0] - np.clip(y, -1.0, 1.0).mean()) / (2.0 / mu / 1000)
+    np.testing.assert_allclose(found[:, 1], 2.0 / mu / 1000)
+    assert np.abs(away).max() < 7.0 and 0.65 < np.square(away).mean() < 1.42
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
+    whole = _target_sum(y)
+    assert _target_sum(rng.permutation(y)) == whole
+    np.testing.assert_allclose(whole, np.clip(y, -1.0, 1.0).sum(), atol=1e-5)

@@ -1,0 +1,71 @@
+"""Targets less their noisy mean, from which a network starts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dpsk._defaults.budgets import mu_of_share, target_mean_share
+from dpsk._oracle.statistics import noisy_target_mean
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Gaussian
+from dpsk._stages.base import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
+
+__all__ = ["TargetMean", "raised"]
+
+#: How far from the middle of their bounds means of targets usually are, over half the width.
+_USUAL = 0.3
+
+
+class TargetMean(Stage):
+    """Release a noisy mean of targets in [-1, 1], and fit what they are beside it.
+
+    A network starts from 0, which may be far from all targets where bounds on them are wide: the
+    steps that noise allows are few, and would go to the constant.
+    """
+
+    takes_groups: ClassVar[bool] = True
+
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
+        return problem.delta > 0
+
+    def event(self, problem: Problem) -> Any:
+        """Return what the release costs."""
+        return Gaussian(mu_of_share(problem, target_mean_share(problem)))
+
+    def stated(self, problem: Problem) -> Sequence[Enforced]:
+        return [Enforced("target_size", 1.0, "derived", "size of a target as it enters their "
+                         "noisy mean, in the unit of the fit")]
+
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+        """Return the problem as it was, and the rows with what is left of their targets."""
+        mean, noise_std = noisy_target_mean(rows, self.event(problem).mu, releases)
+        kept = 1.0 / (1.0 + (noise_std / _USUAL)**2)
+        self._mean = np.float32(np.clip(kept * mean, -1.0, 1.0))
+        return problem, rows.with_targets(partial(_less, self._mean))
+
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
+        return raised(model, theta, self._mean)
+
+
+def raised(model: Any, theta: FloatArray, constant: float) -> FloatArray:
+    """Return the parameters of a network whose raw predictions are larger by a constant."""
+    theta = theta.copy()
+    _, biases = model.layers(theta[:model.dimension])[-1]
+    biases += constant
+    return theta
+
+
+def _less(center: float, y: FloatArray) -> FloatArray:
+    return y - center

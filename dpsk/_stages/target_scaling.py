@@ -1,0 +1,88 @@
+"""Targets about their noisy median, in a unit that most of them are within."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsk._defaults.budgets import SCALE_DEVIATIONS, SCALE_TAILS
+from dpsk._objective.losses import Huber
+from dpsk._oracle.quantiles import noisy_quantile, positive_grid, real_grid
+from dpsk._privacy.plans import Selections
+from dpsk._stages.base import Stage
+from dpsk._stages.bounds import quantile_rule
+from dpsk._stages.target_mean import raised
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._oracle.release import Releases
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._typing import AnyArray, FloatArray
+
+__all__ = ["TargetScaling"]
+
+_CHOICE = Selections(1, pure=False)
+#: Least unit, so that targets in it stay in single precision.
+_LEAST = 2.0**-30
+
+
+class TargetScaling(Stage):
+    """Release the median of targets, and a high quantile of their distances from it.
+
+    Targets that enter a network are less the median, over four standard deviations by that
+    quantile, where these are less than half the width of their bounds: a clip norm is in the unit
+    of residuals, and with bounds far wider than targets noise would be as large as they are.
+    """
+
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
+        """Return whether rows are enough for quantiles, from public facts."""
+        try:
+            _rule(problem)
+        except ValueError:
+            return False
+        return problem.delta > 0
+
+    def event(self, problem: Problem) -> Event:
+        """Return what the releases cost."""
+        return Selections(2, pure=False)(_rule(problem)[0])
+
+    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+        """Return the problem of targets in that unit, and the rows with these."""
+        noise_multiplier, tail = _rule(problem)
+        release = _CHOICE, noise_multiplier, releases
+        self._median = float(np.clip(noisy_quantile(rows, _targets, 0.5, real_grid(), *release),
+                                     -1.0, 1.0))
+        away = noisy_quantile(rows, partial(_distances, self._median), 1.0 - tail,
+                              positive_grid(), *release)
+        # As far out, by a normal law, whatever the share of rows beyond.
+        reach = SCALE_DEVIATIONS / -float(ndtri(0.5 * tail))
+        self._unit = float(np.clip(reach * away, _LEAST, 1.0))
+        if isinstance(problem.loss, Huber):
+            problem = replace(problem, loss=Huber(problem.loss.threshold / self._unit))
+        return problem, rows.with_targets(partial(_in_unit, self._median, self._unit))
+
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
+        return raised(model, model.rescaled(theta, self._unit), self._median)
+
+
+def _rule(problem):
+    return quantile_rule("target_bounds", problem, SCALE_TAILS)
+
+
+def _targets(rows: RowSource, part: Any) -> AnyArray:
+    return rows.beside(part)[0].astype(np.float64)
+
+
+def _distances(center: float, rows: RowSource, part: Any) -> AnyArray:
+    return np.abs(_targets(rows, part) - center)
+
+
+def _in_unit(center: float, unit: float, y: AnyArray) -> AnyArray:
+    return ((y.astype(np.float64) - center) / unit).astype(y.dtype)

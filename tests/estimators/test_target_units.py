@@ -1,0 +1,110 @@
+"""Targets whose declared bounds are far wider than they are, or far from them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from dpsk import (
+    DPAdditiveRegressor,
+    DPHuberRegressor,
+    DPLasso,
+    DPLinearRegression,
+    DPMLPRegressor,
+    DPPoissonRegressor,
+    DPRidge,
+)
+from dpsk._privacy.events import tally
+
+SCORES = {DPLinearRegression: 0.6, DPRidge: 0.6, DPAdditiveRegressor: 0.6, DPMLPRegressor: 0.6}
+every_regressor = pytest.mark.parametrize("cls", SCORES)
+
+
+def rows(n, unit=1.0, seed=0):
+    """Return rows and targets, about ten units, of deviation about one."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, unit * (10.0 + X @ [0.6, -0.5, 0.4] + 0.4 * rng.normal(size=n))
+
+
+def n_events(model, X, y, **fit_params):
+    return sum(tally(model.fit(X, y, **fit_params).privacy_.verify().event).values())
+
+
+@every_regressor
+def test_wide_bounds_cost_little_where_rows_are_many(cls):
+    """R2 is .83 without noise; at bounds a hundred deviations wide it would be about 0."""
+    X, y = rows(12_000)
+    found = [cls(epsilon=2.0, delta=1e-6, target_bounds=bounds).fit(X, y).score(X, y)
+             for bounds in ((0.0, 200.0), (6.0, 14.0))]
+    assert min(found) > SCORES[cls] and abs(found[0] - found[1]) < 0.25
+
+
+@every_regressor
+def test_the_unit_of_targets_is_none(cls):
+    """Units as odd as they come: a score follows from targets beside their bounds alone."""
+    scores = []
+    for unit in (1e-6, 1.0, 1e9):
+        X, y = rows(12_000, unit)
+        model = cls(epsilon=2.0, delta=1e-6, target_bounds=(0.0, 100.0 * unit)).fit(X, y)
+        scores.append(model.score(X, y))
+    assert min(scores) > SCORES[cls]
+
+
+@pytest.mark.parametrize("cls", [cls for cls in SCORES if cls is not DPMLPRegressor])
+def test_bounds_that_are_learnt_within_declared_ones_are_within_them_and_stated(cls):
+    X, y = rows(12_000)
+    model = cls(epsilon=2.0, delta=1e-6, target_bounds=(8.0, 60.0)).fit(X, y)
+    low, high = model.target_bounds_
+    assert low >= 8.0 and 10.0 < high < 20.0
+    stated = str(model.privacy_)
+    assert "target_bounds" in stated and "released" in stated
+
+
+@pytest.mark.parametrize("y", [np.full(12_000, 9.0), np.resize([0.0, 200.0], 12_000),
+                               np.r_[1e308, np.full(11_999, -1e308)]], ids=["one", "ends", "huge"])
+@every_regressor
+def test_odd_targets_leave_finite_predictions_within_reach(cls, y):
+    X, _ = rows(12_000)
+    model = cls(epsilon=2.0, delta=1e-6, target_bounds=(0.0, 200.0)).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize(("model", "n"), [
+    (DPLinearRegression(epsilon=0.5), 600), (DPAdditiveRegressor(epsilon=0.5), 600),
+    (DPLinearRegression(epsilon=2.0, precondition=False, delta=0.0, data_norm=3.0), 12_000),
+    # Their thresholds, penalties and sets are in the unit of the bounds that are declared.
+    (DPHuberRegressor(epsilon=2.0), 12_000), (DPLasso(epsilon=2.0), 12_000),
+    (DPRidge(epsilon=2.0, penalty="l2_ball", radius=1.0), 12_000), (DPPoissonRegressor(epsilon=2.0), 12_000),
+], ids=str)
+def test_declared_bounds_hold_where_rows_are_few_and_where_their_unit_counts(model, n):
+    X, y = rows(n)
+    delta = 1e-6 if model.delta is None else model.delta
+    model = clone(model).set_params(delta=delta, target_bounds=(0.0, 200.0)).fit(X, y)
+    assert model.target_bounds_ == (0.0, 200.0)
+
+
+def test_declared_bounds_hold_for_groups():
+    X, y = rows(12_000)
+    model = DPLinearRegression(epsilon=2.0, delta=1e-6, data_norm=3.0, target_bounds=(0.0, 200.0))
+    groups = np.arange(12_000) // 2
+    assert model.fit(X, y, groups=groups).target_bounds_ == (0.0, 200.0)
+
+
+def test_a_network_asks_for_quantiles_where_rows_are_many_and_for_the_mean_in_groups_too():
+    X, y = rows(12_000)
+    settings = {"epsilon": 2.0, "delta": 1e-6, "target_bounds": (0.0, 200.0), "max_iter": 3,
+                "precondition": False}
+    many = n_events(DPMLPRegressor(**settings), X, y)
+    grouped = n_events(DPMLPRegressor(**settings), X, y, groups=np.arange(12_000) // 2)
+    few = n_events(DPMLPRegressor(**{**settings, "epsilon": 0.1}), X[:500], y[:500])
+    # Steps and the mean; a median and a distance.
+    assert (many, grouped, few) == (6, 4, 4)
+
+
+def test_a_threshold_of_a_network_stays_in_the_unit_of_the_declared_bounds():
+    """With one that all residuals are below, Huber's loss is the square."""
+    X, y = rows(12_000)
+    settings = {"epsilon": 8.0, "delta": 1e-6, "target_bounds": (0.0, 200.0)}
+    square = DPMLPRegressor(**settings).fit(X, y).score(X, y)
+    huber = DPMLPRegressor(**settings, loss="huber", threshold=0.5).fit(X, y).score(X, y)
+    assert min(square, huber) > 0.6
