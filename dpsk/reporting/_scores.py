@@ -5,11 +5,13 @@ from dpsk.reporting._findings import UNKEPT, Exposed
 from dpsk.reporting._table import is_of, kind_of
 from dpsk.reporting._values import EXACT, inside, is_estimator
 
-__all__ = ["scores"]
+__all__ = ["are_private", "scores"]
 
-_UNKNOWN = ("scores are not known to be exact ones of scikit-learn: private ones cost what is not "
-            "counted here. Score by a name such as 'accuracy', or fit inside a PrivacyBudget, "
-            "which charges them.")
+_PRIVATE = ("private scores cost what is not counted here: fit inside a PrivacyBudget, which "
+            "charges them.")
+_UNKNOWN = ("scores are not known to be exact ones of scikit-learn, nor private ones of dpsk, so "
+            "their privacy cost is unknown. Score by dpsk.metrics.get_scorer inside a "
+            "PrivacyBudget, which charges it.")
 
 
 def scores(fitted, path):
@@ -25,10 +27,22 @@ def scores(fitted, path):
     ------
     part : Exposed
     """
+    found = _of_scorers(fitted)
+    if not all(map(_is_exact, found)):
+        yield Exposed(path, _PRIVATE if are_private(fitted) else _UNKNOWN, UNKEPT)
+
+
+def are_private(fitted):
+    """Return whether what scored, as far as it is not known to be exact, is private by itself."""
+    found = [each for each in _of_scorers(fitted) if not _is_exact(each)]
+    return bool(found) and all(is_of(each, "dpsk") or is_of(type(each), "dpsk") for each in found)
+
+
+def _of_scorers(fitted):
+    """Return what is in scorers and not plain."""
     # By every name that scikit-learn has for it: scoring, scorer_, score_func, oob_score.
     scored = {name: value for name, value in attributes(fitted).items() if "scor" in name}
-    if not all(_is_exact(each) for _, each in inside(scored, path, {}, EXACT)):
-        yield Exposed(path, _UNKNOWN, UNKEPT)
+    return [each for _, each in inside(scored, "", {}, EXACT)]
 
 
 def _is_exact(found):

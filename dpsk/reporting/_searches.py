@@ -24,6 +24,7 @@ from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk.reporting._confirmed import is_confirmed
 from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Private
+from dpsk.reporting._scores import are_private
 from dpsk.reporting._table import OURS, is_one_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import wraps
@@ -40,8 +41,10 @@ _EVEN = (KFold, RepeatedKFold, StratifiedKFold, RepeatedStratifiedKFold)
 
 @wraps("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 def _(search, path):
-    yield Exposed(path, "best_params_, best_score_ and cv_results_ are exact scores of rows, or "
-                        "follow from them: they have no noise. Use DPGridSearchCV.")
+    # What private ones cost is said where scores are.
+    if not are_private(search):
+        yield Exposed(path, "best_params_, best_score_ and cv_results_ are exact scores of rows, "
+                            "or follow from them: they have no noise. Use DPGridSearchCV.")
     yield Exposed(path, "times of fits and of scores in cv_results_ depend on rows.")
     if _is_stratified(search.cv, search.estimator):
         yield Exposed(path, "folds are stratified: which rows are in one follows from the labels "

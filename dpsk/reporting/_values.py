@@ -21,10 +21,11 @@ _CODE = (type, types.FunctionType, types.BuiltinFunctionType, type(np.mean))
 EXACT = ("sklearn", "numpy", "scipy", "builtins")
 #: What functions and classes may be of.
 _PACKAGES = (*EXACT, "dpsk")
-#: Packages of details, which hold what their attributes do: tables, caches and dtypes.
-_DETAILS = ("scipy.sparse", "joblib")
+#: Packages of details, which hold what their attributes do: tables, caches, dtypes and laws.
+_DETAILS = ("scipy.sparse", "joblib", "scipy.stats._distn_infrastructure")
 #: Public randomness, times and time zones, and which names go to which method.
-_ATOMS = ("numpy.random", "datetime", "zoneinfo", "sklearn.utils._metadata_requests")
+_ATOMS = ("numpy.random", "datetime", "zoneinfo", "sklearn.utils._metadata_requests",
+          "scipy.stats._continuous_distns", "scipy.stats._discrete_distns")
 #: Entries of an index of pandas that are numbers.
 _ENTRIES = {"NAType", "NaTType", "Timestamp", "Timedelta", "Period", "Interval"}
 #: Of a type that a class statement made, so that all it holds is in its attributes.

@@ -92,9 +92,10 @@ BUILT = {
         {"estimator": linear(), "param_grid": {"epsilon": [0.5, 20.0]}, "cv": KFold(3)}, Y, False),
     "HalvingGridSearchCV": (
         {"estimator": linear(), "param_grid": {"epsilon": [0.5, 20.0]}, "cv": KFold(2)}, Y, False),
+    # Its first folds have a few rows, perhaps of one class.
     "HalvingRandomSearchCV": (
-        {"estimator": linear(), "param_distributions": {"epsilon": [0.5, 20.0]}, "cv": KFold(2),
-         "n_candidates": 2}, Y, False),
+        {"estimator": linear(classes=[0, 1]), "param_distributions": {"epsilon": [0.5, 20.0]},
+         "cv": KFold(2), "n_candidates": 2}, Y, False),
     "IterativeImputer": ({"estimator": ridge(), "max_iter": 2}, None, False),
     "MultiOutputClassifier": ({"estimator": linear()}, BOTH, True),
     "MultiOutputRegressor": ({"estimator": ridge()}, X[:, :2], True),
