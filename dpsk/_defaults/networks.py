@@ -9,11 +9,13 @@ import numpy as np
 
 from dpsk._defaults.losses import loss_defaults
 
-__all__ = ["ADAPTIVE_STEP", "MOMENTUM", "USUAL_FACTOR", "hidden_scale", "network_batch_size",
-           "network_clip_norm", "network_iterate", "network_step", "network_steps",
-           "whitened_length"]
+__all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "hidden_scale",
+           "network_batch_size", "network_clip_norm", "network_iterate", "network_step",
+           "network_steps", "whitened_length"]
 
 MOMENTUM = 0.7
+#: From here on a thread that draws the noise of an answer costs less than it saves.
+MANY_WEIGHTS = 1 << 14
 #: The step of adaptive directions, whose coordinates are about 1.
 ADAPTIVE_STEP = 5e-3
 #: What scores of two classes are multiplied by after clipped training.

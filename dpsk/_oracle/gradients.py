@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._data.parted import on_threads
+from dpsk._defaults.networks import MANY_WEIGHTS
 from dpsk._models import ScaleModel, WhitenedModel
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
@@ -78,8 +79,8 @@ class GradientOracle(Oracle):
         return self._releases(
             self._event, lambda inside: self._sums.gradient(theta, inside.rows), self._part,
             divisor=self._divisor, batches=self._batches,
-            # The noise of a network's many weights is drawn while the sums are made.
-            aside=not self._sums.model.is_linear)
+            # A thread costs as much as the noise of some ten thousand weights.
+            aside=self._sums.model.dimension >= MANY_WEIGHTS)
 
     def along(self, theta: FloatArray, declared: Any, clip_share: float,
               noise_multiplier: float) -> GradientOracle:
