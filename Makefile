@@ -48,7 +48,7 @@ kernels: $(VENV)/.test
 	done
 
 audit: $(VENV)/.test kernels
-	$(PYTEST) -m audit
+	$(PYTEST) -m "audit and not bench"
 	DPSK_EXAMPLES=1000 $(PYTEST) tests/privacy/test_properties.py tests/contracts/test_any_rows.py
 
 oldest: BIN := $(VENV)-oldest/bin
