@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 import dpsk
 from dpsk import model_selection, preprocessing
@@ -254,6 +254,14 @@ def pair_marks(cls, solver, linear=False):
              and solver in documented_solvers(other)]
     core = solver in ("gd", "sgda") or alike[0] is cls or "gd" not in documented_solvers(cls)
     return () if core else (pytest.mark.audit,)
+
+
+@cache
+def is_tried_by_a_classifier(cls, solver):
+    """Whether what only a solver's kind of rows can break is seen of a classifier already."""
+    return is_regressor(cls()) and solver not in ("gd", "sgda") and any(
+        is_classifier(other()) and solver in documented_solvers(other)
+        for other in ESTIMATORS.values())
 
 
 def _cases(names):

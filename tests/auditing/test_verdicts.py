@@ -232,7 +232,7 @@ def _kept(kind):
 
 @pytest.mark.parametrize("kind", _KEPT)
 def test_noise_that_a_kept_generator_draws_again_is_not_called_private(kind):
-    found = audit(_kept(kind), runs=100, level=SURE, neighbors=_PAIR)
+    found = audit(_kept(kind), runs=40, level=SURE, neighbors=_PAIR, claim=0.2)
     assert found.verdict == "nothing tested" and "drawn_" in found.untested
     assert all(place.startswith("drawn_") for place in found.generators)
     assert found.to_dict()["generators"] == list(found.generators) and "drawn_" in str(found)

@@ -19,6 +19,7 @@ from tests.registry import (
     ESTIMATORS,
     documented_solvers,
     is_linear,
+    is_tried_by_a_classifier,
     pair_marks,
     plain_bounds,
     takes_groups,
@@ -73,8 +74,14 @@ def _variants(cls, solver):
         yield "ridge"
 
 
+def _marks(cls, solver, variant):
+    twice = variant in ("single", "sparse", "free", "inner")
+    again = twice and is_tried_by_a_classifier(cls, solver)
+    return pytest.mark.audit if again else pair_marks(cls, solver)
+
+
 CASES = [pytest.param(cls, solver, variant, id=f"{name}-{solver}-{variant}",
-                      marks=pair_marks(cls, solver))
+                      marks=_marks(cls, solver, variant))
          for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))
          for variant in _variants(cls, solver)]
 every_case = pytest.mark.parametrize("cls, solver, variant", CASES)

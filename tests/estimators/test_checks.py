@@ -18,6 +18,7 @@ from tests.registry import (
     every_estimator,
     every_fit,
     is_linear,
+    is_tried_by_a_classifier,
     pair_marks,
     training_rows,
 )
@@ -61,6 +62,7 @@ def _marked(case):
     marks = pair_marks(type(estimator), estimator.solver) if named else ()
     # With fresh noise, what the same check has seen with noise that repeats.
     again = estimator.random_state is None and type(estimator).__name__ != "DPLogisticRegression"
+    again |= named and is_tried_by_a_classifier(type(estimator), estimator.solver)
     if again or (named and check.func.__name__ in _OF_ANY_SOLVER):
         marks = pytest.mark.audit
     return pytest.param(*values, marks=marks)
