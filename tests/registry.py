@@ -246,14 +246,24 @@ def training_rows(estimator, n=80, n_features=4, seed=0):
 def pair_marks(cls, solver, linear=False):
     """Return the marks of a pair: every run tries a part of them, `make audit` all.
 
-    That part has every estimator, with "gd" and "sgda" where it takes them, and every solver,
-    with the first classifier and the first regressor, of all or of `linear` ones, that take it.
+    That part has every estimator, with "gd" and "sgda" where it takes them, every solver with the
+    first classifier, of all or of `linear` ones, that takes it, and with the first regressor where
+    none does; of other solvers the first of every family with the first regressor.
     """
     alike = [other for _, other in sorted((LINEAR if linear else ESTIMATORS).items(), reverse=True)
              if is_classifier(other()) == is_classifier(cls())
              and solver in documented_solvers(other)]
-    core = solver in ("gd", "sgda") or alike[0] is cls or "gd" not in documented_solvers(cls)
+    core = solver in ("gd", "sgda") or "gd" not in documented_solvers(cls) or (
+        alike[0] is cls and not (is_tried_by_a_classifier(cls, solver)
+                                 and solver != _first_of_family(solver)))
     return () if core else (pytest.mark.audit,)
+
+
+def _first_of_family(solver):
+    """Return the first solver, but for "gd", in the folder of a solver."""
+    family = ALL_SOLVERS[solver].__module__.rpartition(".")[0]
+    return min(name for name, other in ALL_SOLVERS.items()
+               if name != "gd" and other.__module__.rpartition(".")[0] == family)
 
 
 @cache
