@@ -44,7 +44,7 @@ def fork(work):
 
 
 def test_a_kill_at_any_moment_leaves_all_that_was_drawn_charged(tmp_path):
-    kills, drawn_in_all = 1000, 0
+    kills, drawn_in_all = 500, 0
     wait = np.random.default_rng(1).uniform(0.0, 0.04, kills)
     for turn in range(kills):
         path, log = tmp_path / f"{turn}.budget", tmp_path / f"{turn}.log"
@@ -76,7 +76,7 @@ def test_a_kill_at_any_moment_leaves_all_that_was_drawn_charged(tmp_path):
 
 
 def test_of_two_that_race_for_the_last_fit_one_gets_it(tmp_path):
-    for turn in range(1000):
+    for turn in range(300):
         budget = PrivacyBudget(1.0, 1e-5, path=tmp_path / f"{turn}.budget", disclosure=0.0)
         mu = budget.limits["mu^2"] ** 0.5 * 0.8
         ready, go = os.pipe(), os.pipe()
