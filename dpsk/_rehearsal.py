@@ -18,6 +18,8 @@ from dpsk._progress import without_callbacks
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._privacy.events import Event
+
 __all__ = ["rehearse", "stop_rehearsal"]
 
 _REHEARSING: ContextVar[bool] = ContextVar("rehearsing", default=False)
@@ -26,14 +28,18 @@ _REHEARSING: ContextVar[bool] = ContextVar("rehearsing", default=False)
 class _Ready(BaseException):
     """Says that a fit would now be charged; no handler of errors on the way may take it."""
 
+    def __init__(self, event: Event) -> None:
+        super().__init__()
+        self.event = event
 
-def stop_rehearsal() -> None:
-    """End a fit that is rehearsed; called before anything is charged."""
+
+def stop_rehearsal(event: Event) -> None:
+    """End a fit that is rehearsed; called before an event is charged."""
     if _REHEARSING.get():
-        raise _Ready
+        raise _Ready(event)
 
 
-def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> None:
+def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
     """Raise what a fit would before it is charged, and leave the estimator as it is.
 
     Only fits of this package are: of another class it is not known where they would be charged.
@@ -46,15 +52,21 @@ def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> None:
         Rows and targets, or rows that stand for them.
     **fit_params : dict
         What else its `fit` is told.
+
+    Returns
+    -------
+    event : Event or None
+        The privacy cost that it would be charged; None where it is not known.
     """
     if not type(estimator).fit.__module__.startswith("dpsk."):
-        return
+        return None
     # Nobody is told of what is no fit.
     copy = without_callbacks(clone(estimator))
     token = _REHEARSING.set(True)
     try:
         without_warnings(copy.fit, X, y, **fit_params)
-    except _Ready:
-        pass
+    except _Ready as ready:
+        return ready.event
     finally:
         _REHEARSING.reset(token)
+    return None

@@ -49,13 +49,14 @@ class Steps:
     def __init__(self, method, budget, chance, *, random_state, verbose):
         self._method, self._budget = method, budget
         self._options = {"random_state": random_state, "verbose": verbose}
-        self._mu = accountant.mu_beside(budget.epsilon, budget.delta, chance) * _MARGIN
+        # What is declared is computed anew by whoever pays for it, so it is a little less too.
+        whole = accountant.mu_beside(budget.epsilon, budget.delta, chance) * _MARGIN
+        self._mu = whole * _MARGIN
         self._left, self._chance = 1.0, chance
         self._events, self._enforced, self._noise, self._arithmetic = [], [], [], []
         # What open budgets are charged for before the first step, which pays for all of them;
         # None: the last is all there is, and pays for itself.
-        self._declared = (_declared(self._mu / _MARGIN, chance) if budget.is_private
-                          else NotPrivate())
+        self._declared = _declared(whole, chance) if budget.is_private else NotPrivate()
         self._admission = None
 
     def mu(self, share):

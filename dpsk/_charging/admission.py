@@ -221,7 +221,7 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
     BudgetExceededError
         Where it is not admitted.
     """
-    stop_rehearsal()
+    stop_rehearsal(event)
     prepaid = (carried.prepaid if carried is not None else None) or current()
     notes = list(posted())
     if prepaid is None:

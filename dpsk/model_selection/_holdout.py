@@ -143,7 +143,10 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
         few = slice(0, plan.n_train)
         for model in models:
             model = self._priced(clone(model), classes, plan)
-            rehearse(model, _safe_indexing(X, few), y[few])
+            event = rehearse(model, _safe_indexing(X, few), y[few])
+            if event is not None and not plan.covers(event):
+                raise RuntimeError(f"A run of {type(model).__name__} would cost more than its "
+                                   "budget; nothing was charged or drawn.")
 
     def _releases(self, plan, X, y):
         """Charge open budgets; return what names the fit, its releases and their stream."""
