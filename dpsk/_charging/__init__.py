@@ -1,9 +1,16 @@
 """Budgets are charged for every fit, in whichever thread or process it runs."""
 
 from dpsk._charging.account import Account, Charge, this_process
-from dpsk._charging.admission import Admission, admit, enter, in_secret, leave
+from dpsk._charging.admission import (
+    Admission,
+    admit,
+    enter,
+    in_secret,
+    leave,
+    open_budgets,
+)
 from dpsk._charging.carried import Carried, Carries, paid_for
 from dpsk._charging.prepaid import Prepaid, paying
 
 __all__ = ["Account", "Admission", "Carried", "Carries", "Charge", "Prepaid", "admit", "enter",
-           "in_secret", "leave", "paid_for", "paying", "this_process"]
+           "in_secret", "leave", "open_budgets", "paid_for", "paying", "this_process"]

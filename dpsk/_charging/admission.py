@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from dpsk._charging.carried import Carried
     from dpsk._privacy.events import Event
 
-__all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "leave"]
+__all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "leave",
+           "open_budgets"]
 
 #: Names the file of a budget that all fits of a process are charged to, or "none".
 ENVIRONMENT = "DPSK_BUDGET"
@@ -240,6 +241,18 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
         for account, each in zip(due, pages, strict=True):
             account.write(each, charge)
     return Admission(name, paid | set(accounts), None if prepaid is None else prepaid.answers)
+
+
+def open_budgets(carried: Carried | None = None) -> list[Account]:
+    """Return the accounts that a fit would be charged to now, or [] where there is none.
+
+    Parameters
+    ----------
+    carried : Carried or None
+        What the estimator came with.
+    """
+    prepaid = (carried.prepaid if carried is not None else None) or current()
+    return _open_accounts("an estimator", carried, list(posted()), prepaid)
 
 
 def _refuse_beside_secrets(name, notes):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from dpsk._charging import open_budgets
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk.auditing._claim import find_claim
@@ -17,6 +18,7 @@ from dpsk.auditing._rounds import FEWEST, ROUNDS, Rounds
 from dpsk.auditing._statistics import STATISTICS
 from dpsk.auditing._survey import Survey
 from dpsk.auditing._tables import neighboring_tables
+from dpsk.exceptions import BudgetExceededError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,6 +95,8 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         If a parameter is out of range, nothing is claimed, noise repeats under a `NoiseSeed`,
         the tables of a pair in `neighbors` are equal, `X` is neither a DataFrame nor an array of
         numbers, or the estimator refuses a table of every pair.
+    BudgetExceededError
+        If a `PrivacyBudget` is open, which every fit would be charged to.
 
     Notes
     -----
@@ -148,6 +152,12 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     if any(isinstance(value, NoiseSeed) for value in estimator.get_params().values()):
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
+    # Fits that a budget refuses are alike on all tables, as if there were nothing to find.
+    if open_budgets(getattr(estimator, "_carried", None)):
+        raise BudgetExceededError(
+            "audit: a PrivacyBudget is open, which would be charged for every fit, of which there "
+            "are hundreds, and would refuse them once it is used up; audit outside of the block, "
+            "with the environment variable DPSK_BUDGET unset.")
     fits, survey, rounds = Fits(estimator, n_jobs, progress), Survey(estimator), cast("Any", None)
     families = [neighboring_tables(estimator, X, y, neighbors, random_state)]
     if X is None and isinstance(neighbors, str):

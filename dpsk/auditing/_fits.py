@@ -11,6 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
 from dpsk.auditing._publication import published, refusal
+from dpsk.exceptions import BudgetExceededError
 
 __all__ = ["Fits", "fitted_on"]
 
@@ -90,6 +91,9 @@ def _chunk(estimator, pair, read, start, count):
         for place in order:
             try:
                 model = fitted_on(clone(estimator), pair.tables[place])
+            except BudgetExceededError:
+                # A budget refuses fits whatever their rows are.
+                raise
             except Exception as error:
                 # Some fits end so and others do not: that shows as well.
                 found[place].append(refusal(error))

@@ -23,6 +23,8 @@ _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescriptorType,
                 types.GetSetDescriptorType, types.MethodDescriptorType,
                 types.ClassMethodDescriptorType, types.WrapperDescriptorType)
+#: Flag of a type that a class statement made.
+_WRITTEN = 1 << 9
 #: Attributes of this name hold how long something took, which is no part of a model.
 _TIMES = ("_time", "_time_")
 
@@ -70,10 +72,13 @@ def leaves(value, name, keys=None):
         leaf = _leaf(value)
         if leaf is not None:
             yield name, leaf[0]
-            continue
-        if id(value) in seen:
+        if id(value) in seen or (leaf is not None and not _is_of_a_class(value)):
             continue
         seen[id(value)] = value
+        if leaf is not None:
+            # A number or a text of somebody's own class may hold more.
+            waiting.extend((f"{name}.{key}", part) for key, part in attributes(value))
+            continue
         opened += 1
         yield name, Opaque(value)
         waiting.extend((f"{name}.{key}".lstrip("."), part)
@@ -104,11 +109,16 @@ def _leaf(value):
     if type(value) in (list, tuple) and value:
         # Long lists of numbers or words are read as one.
         for kinds in (_NUMBERS, str):
-            if all(isinstance(each, kinds) for each in value):
+            if all(isinstance(each, kinds) and not _is_of_a_class(each) for each in value):
                 return (np.asarray(value),) if _fits_an_array(value) else None
     if type(value) is np.ndarray and value.dtype.kind in "biufcUSmM":
         return (value,)
     return None
+
+
+def _is_of_a_class(value):
+    """Return whether a class statement made the type of a value, which may have attributes."""
+    return isinstance(value, _PLAIN) and bool(type(value).__flags__ & _WRITTEN)
 
 
 def _fits_an_array(values):

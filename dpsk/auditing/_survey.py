@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from dpsk.auditing._fits import fitted_on
 from dpsk.auditing._leaves import Opaque, leaves
+from dpsk.exceptions import BudgetExceededError
 
 __all__ = ["Survey"]
 
@@ -83,6 +84,8 @@ class Survey:
             given = [value for _, value in _opened(model) if _is_generator(value)]
             try:
                 fits.append(fitted_on(model, table))
+            except BudgetExceededError:
+                raise
             except Exception as error:
                 errors.append(error)
             else:

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import types
 from dataclasses import replace
 
 from sklearn.utils import Bunch, get_tags
@@ -21,6 +22,7 @@ from dpsk.reporting._findings import (
     Note,
     Private,
 )
+from dpsk.reporting._folds import STRATIFIED, are_stratified
 from dpsk.reporting._report import PrivacyReport
 from dpsk.reporting._scores import scores
 from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, is_of, kind_of
@@ -29,6 +31,10 @@ from dpsk.reporting._wrappers import STATELESS, UNKEPT_FITS, WRAPPERS
 
 __all__ = ["parts_of"]
 
+#: What has a name of its own, beside that of its type.
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
+#: Packages whose objects make no private fits of their own accord, or say so themselves.
+_KNOWN = ("sklearn", "numpy", "scipy", "pandas", "joblib", "dpsk", "matplotlib")
 _SENTENCES = {
     KEEPS: "has no certificate: it keeps rows, or what they are known by, as they are.",
     MIXES: "has no certificate: what it makes of one row follows from others as well.",
@@ -142,6 +148,9 @@ def _wrapper(model, path):
         found += _expanded(part)
     found += scores(model, path)
     name = type(model).__name__
+    if _splits_by_labels(model) and not any(
+            getattr(part, "sentence", None) == STRATIFIED for part in found):
+        found.append(Exposed(path, STRATIFIED))
     if name.startswith("Bagging") and any(
             isinstance(part, Private) and part.certificate.relation == GROUP_RELATION
             for part in found):
@@ -155,6 +164,16 @@ def _wrapper(model, path):
              if isinstance(part, Private)}
     # Of what has no guarantee it is enough to know what else was fitted.
     yield from _without_fitted((_fitted_ones if is_open else _held)(model, path, seen))
+
+
+def _splits_by_labels(model):
+    """Return whether a wrapper has fitted members to folds that are stratified by labels."""
+    # Chains have folds only where they are asked for.
+    if "cv" not in parameters(type(model)) or (
+            model.cv is None and type(model).__name__.endswith("Chain")):
+        return False
+    return any(are_stratified(model.cv, each)
+               for each in (model, getattr(model, "estimator", model)))
 
 
 def _frozen(model, found, path):
@@ -208,7 +227,7 @@ def _of_value(value, place, seen):
 
 
 def _fitted_ones(thing, path, seen):
-    """Yield what the estimators in the attributes of an object are, and of no other attribute."""
+    """Yield what the estimators in the attributes of an object are, and code that is unknown."""
     for name, value in attributes(thing).items():
         for where, each in inside(value, f"{path}.{name}", seen):
             if kind_of(type(each)) is None and is_of(type(each), "sklearn"):
@@ -216,6 +235,17 @@ def _fitted_ones(thing, path, seen):
                 yield from _fitted_ones(each, where, seen)
             elif is_estimator(each):
                 yield from parts_of(each, where)
+            elif not _is_of_known_code(each):
+                yield Exposed(where, f"{type(each).__name__} of unknown code, no guarantee: it "
+                                     "may have looked at rows, or fitted models that are not "
+                                     "counted.", UNKNOWN)
+
+
+def _is_of_known_code(thing):
+    """Return whether a function, a class or an object is of a package that fits nothing private.
+    """
+    named = thing if isinstance(thing, _NAMED) else type(thing)
+    return any(is_of(named, package) for package in _KNOWN)
 
 
 def _unknown(fitted, path):

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -13,9 +13,7 @@ from sklearn.model_selection import (
     LeavePGroupsOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
-    StratifiedGroupKFold,
     StratifiedKFold,
-    StratifiedShuffleSplit,
     check_cv,
 )
 
@@ -24,6 +22,7 @@ from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk.reporting._confirmed import is_confirmed
 from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Private
+from dpsk.reporting._folds import STRATIFIED, are_stratified
 from dpsk.reporting._scores import are_private
 from dpsk.reporting._table import OURS, is_one_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
@@ -31,8 +30,6 @@ from dpsk.reporting._wrappers import wraps
 
 __all__ = []
 
-_STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
-               RepeatedStratifiedKFold)
 #: Folds that are not known, as they are not those that are asked for now.
 _OTHER = object()
 #: Folds of as many rows as go, but for one.
@@ -46,9 +43,8 @@ def _(search, path):
         yield Exposed(path, "best_params_, best_score_ and cv_results_ are exact scores of rows, "
                             "or follow from them: they have no noise. Use DPGridSearchCV.")
     yield Exposed(path, "times of fits and of scores in cv_results_ depend on rows.")
-    if _is_stratified(search.cv, search.estimator):
-        yield Exposed(path, "folds are stratified: which rows are in one follows from the labels "
-                            "of all, so that one label moves many rows; use cv=KFold(...).")
+    if are_stratified(search.cv, search.estimator):
+        yield Exposed(path, STRATIFIED)
     # Functions and folds of somebody's own may fit as well.
     for name in ("scorer_", "cv"):
         for where, each in inside(getattr(search, name, None), f"{path}.{name}", {}):
@@ -115,8 +111,9 @@ def _bound(leaf, twin, cv, n_splits):
         return None
     epsilon, delta = float(leaf.epsilon), leaf.delta
     if delta is None:
-        # The default of all rows tells how many there are, and so how many a fold trains on.
-        if getattr(twin, "delta", 0.0) is not None:
+        # The default of all rows tells how many there are, and so how many a fold trains on;
+        # that of groups tells how many of these there are, of which folds may have very few.
+        if getattr(twin, "delta", 0.0) is not None or _protects_groups(twin):
             return None
         rows = _fold_rows(round(1.0 / math.sqrt(certified.delta)), cv, n_splits)
         if not rows:
@@ -137,12 +134,6 @@ def _event(leaf, epsilon, delta):
         return Composed((Gaussian(mu), Disclosure(chance))) if chance else Gaussian(mu)
     # All that is known is its budget.
     return Composed((Pure(epsilon), Disclosure(delta))) if delta else Pure(epsilon)
-
-
-def _is_stratified(cv, estimator):
-    if isinstance(cv, _STRATIFIED):
-        return True
-    return (cv is None or isinstance(cv, (int, np.integer))) and is_classifier(estimator)
 
 
 def _protects_groups(fitted):

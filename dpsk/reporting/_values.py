@@ -1,6 +1,7 @@
 """Objects in the values of attributes that are not plain values, found by walking containers."""
 
 import types
+from functools import cache
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -24,8 +25,9 @@ _PACKAGES = (*EXACT, "dpsk")
 #: Packages of details, which hold what their attributes do: tables, caches, dtypes and laws.
 _DETAILS = ("scipy.sparse", "joblib", "scipy.stats._distn_infrastructure")
 #: Public randomness, times and time zones, and which names go to which method.
-_ATOMS = ("numpy.random", "datetime", "zoneinfo", "sklearn.utils._metadata_requests",
-          "scipy.stats._continuous_distns", "scipy.stats._discrete_distns")
+_ATOMS = ("numpy.random", "datetime", "zoneinfo", "sklearn.utils._metadata_requests")
+#: Modules of SciPy's laws, whose objects all have the same attributes.
+_LAWS = ("scipy.stats._continuous_distns", "scipy.stats._discrete_distns")
 #: Entries of an index of pandas that are numbers.
 _ENTRIES = {"NAType", "NaTType", "Timestamp", "Timedelta", "Period", "Interval"}
 #: Of a type that a class statement made, so that all it holds is in its attributes.
@@ -50,6 +52,10 @@ def inside(value, path, seen, packages=_PACKAGES):
     found : object
         An estimator, a certificate, or whatever is not known to be plain.
     """
+    if _is_law(type(value)) and id(value) not in seen:
+        seen[id(value)] = value
+        held = set(attributes(value)) - _names_of_law(type(value))
+        yield from ((f"{path}.{name}", attributes(value)[name]) for name in sorted(held))
     if _is_plain(value, packages) or id(value) in seen:
         return
     # Held, so that no later object has the identity of one that is gone.
@@ -105,7 +111,18 @@ def _is_plain(value, packages):
         return is_of(cls, "numpy")
     if is_of(cls, "pandas"):
         return cls.__name__ in _ENTRIES
-    return any(is_of(cls, package) for package in _ATOMS)
+    return any(is_of(cls, package) for package in _ATOMS) or _is_law(cls)
+
+
+def _is_law(cls):
+    """Return whether a class is one of SciPy's laws."""
+    return any(is_of(cls, package) for package in _LAWS)
+
+
+@cache
+def _names_of_law(cls):
+    """Return the attributes that a law has as SciPy makes it."""
+    return set(vars(cls(name="law")))
 
 
 def _is_of_pandas(value, kind):

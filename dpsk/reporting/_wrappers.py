@@ -71,7 +71,7 @@ def _(columns, path):
         yield Note(path, "the dtypes of columns are taken as public.")
     if columns.sparse_threshold > 0 and not _are_dense(columns, [each for _, each in fitted]):
         yield Exposed(path, "whether the columns are sparse together, sparse_output_, may follow "
-                            "from how many entries are zero; use sparse_threshold=0.")
+                            "from how many entries are zero; fit again with sparse_threshold=0.")
 
 
 @wraps("TransformedTargetRegressor")
@@ -84,6 +84,10 @@ def _(regressor, path):
 def _(model, path):
     yield from _members(model.estimators_, path)
     yield from _classes(model, path)
+    if getattr(model, "multilabel_", False):
+        yield Exposed(path, "a label that all rows have, or none, gets no private fit, which shows "
+                            "exactly whether one row differs; use MultiOutputClassifier and "
+                            "declare classes=.")
 
 
 @wraps("MultiOutputClassifier", "MultiOutputRegressor", "VotingRegressor")

@@ -20,14 +20,23 @@ class Own(scipy.stats.rv_continuous):
 def patched():
     """Return a law of SciPy with a method that somebody put on it."""
     law = scipy.stats.uniform(0.0, 1.0)
-    law.rvs = lambda size=None, random_state=None: np.mean(X)
+    law.rvs = lambda *args, **options: np.mean(X)
+    return law
+
+
+def inner(name, value):
+    """Return a law of SciPy whose generator holds what somebody put there."""
+    law = scipy.stats.uniform(0.0, 1.0)
+    setattr(law.dist, name, value)
     return law
 
 
 KNOWN = {"loguniform": lambda: scipy.stats.loguniform(1e-3, 1.0),
          "uniform": lambda: scipy.stats.uniform(0.0, 1.0),
          "pickled": lambda: pickle.loads(pickle.dumps(scipy.stats.beta(2.0, 3.0)))}
-UNKNOWN = {"own": lambda: Own(a=0.0, b=1.0)(), "patched": patched}
+UNKNOWN = {"own": lambda: Own(a=0.0, b=1.0)(), "patched": patched,
+           "patched inside": lambda: inner("rvs", patched().rvs),
+           "rows inside": lambda: inner("rows", [X])}
 
 
 def searched(law):

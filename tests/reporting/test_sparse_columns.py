@@ -36,7 +36,7 @@ def test_whether_columns_are_sparse_may_follow_from_one_entry(threshold, is_priv
         sparse_threshold=threshold)
     report = privacy_report(columns.fit(frame))
     assert report.is_private == is_private
-    assert is_private or "use sparse_threshold=0" in report.exposed[0].sentence
+    assert is_private or "again with sparse_threshold=0" in report.exposed[0].sentence
 
 
 @pytest.mark.parametrize("part", ["passthrough", FunctionTransformer(np.tanh)], ids=str)
@@ -86,7 +86,7 @@ def test_a_sparse_frame_is_not_taken_for_a_dense_one(part, names, beside):
     told = [report(each) for each in told]
     for each in told:
         assert not (tells and each.is_private)
-        assert each.is_private or "use sparse_threshold=0" in each.exposed[0].sentence
+        assert each.is_private or "again with sparse_threshold=0" in each.exposed[0].sentence
     assert told[0].is_private == told[1].is_private == (
         (beside or names[0] == "a") and (part == "passthrough" or (
             isinstance(part, FunctionTransformer) and not part.validate)))
