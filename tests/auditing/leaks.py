@@ -49,6 +49,26 @@ class Slots:
         self.__value = value
 
 
+class Number(float):
+    """A number of somebody's own class, whose attributes hold more."""
+
+
+def _beside_a_number(entry, X):
+    """Return a number that is always the same, with the row beside it."""
+    number = Number(0.0)
+    number.row = X[0].tolist()
+    return number
+
+
+def _among_noise(leak):
+    """Return what assigns a value between long noisy arrays, far from both ends of a pickle."""
+    def assign(model, entry, X):
+        model.first_, model.between_, model.last_ = (
+            np.random.default_rng().normal(size=400), leak(entry, X),
+            np.random.default_rng().normal(size=400))
+    return assign
+
+
 class Property(Leaky):
     """The row stands in a table of the module, and a property reads it there."""
 
@@ -285,6 +305,9 @@ LEAKS = {
         lambda entry, X: np.array([(entry, b"x")], dtype=[("a", float), ("b", "S1")]))),
     "date": Leaky(_assigned(lambda entry, X: np.datetime64(int(entry), "s"))),
     "complex number": Leaky(_assigned(lambda entry, X: complex(0.0, entry))),
+    "attribute of a number": Leaky(_among_noise(_beside_a_number)),
+    "attribute of a number in a list": Leaky(_among_noise(
+        lambda entry, X: [1.0, _beside_a_number(entry, X)])),
     "long integer": Leaky(_assigned(lambda entry, X: 10**30 + int(entry))),
     "bytes": Leaky(_assigned(lambda entry, X: X[0].tobytes())),
     "bytes behind noisy ones": Leaky(_assigned(

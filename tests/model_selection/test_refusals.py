@@ -15,8 +15,10 @@ from dpsk import (
     DPGaussianSampler,
     DPGridSearchCV,
     DPGroupDROClassifier,
+    DPLinearSVC,
     DPLogisticRegression,
     DPMinMaxScaler,
+    DPPipeline,
     DPRandomizedSearchCV,
     DPRidge,
     DPStandardScaler,
@@ -27,6 +29,7 @@ from dpsk import (
 )
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed
+from dpsk.model_selection._plan import SearchPlan
 from dpsk.testing import NoiseSeed
 from tests.model_selection.test_searches import grid, rows
 
@@ -193,3 +196,34 @@ def test_a_run_that_costs_more_than_declared_is_not_shown(change, monkeypatch):
     with pytest.raises(RuntimeError, match="costs more than its budget"):
         search.fit(*rows())
     assert not hasattr(search, "privacy_")
+
+
+def mixed(change=None):
+    """Return a search of pipelines of which some have Gaussian steps alone, and some have not."""
+    change = {"m__alpha": [0.0, 0.01]} if change is None else change
+    steps = [("s", DPStandardScaler()), ("m", DPLogisticRegression(max_iter=3))]
+    return DPGridSearchCV(DPPipeline(steps), change, epsilon=2.0)
+
+
+@pytest.mark.parametrize("change", [None, {"m__solver": ["gd", "sgd"]},
+                                    {"m": [DPLogisticRegression(), DPLinearSVC(alpha=0.1)]}],
+                         ids=["penalty", "solver", "model"])
+@pytest.mark.parametrize("turn", range(4))
+def test_no_run_of_a_pipeline_costs_more_than_the_search_has_paid_for(change, turn):
+    """A Gaussian one is drawn in most searches, and would be refused whenever it is."""
+    X, y = rows(300)
+    budget = PrivacyBudget(100.0, 0.5, kind="gaussian", disclosure=0.4)
+    with budget:
+        search = mixed(change).fit(X, y)
+    assert len(budget.charges) == 1 and search.privacy_.epsilon == 2.0
+
+
+def test_a_setting_that_would_cost_more_than_a_run_is_refused_before_the_charge(monkeypatch):
+    X, y = rows(300)
+    budget = PrivacyBudget(100.0, 0.5, kind="gaussian", disclosure=0.4)
+    known = SearchPlan.covers
+    monkeypatch.setattr(SearchPlan, "covers", lambda plan, event: (
+        event == plan.holdout_event and known(plan, event)))
+    with budget, pytest.raises(RuntimeError, match="nothing was charged or drawn"):
+        mixed().fit(X, y)
+    assert not budget.charges

@@ -1,0 +1,78 @@
+"""Audits and budgets: fits that a budget refuses are no evidence of anything."""
+
+import pickle
+
+import pytest
+from sklearn.base import BaseEstimator
+
+from dpsk import DPLogisticRegression, PrivacyBudget
+from dpsk.audit import main
+from dpsk.auditing import audit
+from dpsk.exceptions import BudgetExceededError
+
+
+def model(**params):
+    return DPLogisticRegression(**{
+        "epsilon": 6.0, "delta": 1e-3, "precondition": False, "temperature": False, "max_iter": 2,
+        "data_norm": 1.0, "solver": "gd", "classes": [0, 1], **params})
+
+
+def make_model():
+    """Return an estimator for the command line."""
+    return model()
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1e3])
+def test_an_audit_does_not_begin_while_a_budget_is_open(epsilon):
+    budget = PrivacyBudget(epsilon, 1e-2)
+    with budget, pytest.raises(BudgetExceededError, match="audit outside of the block"):
+        audit(model(), claim=(0.05, 1e-6), runs=40)
+    assert not budget.charges
+
+
+def test_nor_while_the_environment_names_one(tmp_path, monkeypatch):
+    budget = PrivacyBudget(1e3, 1e-2, path=tmp_path / "open.budget")
+    monkeypatch.setenv("DPSK_BUDGET", str(budget.path))
+    with pytest.raises(BudgetExceededError, match="DPSK_BUDGET"):
+        audit(model(), claim=(0.05, 1e-6), runs=40)
+    assert not budget.charges
+
+
+def test_the_command_line_says_that_nothing_was_tested(tmp_path, monkeypatch, capsys):
+    budget = PrivacyBudget(1e3, 1e-2, path=tmp_path / "open.budget")
+    monkeypatch.setenv("DPSK_BUDGET", str(budget.path))
+    status = main([f"{__name__}:make_model", "--claim", "0.05", "1e-6", "--runs", "40", "--quiet"])
+    assert status == 3 and "nothing tested" in capsys.readouterr().err
+
+
+class Frugal(BaseEstimator):
+    """Fits within a budget of its own, which ends after some fits."""
+
+    _budget = None
+
+    def __init__(self, epsilon=0.05, lasting=3):
+        self.epsilon, self.lasting = epsilon, lasting
+
+    def fit(self, X, y):
+        if Frugal._budget is None:
+            Frugal._budget = PrivacyBudget(6.0 * self.lasting, 1e-2)
+        with Frugal._budget:
+            self.model_ = model().fit(X, y)
+        return self
+
+
+@pytest.mark.parametrize("lasting", [1e-3, 30])
+def test_a_budget_that_ends_an_audit_is_no_verdict(lasting, monkeypatch):
+    """From the first fit on, or from a later one."""
+    monkeypatch.setattr(Frugal, "_budget", None)
+    with pytest.raises(BudgetExceededError):
+        audit(Frugal(lasting=lasting), claim=(0.05, 1e-6), runs=200)
+
+
+def test_a_model_that_carries_a_budget_from_elsewhere_is_not_audited():
+    budget = PrivacyBudget(1e3, 1e-2)
+    with budget:
+        sent = pickle.dumps(model())
+    # In this process what is open is known, whatever came along.
+    assert audit(pickle.loads(sent), claim=(0.05, 1e-6), runs=40, level=1e-6).verdict
+    assert not budget.charges
