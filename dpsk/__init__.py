@@ -1,5 +1,7 @@
 """scikit-learn estimators that train with differential privacy."""
 
+from importlib import import_module
+
 from dpsk import (
     additive,
     generative,
@@ -33,3 +35,16 @@ __all__ = ["Certificate", "PrivacyBudget", "__version__", "noise_scale", *additi
            *generative.__all__, *linear_model.__all__, *model_selection.__all__,
            *neural_network.__all__, *pipeline.__all__, "plan_privacy", *preprocessing.__all__,
            *ranking.__all__, *reinforcement_learning.__all__, "privacy_report", *robust.__all__]
+
+#: Public modules that are imported when they are first asked for.
+_LATER = ("accounting", "auditing", "inspection", "metrics", "sources", "testing")
+
+
+def __getattr__(name):
+    if name in _LATER:
+        return import_module(f"dpsk.{name}")
+    raise AttributeError(f"module 'dpsk' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})

@@ -1,6 +1,9 @@
 """What a release is made of says the same everywhere: versions, dependencies, Pythons."""
 
+import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +68,12 @@ def test_hooks_are_local():
             assert hook["language"] == "python"
             assert all("==" in each or each.startswith("tomli")
                        for each in hook["additional_dependencies"])
+
+
+def test_every_public_module_is_reached_by_its_name_alone():
+    """In a process of its own, as tests have imported them by now."""
+    names = sorted(name for _, name, _ in pkgutil.iter_modules(dpsk.__path__)
+                   if not name.startswith("_") and name != "audit")
+    code = (f"import dpsk; [getattr(dpsk, name).__name__ for name in {names}]; "
+            f"assert set({names}) <= set(dir(dpsk)) and not hasattr(dpsk, 'nothing')")
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -144,7 +144,8 @@ class BaseSearch(HoldoutModel):
         (score, _), params, model = best
         inner = model if hasattr(model, "privacy_") else model.estimator
         score_bound = Enforced(
-            "score_bound", float(scorer.bound), "declared", f"loss of one row in scoring="
+            "score_bound", float(scorer.bound),
+            "default" if self.score_bound is None else "declared", f"loss of one row in scoring="
             f"{scorer.name!r}; larger ones, and those that are no number, are set to it")
         certificate = self._certificate(
             method, plan, stream, inner.privacy_, classes, enforced=[score_bound],

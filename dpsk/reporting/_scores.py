@@ -1,5 +1,7 @@
 """Scores that scikit-learn's objects had computed, which may be private releases."""
 
+import math
+
 from dpsk.reporting._attributes import attributes
 from dpsk.reporting._findings import UNKEPT, Exposed
 from dpsk.reporting._table import is_of, kind_of
@@ -7,8 +9,8 @@ from dpsk.reporting._values import EXACT, inside, is_estimator
 
 __all__ = ["are_private", "scores"]
 
-_PRIVATE = ("private scores cost what is not counted here: fit inside a PrivacyBudget, which "
-            "charges them.")
+_PRIVATE = ("the privacy cost of private scores is not counted here, but on the PrivacyBudget "
+            "that is open when they are computed; fit and score inside of one.")
 _UNKNOWN = ("scores are not known to be exact ones of scikit-learn, nor private ones of dpsk, so "
             "their privacy cost is unknown. Score by dpsk.metrics.get_scorer inside a "
             "PrivacyBudget, which charges it.")
@@ -35,7 +37,14 @@ def scores(fitted, path):
 def are_private(fitted):
     """Return whether what scored, as far as it is not known to be exact, is private by itself."""
     found = [each for each in _of_scorers(fitted) if not _is_exact(each)]
-    return bool(found) and all(is_of(each, "dpsk") or is_of(type(each), "dpsk") for each in found)
+    return bool(found) and all(map(_is_private, found))
+
+
+def _is_private(found):
+    """Return whether something in a scorer is of this package, and has noise as far as it says."""
+    options = getattr(found, "options", {})
+    return (is_of(found, "dpsk") or is_of(type(found), "dpsk")) and not (
+        type(options) is dict and options.get("epsilon") == math.inf)
 
 
 def _of_scorers(fitted):

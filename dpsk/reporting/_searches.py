@@ -38,8 +38,8 @@ _EVEN = (KFold, RepeatedKFold, StratifiedKFold, RepeatedStratifiedKFold)
 
 @wraps("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 def _(search, path):
-    # What private ones cost is said where scores are.
-    if not are_private(search):
+    # What private ones cost is said where scores are; one of several may be exact.
+    if isinstance(search.scoring, (dict, list, tuple, set)) or not are_private(search):
         yield Exposed(path, "best_params_, best_score_ and cv_results_ are exact scores of rows, "
                             "or follow from them: they have no noise. Use DPGridSearchCV.")
     yield Exposed(path, "times of fits and of scores in cv_results_ depend on rows.")

@@ -85,9 +85,9 @@ def _(model, path):
     yield from _members(model.estimators_, path)
     yield from _classes(model, path)
     if getattr(model, "multilabel_", False):
-        yield Exposed(path, "a label that all rows have, or none, gets no private fit, which shows "
-                            "exactly whether one row differs; use MultiOutputClassifier and "
-                            "declare classes=.")
+        yield Exposed(path, "a label that all rows have, or none, gets no private fit, which "
+                            "shows exactly whether one row differs; use MultiOutputClassifier "
+                            "and declare classes=.")
 
 
 @wraps("MultiOutputClassifier", "MultiOutputRegressor", "VotingRegressor")

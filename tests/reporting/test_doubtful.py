@@ -99,7 +99,7 @@ def test_a_delta_that_was_declared_does_not_tell_how_many_rows_there_are():
 
 
 #: What a report says of scores that are not known to be exact.
-PRIVATE, UNKNOWN = "private scores cost what is not counted", "not known to be exact ones"
+PRIVATE, UNKNOWN = "of private scores is not counted here", "not known to be exact ones"
 #: Scorers of one metric, and what is said of their scores: nothing where they are exact.
 SCORERS = {
     "default": (lambda: None, None),
@@ -143,6 +143,15 @@ def test_scores_that_are_not_known_to_be_exact_are_not_counted(place, scorer):
     assert exact or (report.fits_epsilon == math.inf and not report.is_counted)
     # The fits that select features are not kept.
     assert (report.fits_epsilon < math.inf) == (exact and place != "selection")
+
+
+@pytest.mark.parametrize("scoring", [
+    {"a": "accuracy", "b": private_scorer("dp_accuracy", epsilon=20.0)},
+    private_scorer("dp_accuracy", epsilon=math.inf)], ids=["several", "without noise"])
+def test_scores_that_are_exact_are_named_beside_private_ones(scoring):
+    search = GridSearchCV(model(), {"alpha": [0.0]}, cv=KFold(2), scoring=scoring,
+                          refit="a" if isinstance(scoring, dict) else True).fit(X, Y)
+    assert "exact scores of rows" in said(privacy_report(search))
 
 
 def test_several_metrics_are_exact_where_each_of_them_is():
