@@ -1,6 +1,7 @@
-"""Tests of an audit are judged on fresh fits alone, whose order tells no table."""
+"""Tests of an audit are judged on fresh fits alone, of tables as given and in no pattern."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from dpsk.auditing import audit
 from tests.auditing.test_audit import NoisyTotal
@@ -14,6 +15,21 @@ class Counting(NoisyTotal):
         Counting.fits = getattr(Counting, "fits", 0) + 1
         self.turn_ = Counting.fits % 4
         return self
+
+
+class Erasing(BaseEstimator):
+    """Publishes the total without noise, and leaves nothing of it in the table."""
+
+    def fit(self, X, y=None):
+        self.total_ = float(X.sum())
+        X[:] = 0.0
+        return self
+
+
+def test_what_a_fit_writes_into_its_table_hides_nothing_from_later_ones():
+    pair = tuple({"X": np.full((4, 1), entry)} for entry in (-2.0, -1.0))
+    assert audit(Erasing(), neighbors=[pair], claim=1.0, runs=40).refuted
+    assert [table["X"][0, 0] for table in pair] == [-2.0, -1.0]
 
 
 def test_what_repeats_every_few_fits_tells_no_table():

@@ -8,6 +8,7 @@ import pytest
 from dpsk import PrivacyBudget
 from dpsk._charging import admit
 from dpsk._privacy.events import Gaussian
+from dpsk.exceptions import BudgetExceededError
 from tests.budget.test_sharing import DELTA
 
 
@@ -101,6 +102,20 @@ def test_a_torn_charge_counts_also_where_it_could_not_be_mended(tmp_path, monkey
     monkeypatch.undo()
     found = PrivacyBudget.load(budget.path).charges
     assert [charge.event for charge in found] == [Gaussian(0.01), Gaussian(0.02)]
+
+
+def test_a_budget_that_is_open_counts_what_was_torn_since_before_it_admits_a_fit(tmp_path):
+    """Whoever wrote that line may have made its fit, with all that was left."""
+    budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    price = Gaussian(0.9 * budget.limits["mu^2"]**0.5)
+    with PrivacyBudget.load(budget.path):
+        admit("a fit", price)
+    text = (tmp_path / "a.budget").read_bytes()
+    (tmp_path / "a.budget").write_bytes(text[:-10])
+    # Nothing but the fit looks at the file meanwhile: a look alone would mend it.
+    with budget, pytest.raises(BudgetExceededError):
+        admit("a fit", price)
+    assert [charge.event for charge in budget.charges] == [price]
 
 
 @pytest.mark.parametrize("garbage", [
