@@ -21,7 +21,7 @@ from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk.reporting._confirmed import is_confirmed
-from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Private
+from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Note, Private
 from dpsk.reporting._folds import STRATIFIED, are_stratified
 from dpsk.reporting._scores import are_private
 from dpsk.reporting._table import OURS, is_one_of, kind_of
@@ -58,6 +58,8 @@ def _(search, path):
                             "others; use cv=GroupKFold(..., shuffle=True).")
     for place in range(len(search.cv_results_["params"])):
         yield from _fits(search, place, best, f"{path}.candidate[{place}]")
+    if _trainings(search.cv, search.n_splits_) < search.n_splits_:
+        yield Note(path, "folds are taken to have been those that cv says now.")
     if best is not None:
         yield Member(f"{path}.best_estimator_", best)
 
