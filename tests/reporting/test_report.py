@@ -246,8 +246,9 @@ def test_every_form_says_all_that_a_report_holds(disjoint):
     search = GridSearchCV(model(), {"alpha": [0.0]}, cv=KFold(3)).fit(X, Y)
     scaler = DPStandardScaler(delta=DELTA).fit(X)
     report = privacy_report({"a": repeated, "b": [search, scaler]}, disjoint=disjoint)
-    (note,) = report.notes
-    assert "repeats under a seed" in note.sentence and report.exposed
+    seeded, folds = report.notes
+    assert "repeats under a seed" in seeded.sentence and report.exposed
+    assert "folds are taken" in folds.sentence
     assert {part.count for part in report.private} == {1, 2}
     written = json.loads(report.to_json())
     assert written == report.to_dict()
@@ -264,15 +265,15 @@ def test_every_form_says_all_that_a_report_holds(disjoint):
         lines.append(f"private: {part.path}: {times}{part.certificate.estimator}, "
                      f"{part.certificate.guarantee}")
     lines += [f"NOT PRIVATE: {part.path}: {part.sentence}" for part in report.exposed]
-    lines += [f"on trust: {note.path}: {note.sentence}"]
+    lines += [f"on trust: {note.path}: {note.sentence}" for note in report.notes]
     assert set(lines) <= {line.strip() for line in str(report).splitlines()}
     card = report.model_card()
     assert "(DPLogisticRegression, DPStandardScaler)" in privacy_report(
         [repeated, scaler]).model_card()
-    assert all(part.sentence in card for part in (*report.exposed, note))
+    assert all(part.sentence in card for part in (*report.exposed, *report.notes))
     # What a report within a report says is said.
     again = privacy_report([report])
-    assert [part.sentence for part in again.notes] == [note.sentence]
+    assert [part.sentence for part in again.notes] == [part.sentence for part in report.notes]
     assert [part.count for part in again.private] == [part.count for part in report.private]
 
 
