@@ -24,6 +24,7 @@ from dpsk._privacy.certificate_fields import (
     read_epsilon,
     rebuilt_bounds,
     require,
+    rounded_up,
     same_keys,
     tupled,
     written_epsilon,
@@ -148,7 +149,8 @@ class Certificate:
         """str : the guarantee in words, or that there is none."""
         if not self.is_private:
             return "not private: epsilon=inf, fitted without noise; there is no guarantee"
-        return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy"
+        epsilon, delta = rounded_up(self.epsilon, 6), rounded_up(self.delta, 3)
+        return f"({epsilon}, {delta})-differential privacy"
 
     @cached_property
     def accounting(self) -> accountant.Account:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from decimal import ROUND_CEILING, Context
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ __all__ = [
     "read_epsilon",
     "rebuilt_bounds",
     "require",
+    "rounded_up",
     "same_keys",
     "tupled",
     "written_epsilon",
@@ -151,3 +153,10 @@ def tupled(value: object) -> object:
 def require(ok: bool, name: str, value: object, rule: str) -> None:
     if not ok:
         raise ValueError(f"{name}={value!r}: must be {rule}.")
+
+
+def rounded_up(number: float, digits: int) -> str:
+    """Return a number as text of a few digits that is not below it."""
+    # Sums in floating point stand slightly above the decimals that they are sums of.
+    number *= 1.0 - 1e-12
+    return f"{float(Context(digits, ROUND_CEILING).create_decimal_from_float(number)):.{digits}g}"

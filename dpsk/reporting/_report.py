@@ -6,14 +6,19 @@ import html
 import json
 import math
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._privacy import accountant
-from dpsk._privacy.certificate_fields import GROUP_RELATION, RELATION, SAME_GROUPS, written_epsilon
+from dpsk._privacy.certificate_fields import (
+    GROUP_RELATION,
+    RELATION,
+    SAME_GROUPS,
+    rounded_up,
+    written_epsilon,
+)
 from dpsk._privacy.events import Composed, Repeated
 
 if TYPE_CHECKING:
@@ -270,7 +275,7 @@ class PrivacyReport:
 
     def _pair(self):
         """Return epsilon and delta of the fits as text, rounded up."""
-        return f"({_rounded_up(self.fits_epsilon, 6)}, {_rounded_up(self.delta, 3)})"
+        return f"({rounded_up(self.fits_epsilon, 6)}, {rounded_up(self.delta, 3)})"
 
     def _alternatives(self):
         """Return the fits that a row may be in: all, or those of one disjoint part."""
@@ -280,13 +285,6 @@ class PrivacyReport:
         for part in self.private:
             found.setdefault(part.path.split("]")[0], []).append(part)
         return list(found.values())
-
-
-def _rounded_up(number, digits):
-    """Return a number as text of a few digits that is not below it."""
-    # Sums in floating point stand slightly above the decimals that they are sums of.
-    number *= 1.0 - 1e-12
-    return f"{float(Context(digits, ROUND_CEILING).create_decimal_from_float(number)):.{digits}g}"
 
 
 def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:

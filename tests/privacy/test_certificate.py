@@ -185,3 +185,17 @@ def test_numbers_are_finite_numbers_in_range(name, value):
 def test_other_json_is_refused(text):
     with pytest.raises(ValueError, match=r"^keys of certificate="):
         Certificate.from_json(text)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1 + 0.2, 2.0 / 3.0, 1.0000004, 8.123456789])
+@pytest.mark.parametrize("delta", [1e-6, 1.0 / 3750**2, 1.0 / 1876**2, 2.0 / 3e7])
+def test_the_guarantee_in_words_promises_no_more_than_the_numbers(epsilon, delta):
+    """But for the digits in which sums stand above the decimals that they are sums of."""
+    found = replace(certificate(Gaussian(1e-3)), epsilon=epsilon, delta=delta).guarantee
+    said = [float(each) for each in found[1:found.index(")")].split(", ")]
+    for number, exact, digits in zip(said, (epsilon, delta), (6, 3), strict=True):
+        assert exact * (1 - 1e-11) <= number <= exact * (1 + 10.0**(1 - digits))
+
+
+def test_whole_decimals_stay_as_they_are():
+    assert replace(certificate(Gaussian(1e-3)), delta=1e-6).guarantee.startswith("(1, 1e-06)")
