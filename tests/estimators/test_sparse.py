@@ -200,8 +200,9 @@ def test_a_sparse_fit_needs_less_than_the_matrix_again(cls, solver):
     # A seed makes the fit hash the rows as well, alike in all of them.
     seed = NoiseSeed(0) if (cls, solver) == (DPRidge, "gd") else None
     model = build(cls, solver, random_state=seed, max_iter=3)
-    # Hashing takes its time.
-    share = _peak_share(model, 200_000 if seed is None else 50_000, 40_000, 2.5e-4)
+    # Hashing takes its time, and threads that are late hold vectors of so few entries longer.
+    share = _peak_share(model, *((200_000, 40_000, 2.5e-4) if seed is None else
+                                 (50_000, 40_000, 1e-3)))
     print(f"{cls.__name__} {solver}: peak {share:.2f} of the matrix")
     # Disjoint parts of the rows are copies.
     assert share < (1.6 if "stgd" in solver else 1.0)
