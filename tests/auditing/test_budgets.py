@@ -1,7 +1,5 @@
 """Audits and budgets: fits that a budget refuses are no evidence of anything."""
 
-import pickle
-
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -61,18 +59,9 @@ class Frugal(BaseEstimator):
         return self
 
 
-@pytest.mark.parametrize("lasting", [1e-3, 30])
+@pytest.mark.parametrize("lasting", [1e-3, 8])
 def test_a_budget_that_ends_an_audit_is_no_verdict(lasting, monkeypatch):
     """From the first fit on, or from a later one."""
     monkeypatch.setattr(Frugal, "_budget", None)
     with pytest.raises(BudgetExceededError):
         audit(Frugal(lasting=lasting), claim=(0.05, 1e-6), runs=200)
-
-
-def test_a_model_that_carries_a_budget_from_elsewhere_is_not_audited():
-    budget = PrivacyBudget(1e3, 1e-2)
-    with budget:
-        sent = pickle.dumps(model())
-    # In this process what is open is known, whatever came along.
-    assert audit(pickle.loads(sent), claim=(0.05, 1e-6), runs=40, level=1e-6).verdict
-    assert not budget.charges
