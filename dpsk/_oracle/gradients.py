@@ -80,7 +80,8 @@ class GradientOracle(Oracle):
             self._event, lambda inside: self._sums.gradient(theta, inside.rows), self._part,
             divisor=self._divisor, batches=self._batches,
             # A thread costs as much as the noise of some ten thousand weights.
-            aside=self._sums.model.dimension >= MANY_WEIGHTS)
+            aside=not self._sums.model.is_linear
+            and self._sums.model.dimension >= MANY_WEIGHTS)
 
     def along(self, theta: FloatArray, declared: Any, clip_share: float,
               noise_multiplier: float) -> GradientOracle:

@@ -250,7 +250,10 @@ class Certificate:
         require(isinstance(data["versions"], dict), "versions", data["versions"], "a dictionary")
         values["versions"] = tuple(data["versions"].items())
         certificate = cls(**values).verify()
-        require(data["guarantee"] == certificate.guarantee, "guarantee", data["guarantee"],
+        # Older ones were rounded to the nearest; the numbers themselves are verified.
+        nearest = f"({certificate.epsilon:g}, {certificate.delta:.3g})-differential privacy"
+        require(data["guarantee"] in (certificate.guarantee, nearest), "guarantee",
+                data["guarantee"],
                  f"{certificate.guarantee!r}, which follows from epsilon and delta")
         check_accounting(data["accounting"], {**asdict(certificate.accounting),
                                                "epsilon": written_epsilon(certificate.epsilon)})

@@ -96,7 +96,8 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         the tables of a pair in `neighbors` are equal, `X` is neither a DataFrame nor an array of
         numbers, or the estimator refuses a table of every pair.
     BudgetExceededError
-        If a `PrivacyBudget` is open, which every fit would be charged to.
+        If a `PrivacyBudget` is open, or is carried by the estimator, which every fit would be
+        charged to; or if a budget of the estimator's own ends during the audit.
 
     Notes
     -----
@@ -153,11 +154,13 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
     # Fits that a budget refuses are alike on all tables, as if there were nothing to find.
-    if open_budgets(getattr(estimator, "_carried", None)):
+    if any(open_budgets(getattr(each, "_carried", None))
+           for each in (estimator, *estimator.get_params().values())):
         raise BudgetExceededError(
-            "audit: a PrivacyBudget is open, which would be charged for every fit, of which there "
-            "are hundreds, and would refuse them once it is used up; audit outside of the block, "
-            "with the environment variable DPSK_BUDGET unset.")
+            "audit: a PrivacyBudget is open, which would be charged for each of hundreds of fits, "
+            "and would refuse them once it is used up; audit outside of the block, with the "
+            "environment variable DPSK_BUDGET unset, and make models anew that were pickled "
+            "inside of a block, as they charge it still.")
     fits, survey, rounds = Fits(estimator, n_jobs, progress), Survey(estimator), cast("Any", None)
     families = [neighboring_tables(estimator, X, y, neighbors, random_state)]
     if X is None and isinstance(neighbors, str):

@@ -92,7 +92,7 @@ def _chunk(estimator, pair, read, start, count):
             try:
                 model = fitted_on(clone(estimator), pair.tables[place])
             except BudgetExceededError:
-                # A budget refuses fits whatever their rows are.
+                # It may be the estimator's own, and is no verdict on what a fit shows.
                 raise
             except Exception as error:
                 # Some fits end so and others do not: that shows as well.

@@ -75,11 +75,11 @@ def leaves(value, name, keys=None):
         if id(value) in seen or (leaf is not None and not _is_of_a_class(value)):
             continue
         seen[id(value)] = value
+        opened += 1
         if leaf is not None:
             # A number or a text of somebody's own class may hold more.
             waiting.extend((f"{name}.{key}", part) for key, part in attributes(value))
             continue
-        opened += 1
         yield name, Opaque(value)
         waiting.extend((f"{name}.{key}".lstrip("."), part)
                        for key, part in reversed(_parts(value, keys)))
@@ -173,7 +173,8 @@ def _of_array(array):
 def _of_mapping(value, keys):
     """Return keys and values; keys that are no names are values as well."""
     found = list(value.items())
-    if all(isinstance(key, str) for key, _ in found) and len(found) < 1000:
+    if all(isinstance(key, str) and not _is_of_a_class(key) for key, _ in found) and (
+            len(found) < 1000):
         return [("order of keys", "\n".join(key for key, _ in found)), *(
             (key if keys is None or key in keys else place, part)
             for place, (key, part) in enumerate(found) if not key.endswith(_TIMES))]

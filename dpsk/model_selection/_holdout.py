@@ -146,7 +146,8 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
             event = rehearse(model, _safe_indexing(X, few), y[few])
             if event is not None and not plan.covers(event):
                 raise RuntimeError(f"A run of {type(model).__name__} would cost more than its "
-                                   "budget; nothing was charged or drawn.")
+                                   "budget; nothing was charged or drawn. Leave that setting "
+                                   "out.")
 
     def _releases(self, plan, X, y):
         """Charge open budgets; return what names the fit, its releases and their stream."""

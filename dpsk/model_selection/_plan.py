@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dpsk._defaults.evaluation import holdout_shares
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import BestOf, Composed, Event, Gaussian
 from dpsk._privacy.plans import BestRuns, choice_price
@@ -100,8 +101,8 @@ class SearchPlan:
         noise = "under noise" if self.count_mu else f"with noise of {self.score_noise:.3g}"
         return (f"{runs}{'' if one else ' each'} trained with ({self.run_epsilon:.6g}, "
                 f"{self.run_delta:.3g}) on {self.n_train} rows{among or ' and'} scored on "
-                f"{self.n_holdout} others {noise}; all together ({self.epsilon:g}, "
-                f"{self.delta:.3g})")
+                f"{self.n_holdout} others {noise}; all together "
+                f"({rounded_up(self.epsilon, 6)}, {rounded_up(self.delta, 3)})")
 
 
 def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disclosed, choices=1,

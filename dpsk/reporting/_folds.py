@@ -9,12 +9,21 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-__all__ = ["STRATIFIED", "are_stratified"]
+__all__ = ["LISTED", "STRATIFIED", "are_listed", "are_stratified"]
+
+LISTED = ("folds were handed over as they are, and how they were chosen is not known: one label "
+          "may move many rows; use cv=KFold(...).")
 
 STRATIFIED = ("folds are stratified: which rows are in one follows from the labels of all, so "
               "that one label moves many rows; use cv=KFold(...).")
 _STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
                RepeatedStratifiedKFold)
+
+
+def are_listed(cv):
+    """Return whether folds are a list, or another iterable, and follow from no known rule."""
+    by_number = cv is None or isinstance(cv, (str, int, float, np.number))
+    return not (by_number or hasattr(cv, "split"))
 
 
 def are_stratified(cv, estimator):

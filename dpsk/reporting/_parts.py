@@ -5,6 +5,7 @@ import re
 import types
 from dataclasses import replace
 
+import numpy as np
 from sklearn.utils import Bunch, get_tags
 
 from dpsk._budget import PrivacyBudget
@@ -33,8 +34,8 @@ __all__ = ["parts_of"]
 
 #: What has a name of its own, beside that of its type.
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
-#: Packages whose objects make no private fits of their own accord, or say so themselves.
-_KNOWN = ("sklearn", "numpy", "scipy", "pandas", "joblib", "dpsk", "matplotlib")
+#: Packages whose objects, no estimators, are what their attributes hold.
+_DETAILS = ("sklearn", "scipy", "joblib", "matplotlib")
 _SENTENCES = {
     KEEPS: "has no certificate: it keeps rows, or what they are known by, as they are.",
     MIXES: "has no certificate: what it makes of one row follows from others as well.",
@@ -230,22 +231,28 @@ def _fitted_ones(thing, path, seen):
     """Yield what the estimators in the attributes of an object are, and code that is unknown."""
     for name, value in attributes(thing).items():
         for where, each in inside(value, f"{path}.{name}", seen):
-            if kind_of(type(each)) is None and is_of(type(each), "sklearn"):
-                # A detail, such as what calibrates.
+            if is_estimator(each) and kind_of(type(each)) is not None:
+                yield from parts_of(each, where)
+            elif type(each) is np.ma.MaskedArray:
+                # As in results of searches.
+                held = types.SimpleNamespace(data=each.data, fill_value=each.fill_value)
+                yield from _fitted_ones(held, where, seen)
+            elif _is_detail(each):
+                # Such as what calibrates.
                 yield from _fitted_ones(each, where, seen)
             elif is_estimator(each):
                 yield from parts_of(each, where)
-            elif not _is_of_known_code(each):
+            elif not is_of(type(each), "dpsk"):
                 yield Exposed(where, f"{type(each).__name__} of unknown code, no guarantee: it "
                                      "may have looked at rows, or fitted models that are not "
-                                     "counted.", UNKNOWN)
+                                     "counted. Fit inside a PrivacyBudget, which charges them.",
+                              UNKNOWN)
 
 
-def _is_of_known_code(thing):
-    """Return whether a function, a class or an object is of a package that fits nothing private.
-    """
-    named = thing if isinstance(thing, _NAMED) else type(thing)
-    return any(is_of(named, package) for package in _KNOWN)
+def _is_detail(thing):
+    """Return whether an object is of known code, and no function that somebody wrote."""
+    return not isinstance(thing, _NAMED) and any(
+        is_of(type(thing), package) for package in _DETAILS)
 
 
 def _unknown(fitted, path):

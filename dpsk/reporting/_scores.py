@@ -37,14 +37,12 @@ def scores(fitted, path):
 def are_private(fitted):
     """Return whether what scored, as far as it is not known to be exact, is private by itself."""
     found = [each for each in _of_scorers(fitted) if not _is_exact(each)]
-    return bool(found) and all(map(_is_private, found))
-
-
-def _is_private(found):
-    """Return whether something in a scorer is of this package, and has noise as far as it says."""
-    options = getattr(found, "options", {})
-    return (is_of(found, "dpsk") or is_of(type(found), "dpsk")) and not (
-        type(options) is dict and options.get("epsilon") == math.inf)
+    ours = all(is_of(each, "dpsk") or is_of(type(each), "dpsk") for each in found)
+    told = [getattr(each, name, None) for each in (*found, getattr(fitted, "scorer_", None))
+            for name in ("options", "_kwargs")]
+    noisy = not any(type(options) is dict and options.get("epsilon") == math.inf
+                    for options in told)
+    return bool(found) and ours and noisy
 
 
 def _of_scorers(fitted):

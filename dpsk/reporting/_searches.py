@@ -22,7 +22,7 @@ from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk.reporting._confirmed import is_confirmed
 from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Note, Private
-from dpsk.reporting._folds import STRATIFIED, are_stratified
+from dpsk.reporting._folds import LISTED, STRATIFIED, are_listed, are_stratified
 from dpsk.reporting._scores import are_private
 from dpsk.reporting._table import OURS, is_one_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
@@ -45,6 +45,8 @@ def _(search, path):
     yield Exposed(path, "times of fits and of scores in cv_results_ depend on rows.")
     if are_stratified(search.cv, search.estimator):
         yield Exposed(path, STRATIFIED)
+    if are_listed(search.cv):
+        yield Exposed(path, LISTED, UNKEPT)
     # Functions and folds of somebody's own may fit as well.
     for name in ("scorer_", "cv"):
         for where, each in inside(getattr(search, name, None), f"{path}.{name}", {}):

@@ -1,9 +1,12 @@
 """Objects in the values of attributes that are not plain values, found by walking containers."""
 
 import types
-from functools import cache
+from collections import OrderedDict
+from functools import cache, partial
+from operator import attrgetter, itemgetter
 
 import numpy as np
+from scipy import special
 from sklearn.utils import Bunch
 
 from dpsk.reporting._attributes import attributes, own_names
@@ -12,9 +15,8 @@ from dpsk.reporting._table import is_of, is_one_of, kind_of
 __all__ = ["EXACT", "inside", "is_estimator"]
 
 #: Types whose objects hold numbers, text or public randomness.
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice,
-          np.ufunc)
-_MAPPINGS = (dict, Bunch, types.MappingProxyType)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, attrgetter, itemgetter)
+_MAPPINGS = (dict, OrderedDict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
 #: Types of functions and classes, NumPy's functions of arrays among them.
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType, type(np.mean))
@@ -52,15 +54,16 @@ def inside(value, path, seen, packages=_PACKAGES):
     found : object
         An estimator, a certificate, or whatever is not known to be plain.
     """
-    if _is_law(type(value)) and id(value) not in seen:
-        seen[id(value)] = value
-        held = set(attributes(value)) - _names_of_law(type(value))
-        yield from ((f"{path}.{name}", attributes(value)[name]) for name in sorted(held))
-    if _is_plain(value, packages) or id(value) in seen:
+    if id(value) in seen or _is_plain(value, packages):
         return
     # Held, so that no later object has the identity of one that is gone.
     seen[id(value)] = value
-    if is_one_of(type(value), _MAPPINGS):
+    if _is_law(type(value)):
+        yield from _set_on_law(value, path)
+    elif type(value) is partial:
+        yield from inside([value.func, value.args, value.keywords], path, seen, packages)
+        yield from ((f"{path}.{name}", each) for name, each in attributes(value).items())
+    elif is_one_of(type(value), _MAPPINGS):
         for name, each in attributes(value).items():
             yield from inside(each, f"{path}.{name}", seen, packages)
         for name, each in value.items():
@@ -103,6 +106,11 @@ def _is_plain(value, packages):
         return True
     if is_one_of(cls, (np.ndarray, np.memmap)):
         return not value.dtype.hasobject
+    if type(value) is np.ufunc:
+        # Others are of functions that somebody wrote.
+        return any(getattr(module, value.__name__, None) is value for module in (np, special))
+    if type(value) is types.MethodDescriptorType:
+        return is_of(value.__objclass__, "builtins")
     if isinstance(value, type) and is_of(value, "pandas"):
         return True
     if isinstance(value, _CODE):
@@ -111,18 +119,39 @@ def _is_plain(value, packages):
         return is_of(cls, "numpy")
     if is_of(cls, "pandas"):
         return cls.__name__ in _ENTRIES
-    return any(is_of(cls, package) for package in _ATOMS) or _is_law(cls)
+    return any(is_of(cls, package) for package in _ATOMS)
 
 
 def _is_law(cls):
-    """Return whether a class is one of SciPy's laws."""
-    return any(is_of(cls, package) for package in _LAWS)
+    """Return whether a class is one of SciPy's laws, made of nothing but their names."""
+    return any(is_of(cls, package) for package in _LAWS) and _fresh(cls) is not None
 
 
 @cache
-def _names_of_law(cls):
-    """Return the attributes that a law has as SciPy makes it."""
-    return set(vars(cls(name="law")))
+def _fresh(cls):
+    """Return a law as SciPy makes it; None where it is made of data, such as a histogram."""
+    try:
+        return cls(name="law")
+    except TypeError:
+        return None
+
+
+def _set_on_law(law, path):
+    """Yield what somebody set on a law: attributes that others lack, and code that they have not.
+    """
+    usual = attributes(_fresh(type(law)))
+    for name, value in attributes(law).items():
+        code = _code(value)
+        if name not in usual or (code is not None and code != _code(usual[name])):
+            yield f"{path}.{name}", value
+
+
+def _code(value):
+    """Return the code that a function, a method or a vectorized one runs; None for others."""
+    if isinstance(value, np.vectorize):
+        value = value.pyfunc
+    function = getattr(value, "__func__", value)
+    return getattr(function, "__code__", function if callable(function) else None)
 
 
 def _is_of_pandas(value, kind):

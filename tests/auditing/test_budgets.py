@@ -1,7 +1,14 @@
 """Audits and budgets: fits that a budget refuses are no evidence of anything."""
 
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from dpsk import DPLogisticRegression, PrivacyBudget
 from dpsk.audit import main
@@ -65,3 +72,24 @@ def test_a_budget_that_ends_an_audit_is_no_verdict(lasting, monkeypatch):
     monkeypatch.setattr(Frugal, "_budget", None)
     with pytest.raises(BudgetExceededError):
         audit(Frugal(lasting=lasting), claim=(0.05, 1e-6), runs=200)
+
+
+#: A process in which a budget is open when a model is written.
+_ELSEWHERE = """
+import pickle, sys
+from dpsk import DPLogisticRegression, PrivacyBudget
+with PrivacyBudget(1e3, 1e-2, path=sys.argv[1]):
+    pickle.dump(DPLogisticRegression(epsilon=1.0, delta=1e-5), open(sys.argv[2], "wb"))
+"""
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: inner, lambda inner: make_pipeline(
+    Normalizer(), inner)], ids=["bare", "in a pipeline"])
+def test_a_model_that_carries_a_budget_from_elsewhere_is_not_audited(wrap, tmp_path):
+    paths = tmp_path / "carried.budget", tmp_path / "model"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _ELSEWHERE, *map(str, paths)],
+                   check=True, cwd=Path(__file__).parents[2])
+    loaded = pickle.loads(paths[1].read_bytes())
+    with pytest.raises(BudgetExceededError, match="make models anew"):
+        audit(wrap(loaded), claim=(1.0, 1e-5), runs=40)
+    assert not PrivacyBudget.load(paths[0]).charges

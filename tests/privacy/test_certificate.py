@@ -199,3 +199,12 @@ def test_the_guarantee_in_words_promises_no_more_than_the_numbers(epsilon, delta
 
 def test_whole_decimals_stay_as_they_are():
     assert replace(certificate(Gaussian(1e-3)), delta=1e-6).guarantee.startswith("(1, 1e-06)")
+
+
+def test_a_guarantee_that_was_rounded_to_the_nearest_still_loads():
+    found = certificate(Gaussian(0.1), delta=1.0 / 1876**2)
+    assert found.guarantee == "(1, 2.85e-07)-differential privacy"
+    older = found.to_dict() | {"guarantee": "(1, 2.84e-07)-differential privacy"}
+    assert Certificate.from_dict(older) == found
+    with pytest.raises(ValueError, match="guarantee"):
+        Certificate.from_dict(older | {"guarantee": "(1, 2.83e-07)-differential privacy"})

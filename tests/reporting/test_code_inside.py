@@ -1,14 +1,34 @@
 """Code of one's own inside of estimators of scikit-learn may make fits, and is named."""
 
 import math
+from collections import OrderedDict
+from functools import partial
+from operator import attrgetter
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse.linalg import LinearOperator
+from scipy.special import expit
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier, VotingClassifier
-from sklearn.feature_selection import RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import (
+    RFECV,
+    SelectFromModel,
+    SelectKBest,
+    SequentialFeatureSelector,
+    mutual_info_classif,
+)
 from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.impute import SimpleImputer
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import (
     GridSearchCV,
@@ -20,7 +40,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from dpsk import DPLogisticRegression, DPRidge, PrivacyBudget, privacy_report
 from tests.reporting.test_wrappers import ALL, BUILT, X, Y, linear
@@ -58,6 +78,13 @@ def patched_scaler():
     return scaler
 
 
+def holding(value):
+    """Return a fitted scaler on which somebody put something."""
+    scaler = StandardScaler().fit(X)
+    scaler.extra = value
+    return scaler
+
+
 #: Estimators that learn without noise and hold code of one's own.
 HOLDERS = {
     "strategy": lambda: SimpleImputer(strategy=private_mean).fit(X),
@@ -65,6 +92,17 @@ HOLDERS = {
     "importances": lambda: SelectFromModel(LogisticRegression(),
                                            importance_getter=importance).fit(X, Y),
     "folds": lambda: LogisticRegressionCV(cv=OwnFolds(), max_iter=50).fit(X, Y),
+    "vectorized": lambda: SimpleImputer(
+        strategy=np.vectorize(private_mean, signature="(n)->()")).fit(X),
+    "ufunc": lambda: SelectFromModel(
+        LogisticRegression(), importance_getter=np.frompyfunc(importance, 1, 1)).fit(X, Y),
+    "partial": lambda: SimpleImputer(strategy=partial(private_mean)).fit(X),
+    "in a column": lambda: holding(pd.Series([linear().fit(X, Y)])),
+    "masked": lambda: holding(np.ma.masked_array(np.array([private_mean, None], dtype=object))),
+    "in a list": lambda: holding([{"a": (private_mean,)}]),
+    "object": lambda: holding(OwnFolds()),
+    "bound": lambda: holding(OwnFolds().split),
+    "operator": lambda: holding(LinearOperator((3, 3), matvec=private_mean, dtype=float)),
     "folds of a wrapper": lambda: CalibratedClassifierCV(linear(), cv=OwnFolds()).fit(X, Y),
     "method": patched_scaler}
 
@@ -78,6 +116,35 @@ def test_fits_that_code_of_ones_own_may_make_are_not_counted(name, frozen):
     report = privacy_report(whole)
     assert not report.is_private and report.fits_epsilon == math.inf
     assert any("unknown code" in part.sentence for part in report.exposed)
+
+
+#: What is of Python, NumPy, SciPy or scikit-learn itself.
+PLAIN = {
+    "ufunc": lambda: holding(np.multiply), "special": lambda: holding(expit),
+    "method of str": lambda: CountVectorizer(tokenizer=str.split, token_pattern=None).fit(["a b"]),
+    "getter": lambda: SelectFromModel(LogisticRegression(),
+                                      importance_getter=attrgetter("coef_")).fit(X, Y),
+    "ordered": lambda: CountVectorizer(vocabulary=OrderedDict(a=0, b=1)).fit(["a b"]),
+    "partial": lambda: SelectKBest(partial(mutual_info_classif, random_state=0), k=1).fit(X, Y),
+    "kernel": lambda: GaussianProcessRegressor(RBF()).fit(X[:20], Y[:20]),
+    "spline": lambda: SplineTransformer().fit(X), "boosting": lambda: (
+        HistGradientBoostingClassifier(max_iter=2).fit(X, Y)),
+    "isotonic": lambda: IsotonicRegression().fit(X[:, 0], Y)}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_code_of_known_packages_is_not_called_unknown(name):
+    report = privacy_report([PLAIN[name](), linear().fit(X, Y)])
+    assert not any("unknown" in part.sentence for part in report.exposed)
+    assert report.fits_epsilon < math.inf
+
+
+def test_folds_that_were_handed_over_are_named():
+    """How they were chosen nobody knows, whatever splitter made them."""
+    folds = list(StratifiedKFold(3).split(X, Y))
+    report = privacy_report(GridSearchCV(linear(), {"alpha": [0.0]}, cv=folds).fit(X, Y))
+    assert report.fits_epsilon == math.inf
+    assert any("handed over" in part.sentence for part in report.exposed)
 
 
 def test_a_frozen_step_that_makes_private_fits_is_not_taken_for_public():

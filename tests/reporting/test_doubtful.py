@@ -147,7 +147,8 @@ def test_scores_that_are_not_known_to_be_exact_are_not_counted(place, scorer):
 
 @pytest.mark.parametrize("scoring", [
     {"a": "accuracy", "b": private_scorer("dp_accuracy", epsilon=20.0)},
-    private_scorer("dp_accuracy", epsilon=math.inf)], ids=["several", "without noise"])
+    private_scorer("dp_accuracy", epsilon=math.inf),
+    make_scorer(dp_accuracy_score, epsilon=math.inf)], ids=["several", "without noise", "made"])
 def test_scores_that_are_exact_are_named_beside_private_ones(scoring):
     search = GridSearchCV(model(), {"alpha": [0.0]}, cv=KFold(2), scoring=scoring,
                           refit="a" if isinstance(scoring, dict) else True).fit(X, Y)

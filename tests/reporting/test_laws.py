@@ -36,6 +36,9 @@ KNOWN = {"loguniform": lambda: scipy.stats.loguniform(1e-3, 1.0),
          "pickled": lambda: pickle.loads(pickle.dumps(scipy.stats.beta(2.0, 3.0)))}
 UNKNOWN = {"own": lambda: Own(a=0.0, b=1.0)(), "patched": patched,
            "patched inside": lambda: inner("rvs", patched().rvs),
+           "patched by a name that all have": lambda: inner(
+               "_parse_args_rvs", lambda *args, size=None, **options: ((), 0.0, 1.0, size)),
+           "histogram": lambda: scipy.stats.rv_histogram(np.histogram(np.abs(X)), density=True),
            "rows inside": lambda: inner("rows", [X])}
 
 
