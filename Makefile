@@ -1,7 +1,7 @@
 # Every target makes what it needs: a virtual environment in .venv unless VENV says otherwise.
 #   quick    under a minute: architecture, contracts, privacy, noise, pipelines and their tables,
 #            one fit of every estimator
-#   test     under five minutes on two cores, and what CI runs: quick, all estimators with their
+#   test     seven minutes on two cores, and what CI runs: quick, all estimators with their
 #            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
 #   kernels  the tests that calculate most, once for each kernel of OpenBLAS in KERNELS, which
 #            round differently: three minutes each; CI runs them for one
