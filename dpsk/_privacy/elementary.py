@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "Dominated", "Elementary", "Event", "Gaussian", "Parts", "Pure",
            "SampledGaussian", "finite", "require"]
 
+#: The most noise over a sensitivity whose law is computed; more is counted as so much.
+_MOST_NOISE = 1e100
+
 
 class Event:
     """A release, or several; subclasses are frozen dataclasses of public numbers."""
@@ -177,8 +180,9 @@ class Gaussian(Elementary):
         return min(1.0, bound), "closed form"
 
     def loss_law(self) -> LossLaw:
-        # N(0, 1) against N(mu, 1), in the units of `NormalMixture`.
-        return NormalMixture(1.0, 2 / self.mu)
+        # N(0, 1) against N(mu, 1), in the units of `NormalMixture`, whose squares do not
+        # overflow: less noise is easier to tell.
+        return NormalMixture(1.0, 2 / max(self.mu, 2 / _MOST_NOISE))
 
     @property
     def loss_variance(self) -> float:
@@ -239,7 +243,7 @@ class SampledGaussian(Elementary):
 
     def loss_law(self) -> LossLaw:
         # The pair of the class.
-        return NormalMixture(self.sampling_rate, self.noise_multiplier)
+        return NormalMixture(self.sampling_rate, min(self.noise_multiplier, _MOST_NOISE))
 
     @property
     def loss_variance(self) -> float:

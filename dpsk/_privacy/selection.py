@@ -54,6 +54,8 @@ _REACH = 9.0
 _FINENESS, _CORNER_FINENESS = 150, 50
 _MOST_CELLS, _MOST_CORNERS = 60_000, 2000
 _LEAST_DELTA = 1e-20
+#: The mu of a run from which on its law is found as it is.
+_LEAST_MU = 1e-8
 _ONE_RUN = -1e-12
 #: Points of the profile of a run: where one takes long, and where there is a closed form.
 _FEW_POINTS, _POINTS = 64, 400
@@ -243,6 +245,9 @@ class _Curve:
     def __call__(self, losses: FloatArray) -> FloatArray:
         event = self.event
         run = _run(event.event)
+        if isinstance(run, GaussianRun):
+            # Below, digits end; a run that is easier to tell has the larger bound.
+            run = GaussianRun(max(run.mu, _LEAST_MU))
         corners = _corners_of(run, float(event.mean_runs), float(event.shape))
         with np.errstate(all="ignore"):
             sums = np.concatenate([_sums(run, *corners, part) for part in np.array_split(

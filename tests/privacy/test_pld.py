@@ -8,7 +8,7 @@ import pytest
 
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_delta, pure_delta
-from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian
+from dpsk._privacy.events import BestOf, Composed, Gaussian, Pure, Repeated, SampledGaussian
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import NormalMixture, TwoPoint
 
@@ -145,3 +145,14 @@ def test_loss_and_its_inverse_agree(law):
                                    Composed((Gaussian(1e200), Pure(1.0)))])
 def test_what_overflows_is_not_private(event):
     assert accountant.delta(event, 1.0) > 0.09
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-153, 1e-154, 2.6e-194, 1e-308, 5e-324])
+def test_a_release_that_tells_next_to_nothing_costs_next_to_nothing(mu):
+    alone = accountant.delta(Pure(1.0), 0.0)
+    for event in (Gaussian(mu), SampledGaussian(0.5, min(1 / mu, 1e300)),
+                  BestOf(Gaussian(mu), 1.0, 1.0), BestOf(Gaussian(mu), 5.0, 1.0)):
+        assert alone <= accountant.delta(Composed((event, Pure(1.0))), 0.0) < alone + 1e-6
+    # Two of several runs are found by a curve of some points.
+    assert accountant.delta(Repeated(BestOf(Gaussian(mu), 1.0, 1.0), 2), 0.0) < 1e-8
+    assert accountant.delta(Repeated(BestOf(Gaussian(mu), 5.0, 1.0), 2), 0.0) < 1e-3

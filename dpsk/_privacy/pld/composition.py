@@ -121,6 +121,9 @@ class _Total:
     def delta(self, epsilon: float, theta: float, bottom: float, top: float,
               theta_top: float) -> tuple[float, float]:
         """Bound on delta under tilt `theta` in a window, and its part for the transform."""
+        # Where digits end, as of a mu of 1e-320, nothing is shown.
+        if not all(grid.infinite < 1 for grid, _ in self.grids):
+            return 1.0, 0.0
         infinite = -math.expm1(sum(count * math.log1p(-grid.infinite)
                                    for grid, count in self.grids))
         last = sum(count * (len(grid.masses) // 2) for grid, count in self.grids)
