@@ -102,7 +102,8 @@ def gaussian_log_delta(mu: float, epsilon: float) -> float:
         # a difference of nearby Mills ratios R, as the integral of -R' = 1 - x R > 0
         x = -a + mu * _NODES
         drop = mu * float(_WEIGHTS @ (1 - x * _SQRT_HALF_PI * erfcx(x / _SQRT2)))
-        return -a * a / 2 - _LOG_SQRT_2PI + math.log(drop)
+        # The integral is at most 1 where the product leaves no digit.
+        return -a * a / 2 - _LOG_SQRT_2PI + math.log(drop or mu)
     if a <= 0:
         gap = float(erfcx(-a / _SQRT2)) - float(erfcx(-b / _SQRT2))
         return -a * a / 2 + math.log(gap / 2)

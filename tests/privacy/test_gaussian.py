@@ -74,3 +74,9 @@ def test_large_losses_keep_all_digits(epsilon, delta):
         for found in (gaussian_delta(mu, epsilon), gaussian_deltas(mu, np.array([epsilon]))[0]):
             assert abs(mpmath.mpf(float(found)) / expected - 1) < 1e-11
     assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("mu", [5e-324, 1e-323, 1e-310])
+def test_the_smallest_numbers_have_a_delta_that_is_no_error(mu):
+    for epsilon in (0.0, mu, 2 * mu, 50 * mu, 1.0):
+        assert 0 <= gaussian_delta(mu, epsilon) <= mu
