@@ -223,7 +223,7 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
         Where it is not admitted.
     """
     stop_rehearsal(event)
-    prepaid = (carried.prepaid if carried is not None else None) or current()
+    prepaid = _payment(carried)
     notes = list(posted())
     if prepaid is None:
         _refuse_beside_secrets(name, notes)
@@ -251,8 +251,12 @@ def open_budgets(carried: Carried | None = None) -> list[Account]:
     carried : Carried or None
         What the estimator came with.
     """
-    prepaid = (carried.prepaid if carried is not None else None) or current()
-    return _open_accounts("an estimator", carried, list(posted()), prepaid)
+    return _open_accounts("an estimator", carried, list(posted()), _payment(carried))
+
+
+def _payment(carried):
+    """Return what pays for a fit beforehand, or None."""
+    return (carried.prepaid if carried is not None else None) or current()
 
 
 def _refuse_beside_secrets(name, notes):

@@ -231,9 +231,7 @@ def _fitted_ones(thing, path, seen):
     """Yield what the estimators in the attributes of an object are, and code that is unknown."""
     for name, value in attributes(thing).items():
         for where, each in inside(value, f"{path}.{name}", seen):
-            if is_estimator(each) and kind_of(type(each)) is not None:
-                yield from parts_of(each, where)
-            elif type(each) is np.ma.MaskedArray:
+            if type(each) is np.ma.MaskedArray:
                 # As in results of searches.
                 held = types.SimpleNamespace(data=each.data, fill_value=each.fill_value)
                 yield from _fitted_ones(held, where, seen)
@@ -250,8 +248,8 @@ def _fitted_ones(thing, path, seen):
 
 
 def _is_detail(thing):
-    """Return whether an object is of known code, and no function that somebody wrote."""
-    return not isinstance(thing, _NAMED) and any(
+    """Return whether an object is of known code, no function and no estimator of the table."""
+    return kind_of(type(thing)) is None and not isinstance(thing, _NAMED) and any(
         is_of(type(thing), package) for package in _DETAILS)
 
 

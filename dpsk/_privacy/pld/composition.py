@@ -121,7 +121,7 @@ class _Total:
     def delta(self, epsilon: float, theta: float, bottom: float, top: float,
               theta_top: float) -> tuple[float, float]:
         """Bound on delta under tilt `theta` in a window, and its part for the transform."""
-        # Where digits end, as of a mu of 1e-320, nothing is shown.
+        # Where the digits of a law end nothing is shown.
         if not all(grid.infinite < 1 for grid, _ in self.grids):
             return 1.0, 0.0
         infinite = -math.expm1(sum(count * math.log1p(-grid.infinite)
