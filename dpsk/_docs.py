@@ -79,13 +79,14 @@ solver|margin : {"auto", %(offered)s}
     set "gd", or "frank_wolfe" on an l1 ball; and at ``delta=0`` outside of sets
     "objective_perturbation", of classes for two only.
 solver|squares : {"auto", %(offered)s}
-    "auto" takes "gd"; "sufficient_statistics" where rows are not whitened, the penalty is l2
-    and there are at most 2000 features; at ``delta=0``, "objective_perturbation". Inside a
-    set it takes "gd", or "frank_wolfe" where its predicted risk is less and rows are not
-    whitened.
+    "auto" takes "gd"; "sufficient_statistics" where n mu is below 100, rows are not whitened,
+    the penalty is l2 and there are at most 2000 features; at ``delta=0``,
+    "objective_perturbation". Inside a set it takes "gd", or "frank_wolfe" where its predicted
+    risk is less and rows are not whitened.
 solver|lasso : {"auto", %(offered)s}
-    "auto" takes "gd" where rows are whitened; else whichever of "frank_wolfe" and "gd" has
-    the least predicted risk; outside of sets what DPRidge takes.
+    "auto" takes "gd" where rows are whitened, else inside the ball whichever of "frank_wolfe"
+    and "gd" has the least predicted risk; without a ball "gd", and outside of sets what
+    DPRidge takes.
 solver|network : {"auto", "sgd", "gd", "rrpsgd"}
     "auto" is "sgd".
 precondition : {"auto", True, False}
@@ -124,7 +125,7 @@ data_norm : "auto", None or float
     constant is all that is fitted, with a `dpsk.exceptions.PrivacyWarning`.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
-    rows enter as they are.
+    rows enter as they are, but where they are few; see Notes.
 data_norm_inf : float or None
     Entries of the scaled rows beyond +- it are clipped in training. "accmd" and
     "frank_wolfe" gain from a small bound. None: `data_norm`.
@@ -168,6 +169,9 @@ intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
     The constants; 0 without one.
 data_norm_ : float
     The bound on rows that held in training, as declared or as released.
+data_norm_|network : float or None
+    The bound that rows are scaled down to, in training and in prediction; None: they enter as
+    they are.
 target_bounds_ : (float, float)
     The bounds of targets that held in training, as declared or as released.
 preconditioner_ : ndarray or None

@@ -286,6 +286,9 @@ every_sampler = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(SAMPLERS.items())])
 every_public_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ALL_ESTIMATORS.items())])
+every_bounded_regressor = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(ALL_ESTIMATORS.items())
+    if "target_bounds" in cls._get_param_names() and is_regressor(cls())])
 #: Those that are fitted on rows, with targets or without.
 every_row_estimator = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted({**ESTIMATORS, **SAMPLERS}.items())])

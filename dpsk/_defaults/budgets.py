@@ -14,7 +14,7 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
            "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
            "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
            "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
-           "mu_of_share", "target_mean_share", "whitening_pays"]
+           "USUAL_RESIDUAL", "mu_of_share", "target_mean_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -49,6 +49,8 @@ LEAST_SHARE = 0.01
 #: Curvature of a clipped loss of residuals over its supremum, where noise on coefficients is
 #: predicted, and by how many standard deviations above its mean its energy is left out.
 CURVATURE_SHARE, NOISE_DEVIATIONS = 0.5, 1.0
+#: The standard deviation of residuals that is usual, over half the range of targets.
+USUAL_RESIDUAL = 0.25
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
 #: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.

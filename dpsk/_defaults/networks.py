@@ -7,11 +7,12 @@ import math
 
 import numpy as np
 
+from dpsk._defaults.budgets import MOST_WHITENED_BY_DEFAULT
 from dpsk._defaults.losses import loss_defaults
 
-__all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "hidden_scale",
-           "network_batch_size", "network_clip_norm", "network_iterate", "network_step",
-           "network_steps", "whitened_length"]
+__all__ = ["ADAPTIVE_STEP", "FEW_ROWS_FACTOR", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR",
+           "carries_no_network", "hidden_scale", "network_batch_size", "network_clip_norm",
+           "network_iterate", "network_step", "network_steps", "whitened_length"]
 
 MOMENTUM = 0.7
 #: From here on a thread that draws the noise of an answer costs less than it saves.
@@ -20,6 +21,9 @@ MANY_WEIGHTS = 1 << 14
 ADAPTIVE_STEP = 5e-3
 #: What scores of two classes are multiplied by after clipped training.
 USUAL_FACTOR = 0.65
+#: What predictions are multiplied by where rows carry no network, and the ``n mu`` below which
+#: they carry none of many columns.
+FEW_ROWS_FACTOR, _LEAST_SIGNAL = 0.25, 65.0
 #: The most length of a usual whitened row, beside the 1 of the biases.
 _LONGEST_ROW = 4.0
 #: The steps that a unit of signal pays for.
@@ -38,6 +42,17 @@ _USUAL_SIGNAL, _HIDDEN_SIGNAL, _PRODUCT_SIGNAL = 6000.0, 20000.0, 20.0
 #: The size of networks that the sum of steps is given for, by how much it is larger at most of
 #: smaller ones, on which noise is shorter, and the ``n mu`` from which on it is.
 _USUAL_DIMENSION, _MOST_TRAVEL, _TRAVEL_SIGNAL = 7000.0, 6.0, 4000.0
+
+
+def carries_no_network(budget):
+    """Return whether rows are too few to be whitened or for many columns, from public facts.
+
+    `budget` counts the constant as a column. Noise is then most of what is learnt: its size
+    follows the length of rows, which nobody knows.
+    """
+    columns = budget.n_columns
+    least = columns if columns <= MOST_WHITENED_BY_DEFAULT + 1 else _LEAST_SIGNAL
+    return budget.is_private and budget.delta > 0 and columns * budget.signal < least
 
 
 def hidden_scale(problem):

@@ -9,9 +9,11 @@ import numpy as np
 
 from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel
+from dpsk._objective.losses import Squared
 from dpsk._privacy.events import Composed
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
+from dpsk._stages.target_mean import kept_of_mean
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,8 +33,11 @@ _LEAST_NORM = 1e-6
 class NoFeatures(RowStage):
     """Leave out all features: where no bound on them is known, noise would be all that they bring.
 
-    Nothing is released; all of the budget goes to the constant.
+    Nothing is released; all of the budget goes to the constant. A mean of targets is drawn to the
+    middle of their bounds as far as its noise is wider than means usually are.
     """
+
+    _kept = 1.0
 
     takes_groups = True
     words = "; then all features are left out"
@@ -56,11 +61,13 @@ class NoFeatures(RowStage):
         return Composed(())
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+        if isinstance(problem.loss, Squared) and problem.delta > 0:
+            self._kept = kept_of_mean(2.0 / (problem.n_samples * problem.mu))
         return problem, rows.mapped(_Nothing(self._dtype))
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         result = np.zeros(self._model.shape)
-        result[-1] = theta[-1]
+        result[-1] = self._kept * theta[-1]
         return result
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
+from scipy.special import erf
 
-from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_DEVIATIONS
+from dpsk._defaults.budgets import CURVATURE_SHARE, NOISE_DEVIATIONS, USUAL_RESIDUAL
+from dpsk._defaults.losses import loss_defaults
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._privacy.events import Composed
 from dpsk._stages.base import Stage
@@ -109,10 +111,12 @@ class Shrinkage(Stage):
         """
         spectrum = self._whitening.spectrum
         solver = self._given.configured(problem)
-        share = CURVATURE_SHARE
+        share, clip = CURVATURE_SHARE, solver.clip_norm / problem.geometry.usual_norm
         if isinstance(problem.loss, Logistic):
-            share = _clipped_share(problem.loss, solver.clip_norm / problem.geometry.usual_norm,
-                                   size)
+            share = _clipped_share(problem.loss, clip, size)
+        elif loss_defaults(problem.loss).of_residuals:
+            # Of normal residuals as long as usual ones, those that the clip leaves alone.
+            share = min(share, float(erf(clip / (math.sqrt(2.0) * USUAL_RESIDUAL))))
         curvatures = share * problem.loss.smoothness * spectrum.moments
         curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
         gain = solver.noise_gain(np.clip(curvatures, 0.0, 1.0 / solver.learning_rate))

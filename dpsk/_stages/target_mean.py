@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["TargetMean", "raised"]
+__all__ = ["TargetMean", "kept_of_mean", "raised"]
 
 #: How far from the middle of their bounds means of targets usually are, over half the width.
 _USUAL = 0.3
@@ -51,12 +51,19 @@ class TargetMean(Stage):
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with what is left of their targets."""
         mean, noise_std = noisy_target_mean(rows, self.event(problem).mu, releases)
-        kept = 1.0 / (1.0 + (noise_std / _USUAL)**2)
-        self._mean = np.float32(np.clip(kept * mean, -1.0, 1.0))
+        self._mean = np.float32(np.clip(kept_of_mean(noise_std) * mean, -1.0, 1.0))
         return problem, rows.with_targets(partial(_less, self._mean))
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return raised(model, theta, self._mean)
+
+
+def kept_of_mean(noise_std: float) -> float:
+    """Return the share of a noisy mean of targets in [-1, 1] that is taken for the mean.
+
+    The posterior mean where means of targets are normal about the middle of their bounds.
+    """
+    return 1.0 / (1.0 + (noise_std / _USUAL)**2)
 
 
 def raised(model: Any, theta: FloatArray, constant: float) -> FloatArray:

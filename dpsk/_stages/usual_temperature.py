@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from dpsk._defaults.networks import USUAL_FACTOR
 from dpsk._privacy.events import Composed
 from dpsk._stages.base import Stage
 
@@ -23,10 +22,17 @@ class UsualTemperature(Stage):
 
     Where the clip norm is left at its default. Decisions and order stay as they were, and nothing
     is released.
+
+    Parameters
+    ----------
+    factor : float
     """
 
     comes_last: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
+
+    def __init__(self, factor: float) -> None:
+        self._factor = factor
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         return given.clip_norm is None
@@ -36,4 +42,4 @@ class UsualTemperature(Stage):
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` with scores of a constant part of their size."""
-        return problem.model.rescaled(theta, USUAL_FACTOR)
+        return problem.model.rescaled(theta, self._factor)

@@ -57,8 +57,8 @@ class LinearEstimator(DPEstimator):
     _whole: ClassVar[bool] = False
     #: Whether rows are shares of some 1: short, so that steps on few of them do no harm.
     _of_shares: bool = False
-    #: The radius that stands where the user gives none.
-    _default_radius: ClassVar[float | None] = None
+    #: The radius of a set where the user gives none; None: one must be given.
+    _usual_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
     _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
     _constraints: ClassVar[dict] = {
@@ -82,12 +82,13 @@ class LinearEstimator(DPEstimator):
     def _check_combination(self):
         super()._check_combination()
         if self.penalty in CONSTRAINTS:
-            check_real("radius", self.radius, low=0, open_low=True,
-                       remedy=f"a finite number > 0, as penalty={self.penalty!r} needs one")
-        elif self.radius not in (None, self._default_radius):
-            raise ValueError(f"radius={self.radius!r}: must be {self._default_radius} beside "
-                             f"penalty={self.penalty!r}, which is no set; leave it, or use a set "
-                             "such as penalty='l2_ball'.")
+            if self.radius is not None or self._usual_radius is None:
+                check_real("radius", self.radius, low=0, open_low=True,
+                           remedy=f"a finite number > 0, as penalty={self.penalty!r} needs one")
+        elif self.radius is not None:
+            raise ValueError(f"radius={self.radius!r}: must be None beside penalty="
+                             f"{self.penalty!r}, which is no set; leave it, or use a set such as "
+                             "penalty='l2_ball'.")
         if self.penalty in ("l1", "elasticnet") and self.alpha == 0:
             raise ValueError(f"alpha={self.alpha!r}: must be > 0 beside penalty={self.penalty!r}, "
                              "as 0 is no penalty at all; set alpha, or use penalty='l2'.")
@@ -131,8 +132,7 @@ class LinearEstimator(DPEstimator):
         facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta, weight_bound=weight_bound,
                         grouped=rows.groups is not None)
-        constraint = self._final_constraint(facts)
-        penalty = self._penalty if constraint is None else NO_PENALTY
+        penalty, constraint = self._penalty_and_set(facts)
         facts = replace(facts, penalty=penalty(0))
         name = self.solver
         if name == "auto":
@@ -163,6 +163,8 @@ class LinearEstimator(DPEstimator):
             left_out = stage is None and self._carries_no_slope(facts)
         if left_out:
             learns, stage = False, NoFeatures(model, rows.dtype)
+            name = self._solver_of_constant(name, facts, rows)
+            solver = self._build_solver(name)
         bound = [NormBound(model, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
@@ -214,15 +216,17 @@ class LinearEstimator(DPEstimator):
         """bool : beside a penalty, or in an l1 ball, other solvers compete."""
         return self.penalty != "l1_ball" and (self.penalty in CONSTRAINTS or self.alpha == 0)
 
-    def _final_constraint(self, problem):
-        """Return the set that coefficients are brought into at the end of a fit; None: no set is.
+    def _penalty_and_set(self, problem):
+        """Return what makes the solver's penalty, and the set that coefficients end in, or None.
+
+        The set is one that the solver does not move in.
         """
-        return None
+        return self._penalty, None
 
     def _last_stages(self, row_stage, constraint):
         """Return the stages that follow the solver.
 
-        `row_stage` maps the rows, or is None; `constraint` is what `_final_constraint` returned.
+        `row_stage` maps the rows, or is None; `constraint` is the set of `_penalty_and_set`.
         """
         return [Shrinkage(row_stage)] if self._draws_in(row_stage) else []
 
@@ -309,9 +313,14 @@ class LinearEstimator(DPEstimator):
         """Return the name of the solver that "auto" stands for."""
         return auto_solver(problem)
 
+    def _solver_of_constant(self, name, problem, rows):
+        """Return the name of the solver where a constant is all that is fitted."""
+        return name
+
     def _penalty(self, unpenalized):
+        radius = self._usual_radius if self.radius is None else self.radius
         return PENALTIES[self.penalty](alpha=float(self.alpha), l1_ratio=float(self.l1_ratio),
-                                       radius=self.radius, unpenalized=unpenalized)
+                                       radius=radius, unpenalized=unpenalized)
 
     def _row_stage(self, dtype, problem, solver):
         """Return what maps the rows in this fit, decided from public facts, or None."""

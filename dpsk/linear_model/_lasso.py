@@ -27,9 +27,11 @@ class DPLasso(LeastSquares):
     under noise, with rows scaled to `data_norm` and their entries clipped to `data_norm_inf`:
     the lasso in its constrained form. Solvers "gd" and "sgd" leave the intercept b free.
 
-    By default, where rows are enough to be whitened (see `precondition`), it is fitted without
-    the ball: coefficients that noise explains are left out, and the nearest point of the ball is
-    taken by the released covariance. That costs nothing beside the fit.
+    By default, for at most 2000 features and delta > 0, there is no ball: the noise in
+    coefficients is known, and those of few columns that stand out of it are kept, where few do.
+    With a `radius` that fit is brought into the ball, where rows are enough to be whitened (see
+    `precondition`): the nearest point is taken by the released covariance. Neither costs anything
+    beside the fit.
 
     Parameters
     ----------
@@ -37,7 +39,8 @@ class DPLasso(LeastSquares):
         "frank_wolfe" alone offers it here.
     %(target_bounds)s %(radius)s
         For the l1 ball, that of the norm of coefficients and intercept on the scale of targets
-        mapped to [-1, 1]. Its default does not count beside penalties that are no sets.
+        mapped to [-1, 1]. None: no ball, or 1 where there must be one (more than 2000 features,
+        ``delta=0``, a `solver` or `precondition` that is given).
     %(alpha)s
         Only penalties that are no sets have it.
     %(penalty)s
@@ -75,11 +78,11 @@ class DPLasso(LeastSquares):
     (3,)
     """
 
-    _default_radius = 1.0
+    _usual_radius = 1.0
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  target_bounds: tuple[float, float] | str | None = "auto",
-                 radius: float | None = 1.0, alpha: float = 0.0, penalty: str | None = "l1_ball",
+                 radius: float | None = None, alpha: float = 0.0, penalty: str | None = "l1_ball",
                  l1_ratio: float = 0.5, solver: str = "auto", precondition: str | bool = "auto",
                  max_iter: int | None = None, learning_rate: float | None = None,
                  batch_size: float | None = None, clip_norm: float | None = None,

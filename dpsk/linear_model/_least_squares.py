@@ -10,7 +10,7 @@ from dpsk._defaults.budgets import MOST_COLUMNS
 from dpsk._defaults.losses import loss_defaults
 from dpsk._docs import documented
 from dpsk._objective.losses import Squared
-from dpsk._objective.penalties import NO_PENALTY, ConstraintSet, L1Ball
+from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, ConstraintSet, L1Ball
 from dpsk._stages import Whitening
 from dpsk.linear_model._regressor import LinearRegressor
 
@@ -30,12 +30,19 @@ class LeastSquares(LinearRegressor):
     def _loss(self):
         return Squared()
 
-    def _final_constraint(self, problem):
+    def _penalty_and_set(self, problem):
+        if not (self.solver == "auto" == self.precondition
+                and isinstance(problem.penalty, L1Ball)):
+            return self._penalty, None
+        wide = problem.model.n_features > MOST_COLUMNS
+        if self.radius is None and not (wide or problem.is_private and problem.delta == 0):
+            # Of which columns matter, noise that is known says more than a radius that is not.
+            return NO_PENALTY, None
         # Whitened rows need less noise, and what the set leaves out is left out afterwards.
         free = replace(problem, penalty=NO_PENALTY(0))
-        pays = (self.solver == "auto" == self.precondition and problem.is_private
-                and isinstance(problem.penalty, L1Ball) and Whitening.pays(free))
-        return problem.penalty if pays else None
+        if problem.is_private and Whitening.pays(free):
+            return NO_PENALTY, problem.penalty
+        return self._penalty, None
 
     @property
     def _auto_is_gaussian(self):
@@ -48,13 +55,21 @@ class LeastSquares(LinearRegressor):
         if problem.delta == 0:
             return "objective_perturbation"
         # Beyond that many columns the moments cost more than a descent.
-        narrow = problem.model.n_features <= MOST_COLUMNS and problem.penalty.is_smooth
-        # Residuals are shorter than targets, so that their products need less noise. Rows of
-        # shares are long, so that products need most; steps need rows that carry a slope.
-        enough = loss_defaults(problem.loss).slopes_signal
-        descends = (self._of_shares and problem.n_samples * problem.mu > enough) or (
+        narrow = (problem.model.n_features <= MOST_COLUMNS and problem.penalty.is_smooth
+                  and self.penalty not in CONSTRAINTS)
+        # Residuals are shorter than targets, so that their products need less noise; steps need
+        # rows that carry a slope.
+        descends = problem.n_samples * problem.mu > loss_defaults(problem.loss).slopes_signal or (
             self.precondition is not False and Whitening.pays(problem))
         return "sufficient_statistics" if narrow and not descends else "gd"
+
+    def _solver_of_constant(self, name, problem, rows):
+        # Steps whose clip is narrow come to a median, under noise that follows the spread of
+        # targets. Moments do not know the sum of weights.
+        takes_moments = (self.solver == "auto" and self.penalty not in CONSTRAINTS
+                         and problem.delta > 0 and problem.penalty.is_smooth
+                         and not rows.is_weighted and rows.groups is None)
+        return "sufficient_statistics" if takes_moments else name
 
 
 @documented

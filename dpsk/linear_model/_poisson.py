@@ -133,6 +133,6 @@ class DPPoissonRegressor(LinearRegressor):
         Returns
         -------
         means : ndarray of shape (n,)
-            On the scale of the targets.
+            On the scale of the targets, within `target_bounds_`.
         """
-        return np.exp(super().predict(X))
+        return self._within_bounds(np.exp(self._predict_raw(X)))

@@ -139,13 +139,11 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """
         if self.target_bounds not in ("auto", None):
             return self._bounds()
-        epsilon, delta = self._budget(rows.n_units)
-        if epsilon == np.inf:
-            # Nothing is private then, and no bound cuts targets.
+        facts = self._facts(rows)
+        if not facts.is_private:
+            # No bound cuts targets then.
             low, high = zip(*rows.each(target_ends), strict=True)
             return self._widest(min(low), max(high))
-        facts = Problem(rows.n_units, self._row_model(rows, None), self._scalar_loss(),
-                        self._penalty(0), epsilon, delta)
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
                            partial(self._check_learnable, facts, rows.groups is not None))
         return None if learns else self._default_bounds
@@ -156,9 +154,16 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Only where the unit of targets changes nothing but noise: thresholds, penalties that are
         no squares, and sets are in that of the declared ones.
         """
-        unit_is_free = isinstance(self._loss(), Squared) and self._penalty(0).is_smooth
+        penalty, constraint = self._penalty_and_set(self._facts(rows))
+        unit_is_free = (isinstance(self._loss(), Squared) and penalty(0).is_smooth
+                        and constraint is None)
         return (unit_is_free and rows.groups is None and rows.holdout is None
                 and tighter_pays(Budget(rows.n_units, 1, *self._budget(rows.n_units))))
+
+    def _facts(self, rows):
+        """Return the public facts of a fit to rows, before its solver and its stages."""
+        return Problem(rows.n_units, self._row_model(rows, None), self._scalar_loss(),
+                       self._penalty(0), *self._budget(rows.n_units))
 
     def _check_learnable(self, problem, grouped):
         """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
@@ -199,6 +204,15 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Returns
         -------
         targets : ndarray of shape (n,)
-            On the scale of the targets.
+            On the scale of the targets, within `target_bounds_`.
         """
-        return self._predict_raw(X)
+        return self._within_bounds(self._predict_raw(X))
+
+    def _within_bounds(self, predicted):
+        """Return predictions cut to the bounds on targets, which lie within them.
+
+        Not to those that, without a budget, are the least and the largest target themselves.
+        """
+        if self.target_bounds in ("auto", None) and self.privacy_.epsilon == np.inf:
+            return predicted
+        return np.clip(predicted, *self.target_bounds_)

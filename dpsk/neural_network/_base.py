@@ -10,15 +10,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
 from dpsk._data.validation import check_prediction_rows, check_rows
-from dpsk._models import MLP
+from dpsk._defaults.networks import FEW_ROWS_FACTOR, carries_no_network
+from dpsk._models import MLP, LinearModel
+from dpsk._models.ball import RowsInBall
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_auto_flag, number, optional
+from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Budget
+from dpsk._stages import UsualTemperature
 from dpsk.neural_network._fit import NetworkFit
 
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["NetworkEstimator"]
+
+#: The bound on rows that are few.
+_SHORT = 1.0
+_WORDS = ("l2 norm of one row of features; longer rows are scaled down, in training and in "
+          "prediction")
 
 
 class NetworkEstimator(NetworkFit):
@@ -43,10 +53,31 @@ class NetworkEstimator(NetworkFit):
         """Validate training rows, in single precision, and targets."""
         return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
-    def _fit_layers(self, rows, loss, n_outputs, **settings):
-        """Fit on validated rows with encoded targets; set the weights and what tells of them."""
-        self._fit_network(rows, loss, n_outputs, **settings)
+    def _fit_layers(self, rows, loss, n_outputs, *, factor=1.0, stages=(), enforced=(),
+                    **settings):
+        """Fit on validated rows with encoded targets; set the weights and what tells of them.
+
+        Predictions are multiplied by `factor` where the clip norm is left at its default.
+        """
+        norm = self.data_norm
+        if self._bounds_rows(rows):
+            norm, factor = _SHORT, FEW_ROWS_FACTOR * factor
+            rows = rows.mapped(_ball(rows.n_features))
+            enforced = [*enforced, Enforced("data_norm", norm, "default", _WORDS)]
+        if factor < 1.0:
+            stages = [*stages, UsualTemperature(factor)]
+        self._fit_network(rows, loss, n_outputs, stages=stages, enforced=enforced, **settings)
         self.n_layers_, self.n_outputs_ = len(self.coefs_) + 1, n_outputs or 1
+        self.data_norm_ = norm
+
+    def _bounds_rows(self, rows):
+        """Return whether rows are bounded all the same, as they are few: from public facts.
+
+        Only where the user leaves it to the estimator how they enter.
+        """
+        facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
+        return self.data_norm is None and self.precondition == "auto" and (
+            carries_no_network(facts))
 
     def _weight_dtype(self, X):
         return np.float64
@@ -67,4 +98,11 @@ class NetworkEstimator(NetworkFit):
         """Return raw predictions, float64, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
         X = check_prediction_rows(self, X, dtype=np.float32)
+        if self.data_norm is None and self.data_norm_ is not None:
+            return self._raw_of_network(X, np.float64, _ball(X.shape[1]).bounded)
         return self._raw_of_network(X, np.float64)
+
+
+def _ball(n_features):
+    """Return what scales rows down where they are few, in single precision."""
+    return RowsInBall(LinearModel(n_features, None, False, _SHORT))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._callbacks import private_fit
+from dpsk._defaults.networks import USUAL_FACTOR
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import UsualTemperature
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     Attributes
     ----------
     %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(preconditioner__network)s
+    %(data_norm__network)s
     %(classes_)s %(n_layers_)s %(n_outputs_)s %(out_activation_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -82,6 +83,11 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
 
     *Probabilities.* Clips make scores too sure, so that those of two classes are multiplied by
     0.65 where `clip_norm` is left at its default: decisions and ranks stay.
+
+    *Few rows.* Where rows are not whitened because n mu is below ``n_features + 1``, or 65 of more
+    than 200 features, noise is most of what a network would learn, and the longer the rows, the
+    more of it. Unless `precondition` or `data_norm` is given, rows are then scaled down to norm 1,
+    in training and in prediction, and predictions multiplied by 0.25.
 
     *Layers.* From 16 units on rectified layers enter the next one less the mean of their units,
     so that the columns of its weights have mean 0.
@@ -134,6 +140,6 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
                                                         np.min_scalar_type(-len(classes)))),
                          Multinomial() if several else Logistic(),
                          len(classes) if several else None,
-                         stages=[] if several else [UsualTemperature()], **settings)
+                         factor=1.0 if several else USUAL_FACTOR, **settings)
         self.classes_, self.out_activation_ = classes, "softmax" if several else "logistic"
         return self

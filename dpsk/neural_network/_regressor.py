@@ -58,6 +58,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     Attributes
     ----------
     %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(preconditioner__network)s
+    %(data_norm__network)s
     offset_ : float
         Middle of `target_bounds`, added to raw predictions, cut to [-1, 1], times `scale_`.
     scale_ : float
@@ -79,7 +80,8 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm, and on whitened rows
     a sum of steps of ``300 (n mu / 6000)**1.5`` over it, in as many steps. Most rows are clipped,
-    so that the squared loss acts as one that grows linearly far from the target.
+    so that the squared loss acts as one that grows linearly far from the target. Where rows are
+    few, what is multiplied by 0.25 is predictions about the released mean of targets.
 
     References
     ----------

@@ -190,12 +190,17 @@ def test_where_many_columns_matter_all_are_multiplied_alike():
     assert 0.7 < factors[0] < 1.0
 
 
-def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square():
+@pytest.mark.parametrize("epsilon", [0.05, 1.0])
+def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square(epsilon):
     """The variances of 2000 fits of a square whose answers have noise, to a fifth: of each 6
-    deviations, so that six are all within but with a chance of 2e-8."""
+    deviations, so that twelve are all within but with a chance of 4e-8."""
     stage, problem, spectrum = stage_of()
+    problem = replace(problem, epsilon=epsilon)
     solver = SOLVERS["gd"]().configured(problem)
-    curvatures = 0.5 * problem.loss.smoothness * spectrum.moments
+    # Of residuals of a usual size, those that the clip leaves alone; half of them at most.
+    left = math.erf(solver.clip_norm / problem.geometry.usual_norm / (0.25 * math.sqrt(2.0)))
+    assert (left < 0.5) == (epsilon < 0.1)
+    curvatures = min(0.5, left) * problem.loss.smoothness * spectrum.moments
     rng, std = np.random.default_rng(4), 0.01
     matrix = (spectrum.directions * curvatures) @ spectrum.directions.T
 

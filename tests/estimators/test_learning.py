@@ -8,6 +8,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 
 from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
+from dpsk._objective.penalties import CONSTRAINTS
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
@@ -120,7 +121,7 @@ def _weak_ridge(cls, solver):
     """Return a penalty that hardly binds, or a set that holds the signal."""
     own = SOLVER_PARAMS.get(solver, {})
     weak = {"alpha": 1e-3} if "alpha" in own else {}
-    in_a_set = "penalty" in own or cls().get_params().get("radius") is not None
+    in_a_set = "penalty" in own or cls().get_params().get("penalty") in CONSTRAINTS
     return {**weak, "radius": 5.0} if in_a_set else weak
 
 

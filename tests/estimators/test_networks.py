@@ -29,7 +29,7 @@ def test_scores_of_two_classes_are_shortened_and_decide_the_same(
     model = DPMLPClassifier(8.0, hidden_layer_sizes=sizes, precondition=precondition, max_iter=3,
                             random_state=NoiseSeed(0))
     short = model.fit(X, y).predict_proba(X)
-    monkeypatch.setattr("dpsk._stages.usual_temperature.USUAL_FACTOR", 1.0)
+    monkeypatch.setattr("dpsk.neural_network._classifier.USUAL_FACTOR", 1.0)
     long = model.fit(X, y).predict_proba(X)
     odds = [np.log(each) - np.log(each).mean(axis=1, keepdims=True) for each in (short, long)]
     np.testing.assert_allclose(odds[0], (1.0 if several else 0.65) * odds[1], atol=1e-6)

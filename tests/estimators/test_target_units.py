@@ -73,7 +73,7 @@ def test_odd_targets_leave_finite_predictions_within_reach(cls, y):
     (DPLinearRegression(epsilon=0.5), 600), (DPAdditiveRegressor(epsilon=0.5), 600),
     (DPLinearRegression(epsilon=2.0, precondition=False, delta=0.0, data_norm=3.0), 12_000),
     # Their thresholds, penalties and sets are in the unit of the bounds that are declared.
-    (DPHuberRegressor(epsilon=2.0), 12_000), (DPLasso(epsilon=2.0), 12_000),
+    (DPHuberRegressor(epsilon=2.0), 12_000), (DPLasso(epsilon=2.0, radius=1.0), 12_000),
     (DPRidge(epsilon=2.0, penalty="l2_ball", radius=1.0), 12_000),
     (DPPoissonRegressor(epsilon=2.0), 12_000),
 ], ids=str)

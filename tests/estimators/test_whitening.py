@@ -49,7 +49,8 @@ def score_by_hand(model, X):
     if is_classifier(model):
         raw = raw - getattr(model, "offset_", 0.0)
         return raw[:, 0] if raw.shape[1] == 1 else raw
-    return np.exp(raw) if isinstance(model, DPPoissonRegressor) else raw
+    return np.clip(np.exp(raw) if isinstance(model, DPPoissonRegressor) else raw,
+                   *model.target_bounds_)
 
 
 def curved_by_hand(model, X):
