@@ -23,7 +23,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, ShortRows
-from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, PENALTIES
+from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,

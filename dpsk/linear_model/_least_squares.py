@@ -35,7 +35,7 @@ class LeastSquares(LinearRegressor):
                 and isinstance(problem.penalty, L1Ball)):
             return self._penalty, None
         wide = problem.model.n_features > MOST_COLUMNS
-        if self.radius is None and not (wide or problem.is_private and problem.delta == 0):
+        if self.radius is None and not (wide or (problem.is_private and problem.delta == 0)):
             # Of which columns matter, noise that is known says more than a radius that is not.
             return NO_PENALTY, None
         # Whitened rows need less noise, and what the set leaves out is left out afterwards.
