@@ -85,8 +85,8 @@ solver|squares : {"auto", %(offered)s}
     risk is less and rows are not whitened.
 solver|lasso : {"auto", %(offered)s}
     "auto" takes "gd" where rows are whitened, else inside the ball whichever of "frank_wolfe"
-    and "gd" has the least predicted risk; without a ball "gd", and outside of sets what
-    DPRidge takes.
+    and "gd" has the least predicted risk; without a ball, and outside of sets, "gd", or
+    "sufficient_statistics" where a constant is all that is fitted, and else what DPRidge takes.
 solver|network : {"auto", "sgd", "gd", "rrpsgd"}
     "auto" is "sgd".
 precondition : {"auto", True, False}

@@ -156,6 +156,12 @@ def documented_solvers(cls):
     return frozenset(re.findall(r'"(\w+)"', offer)) - {"auto"}
 
 
+def auto_solvers(cls):
+    """Return what "auto" may stand for: what is offered, and more that a docstring names."""
+    (text,) = re.findall(r"^solver : .*\n((?: +.*\n)+)", inspect.getdoc(cls), re.MULTILINE)
+    return documented_solvers(cls) | set(re.findall(r'"(\w+)"', text))
+
+
 def declared(cls):
     """Return the bounds that stand where an estimator learns none, so that nothing is learnt."""
     known = inspect.signature(cls.__init__).parameters

@@ -10,8 +10,8 @@ import numpy as np
 from dpsk._defaults.budgets import MOST_WHITENED_BY_DEFAULT
 from dpsk._defaults.losses import loss_defaults
 
-__all__ = ["ADAPTIVE_STEP", "FEW_ROWS_FACTOR", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR",
-           "carries_no_network", "hidden_scale", "network_batch_size", "network_clip_norm",
+__all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries_no_network",
+           "few_rows_factor", "hidden_scale", "network_batch_size", "network_clip_norm",
            "network_iterate", "network_step", "network_steps", "whitened_length"]
 
 MOMENTUM = 0.7
@@ -21,9 +21,11 @@ MANY_WEIGHTS = 1 << 14
 ADAPTIVE_STEP = 5e-3
 #: What scores of two classes are multiplied by after clipped training.
 USUAL_FACTOR = 0.65
-#: What predictions are multiplied by where rows carry no network, and the ``n mu`` below which
-#: they carry none of many columns.
-FEW_ROWS_FACTOR, _LEAST_SIGNAL = 0.25, 65.0
+#: What predictions are multiplied by where rows are few, and the ``n mu`` below which they are:
+#: for scores on whitened rows, and for predictions of targets on any.
+_FEW_ROWS_FACTOR, _FEW_SIGNAL, _FEWER_SIGNAL = 0.25, 40.0, 10.0
+#: The ``n mu`` below which rows of many columns carry no network.
+_LEAST_SIGNAL = 65.0
 #: The most length of a usual whitened row, beside the 1 of the biases.
 _LONGEST_ROW = 4.0
 #: The steps that a unit of signal pays for.
@@ -53,6 +55,17 @@ def carries_no_network(budget):
     columns = budget.n_columns
     least = columns if columns <= MOST_WHITENED_BY_DEFAULT + 1 else _LEAST_SIGNAL
     return budget.is_private and budget.delta > 0 and columns * budget.signal < least
+
+
+def few_rows_factor(budget, of_scores):
+    """Return what predictions are multiplied by, as noise is most of them; 1 where it is not.
+
+    Constants of networks mend those of targets where the released mean is noisy.
+    """
+    if not (budget.is_private and budget.delta > 0):
+        return 1.0
+    few = budget.n_columns * budget.signal < (_FEW_SIGNAL if of_scores else _FEWER_SIGNAL)
+    return _FEW_ROWS_FACTOR if few or (of_scores and carries_no_network(budget)) else 1.0
 
 
 def hidden_scale(problem):

@@ -66,8 +66,7 @@ class LeastSquares(LinearRegressor):
     def _solver_of_constant(self, name, problem, rows):
         # Steps whose clip is narrow come to a median, under noise that follows the spread of
         # targets. Moments do not know the sum of weights.
-        takes_moments = (self.solver == "auto" and self.penalty not in CONSTRAINTS
-                         and problem.delta > 0 and problem.penalty.is_smooth
+        takes_moments = (self.solver == "auto" and problem.delta > 0 and problem.penalty.is_smooth
                          and not rows.is_weighted and rows.groups is None)
         return "sufficient_statistics" if takes_moments else name
 

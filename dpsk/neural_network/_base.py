@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
 from dpsk._data.validation import check_prediction_rows, check_rows
-from dpsk._defaults.networks import FEW_ROWS_FACTOR, carries_no_network
+from dpsk._defaults.networks import carries_no_network, few_rows_factor
 from dpsk._models import MLP, LinearModel
 from dpsk._models.ball import RowsInBall
 from dpsk._objective.penalties import PENALTIES
@@ -60,24 +60,18 @@ class NetworkEstimator(NetworkFit):
         Predictions are multiplied by `factor` where the clip norm is left at its default.
         """
         norm = self.data_norm
-        if self._bounds_rows(rows):
-            norm, factor = _SHORT, FEW_ROWS_FACTOR * factor
-            rows = rows.mapped(_ball(rows.n_features))
-            enforced = [*enforced, Enforced("data_norm", norm, "default", _WORDS)]
+        if norm is None and self.precondition == "auto":
+            # Only where the user leaves it to the estimator how rows enter.
+            facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
+            factor *= few_rows_factor(facts, loss.is_likelihood)
+            if carries_no_network(facts):
+                norm, rows = _SHORT, rows.mapped(_ball(rows.n_features))
+                enforced = [*enforced, Enforced("data_norm", norm, "default", _WORDS)]
         if factor < 1.0:
             stages = [*stages, UsualTemperature(factor)]
         self._fit_network(rows, loss, n_outputs, stages=stages, enforced=enforced, **settings)
         self.n_layers_, self.n_outputs_ = len(self.coefs_) + 1, n_outputs or 1
         self.data_norm_ = norm
-
-    def _bounds_rows(self, rows):
-        """Return whether rows are bounded all the same, as they are few: from public facts.
-
-        Only where the user leaves it to the estimator how they enter.
-        """
-        facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
-        return self.data_norm is None and self.precondition == "auto" and (
-            carries_no_network(facts))
 
     def _weight_dtype(self, X):
         return np.float64

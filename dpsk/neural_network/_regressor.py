@@ -81,7 +81,8 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm, and on whitened rows
     a sum of steps of ``300 (n mu / 6000)**1.5`` over it, in as many steps. Most rows are clipped,
     so that the squared loss acts as one that grows linearly far from the target. Where rows are
-    few, what is multiplied by 0.25 is predictions about the released mean of targets.
+    few they are scaled down as there, and predictions about the released mean of targets are
+    multiplied by 0.25 where n mu is below 10.
 
     References
     ----------

@@ -19,6 +19,7 @@ from dpsk import (
 )
 from dpsk._privacy import accountant
 from dpsk.exceptions import PrivacyWarning
+from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.registry import every_bounded_regressor
 
@@ -210,3 +211,19 @@ def test_rows_of_a_network_enter_as_they_are_where_it_is_said_or_they_suffice(se
     assert model.data_norm_ == held
     said = [each.value for each in model.privacy_.enforced if each.name == "data_norm"]
     assert said == ([] if held is None else [held])
+
+
+@pytest.mark.parametrize("n, epsilon, factor", [
+    (40, 1.0, 0.25), (200, 0.3, 0.25), (200, 2.0, 1.0)])
+@pytest.mark.parametrize("several", [False, True])
+def test_scores_of_a_network_on_few_rows_are_a_quarter_and_decide_the_same(
+        n, epsilon, factor, several, monkeypatch):
+    X, y = table(n)
+    y = np.digitize(y, [3.5, 5.5] if several else [4.5])
+    model = DPMLPClassifier(epsilon, max_iter=3, random_state=NoiseSeed(0))
+    short = model.fit(X, y).predict_proba(X)
+    monkeypatch.setattr("dpsk._defaults.networks._FEW_ROWS_FACTOR", 1.0)
+    long = model.fit(X, y).predict_proba(X)
+    odds = [np.log(each) - np.log(each).mean(axis=1, keepdims=True) for each in (short, long)]
+    np.testing.assert_allclose(odds[0], factor * odds[1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(short.argmax(axis=1), long.argmax(axis=1))
