@@ -66,9 +66,11 @@ class LeastSquares(LinearRegressor):
     def _solver_of_constant(self, name, problem, rows):
         # Steps whose clip is narrow come to a median, under noise that follows the spread of
         # targets. Moments do not know the sum of weights.
+        moments = "sufficient_statistics"
         takes_moments = (self.solver == "auto" and problem.delta > 0 and problem.penalty.is_smooth
-                         and not rows.is_weighted and rows.groups is None)
-        return "sufficient_statistics" if takes_moments else name
+                         and not rows.is_weighted and rows.groups is None
+                         and self._takes_given(moments))
+        return moments if takes_moments else name
 
 
 @documented
