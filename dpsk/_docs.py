@@ -79,10 +79,10 @@ solver|margin : {"auto", %(offered)s}
     set "gd", or "frank_wolfe" on an l1 ball; and at ``delta=0`` outside of sets
     "objective_perturbation", of classes for two only.
 solver|squares : {"auto", %(offered)s}
-    "auto" takes "gd"; "sufficient_statistics" where n mu is below 100, rows are not whitened,
-    the penalty is l2 and there are at most 2000 features; at ``delta=0``,
-    "objective_perturbation". Inside a set it takes "gd", or "frank_wolfe" where its predicted
-    risk is less and rows are not whitened.
+    "auto" takes "gd"; "sufficient_statistics" where a constant is all that is fitted, or n mu is
+    below 100, rows are not whitened, the penalty is l2 and there are at most 2000 features; at
+    ``delta=0``, "objective_perturbation". Inside a set it takes "gd", or "frank_wolfe" where
+    its predicted risk is less and rows are not whitened.
 solver|lasso : {"auto", %(offered)s}
     "auto" takes "gd" where rows are whitened, else inside the ball whichever of "frank_wolfe"
     and "gd" has the least predicted risk; without a ball, and outside of sets, "gd", or
@@ -264,7 +264,8 @@ privacy_ : Certificate
     pairs, by construction. The number of rows, names and dtypes of columns,
     labels of classes and all parameters are public.
 |linear
-    is ``X @ coef_ + intercept_``: bounds on rows and whitening are a matter of training.
+    is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening are a
+    matter of training.
 |linear_score
     ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening are a
     matter of training. With ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, P

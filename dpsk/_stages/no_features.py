@@ -34,7 +34,8 @@ class NoFeatures(RowStage):
     """Leave out all features: where no bound on them is known, noise would be all that they bring.
 
     Nothing is released; all of the budget goes to the constant. A mean of targets is drawn to the
-    middle of their bounds as far as its noise is wider than means usually are.
+    middle of their bounds as far as its noise is wider than means usually are, beside what its
+    solver does.
     """
 
     _kept = 1.0

@@ -23,7 +23,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, ShortRows
-from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
+from dpsk._objective.penalties import CONSTRAINTS, PENALTIES, ConstraintSet
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
@@ -177,7 +177,7 @@ class LinearEstimator(DPEstimator):
                                         "" if stage is None else stage.words),
                       *self._group_bounds(rows), *enforced],
             public=[f"{self._units_fact(rows)}, feature names, dtype and container",
-                    "all parameters", *public],
+                    "all parameters", *self._radius_facts(facts), *public],
             released=["coef_", "intercept_", *released])
         if constraint is not None:
             # Rounding of large coefficients of mapped rows is more than a small set.
@@ -222,6 +222,14 @@ class LinearEstimator(DPEstimator):
         The set is one that the solver does not move in.
         """
         return self._penalty, None
+
+    def _radius_facts(self, problem):
+        """Return what the certificate says of a radius that was not given, beside a set."""
+        if self.radius is not None or self.penalty not in CONSTRAINTS:
+            return []
+        inside = isinstance(problem.penalty, ConstraintSet)
+        return [f"radius={self._usual_radius}, as none is given" if inside else
+                "no set, as no radius is given"]
 
     def _last_stages(self, row_stage, constraint):
         """Return the stages that follow the solver.

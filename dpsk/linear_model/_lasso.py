@@ -27,11 +27,11 @@ class DPLasso(LeastSquares):
     under noise, with rows scaled to `data_norm` and their entries clipped to `data_norm_inf`:
     the lasso in its constrained form. Solvers "gd" and "sgd" leave the intercept b free.
 
-    By default, for at most 2000 features and delta > 0, there is no ball: the noise in
-    coefficients is known, and those of few columns that stand out of it are kept, where few do.
-    With a `radius` that fit is brought into the ball, where rows are enough to be whitened (see
-    `precondition`): the nearest point is taken by the released covariance. Neither costs anything
-    beside the fit.
+    Where no `radius` is given there is no ball, for at most 2000 features and delta > 0: the
+    noise in coefficients is known, and those of few columns that stand out of it are kept, where
+    few do. With a `radius` that fit is brought into the ball, where rows are enough to be whitened
+    (see `precondition`): the nearest point is taken by the released covariance. Neither costs
+    anything beside the fit.
 
     Parameters
     ----------
@@ -39,8 +39,10 @@ class DPLasso(LeastSquares):
         "frank_wolfe" alone offers it here.
     %(target_bounds)s %(radius)s
         For the l1 ball, that of the norm of coefficients and intercept on the scale of targets
-        mapped to [-1, 1]. None: no ball, or 1 where there must be one (more than 2000 features,
-        ``delta=0``, a `solver` or `precondition` that is given).
+        mapped to [-1, 1]. None: no ball, or one of radius 1 where there must be one: with more
+        than 2000 features, ``delta=0``, a solver that moves inside a set, or rows so few that
+        they carry no slope and no constant is fitted in its place. Of other sets it is 1. The
+        certificate says which.
     %(alpha)s
         Only penalties that are no sets have it.
     %(penalty)s

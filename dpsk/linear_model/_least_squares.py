@@ -31,18 +31,35 @@ class LeastSquares(LinearRegressor):
         return Squared()
 
     def _penalty_and_set(self, problem):
-        if not (self.solver == "auto" == self.precondition
-                and isinstance(problem.penalty, L1Ball)):
+        if not isinstance(problem.penalty, L1Ball):
             return self._penalty, None
-        wide = problem.model.n_features > MOST_COLUMNS
-        if self.radius is None and not (wide or (problem.is_private and problem.delta == 0)):
+        free = replace(problem, penalty=NO_PENALTY(0))
+        if self.radius is None and self._needs_no_set(free):
             # Of which columns matter, noise that is known says more than a radius that is not.
             return NO_PENALTY, None
         # Whitened rows need less noise, and what the set leaves out is left out afterwards.
-        free = replace(problem, penalty=NO_PENALTY(0))
-        if problem.is_private and Whitening.pays(free):
+        if self.solver == "auto" == self.precondition and problem.is_private and (
+                Whitening.pays(free)):
             return NO_PENALTY, problem.penalty
         return self._penalty, None
+
+    def _needs_no_set(self, free):
+        """Return whether coefficients stay small without a set, from public facts.
+
+        `free` is the problem without one.
+        """
+        if self.solver != "auto":
+            solver = self._build_solver(self.solver)
+            if not all(each.is_met(solver, free) for each in solver.requires):
+                return False
+        if not free.is_private:
+            return True
+        if free.delta == 0 or free.model.n_features > MOST_COLUMNS:
+            return False
+        constant = (self.solver == "auto" == self.precondition and self.fit_intercept
+                    and not free.grouped and self.data_norm_inf is None)
+        whitened = self.precondition is not False and Whitening.pays(free)
+        return constant or whitened or _carries_slopes(free)
 
     @property
     def _auto_is_gaussian(self):
@@ -59,18 +76,23 @@ class LeastSquares(LinearRegressor):
                   and self.penalty not in CONSTRAINTS)
         # Residuals are shorter than targets, so that their products need less noise; steps need
         # rows that carry a slope.
-        descends = problem.n_samples * problem.mu > loss_defaults(problem.loss).slopes_signal or (
+        descends = _carries_slopes(problem) or (
             self.precondition is not False and Whitening.pays(problem))
         return "sufficient_statistics" if narrow and not descends else "gd"
 
     def _solver_of_constant(self, name, problem, rows):
         # Steps whose clip is narrow come to a median, under noise that follows the spread of
         # targets. Moments do not know the sum of weights.
+        if self.solver != "auto" or problem.delta == 0 or not problem.penalty.is_smooth:
+            return name
         moments = "sufficient_statistics"
-        takes_moments = (self.solver == "auto" and problem.delta > 0 and problem.penalty.is_smooth
-                         and not rows.is_weighted and rows.groups is None
-                         and self._takes_given(moments))
-        return moments if takes_moments else name
+        plain = not rows.is_weighted and rows.groups is None
+        return moments if plain and self._takes_given(moments) else "gd"
+
+
+def _carries_slopes(problem):
+    """Return whether rows that are not whitened are enough for steps, from public facts."""
+    return problem.n_samples * problem.mu >= loss_defaults(problem.loss).slopes_signal
 
 
 @documented

@@ -30,7 +30,7 @@ class DPPoissonRegressor(LinearRegressor):
     Targets are clipped to public bounds and divided by the upper one, `B`; it minimizes half
     the Poisson deviance of ``exp(x' w + b)``, made linear once the prediction exceeds the target
     by `B`, under noise. Predictions are on the scale of the targets. With ``fit_intercept=False``
-    a row of zeros is predicted 1.
+    a row of zeros is predicted 1, or the nearest that `target_bounds_` allow.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ class DPPoissonRegressor(LinearRegressor):
     -----
     %(privacy)s
 
-    The logarithm of ``predict(X)``
-    %(linear)s
+    ``predict(X)`` is ``exp(X @ coef_ + intercept_)`` within `target_bounds_`: bounds on rows and
+    whitening are a matter of training.
 
     References
     ----------

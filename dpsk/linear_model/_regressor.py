@@ -122,6 +122,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             public=self._weight_facts(sample_weight))
         if bounds:
             self.target_bounds_ = bounds
+        # Without a budget bounds that nobody declared are the least and the largest target.
+        self._is_cut = self.target_bounds not in ("auto", None) or self.epsilon < np.inf
         self.coef_, self.intercept_ = self._unmapped(coef, intercept, *self.target_bounds_)
         return self
 
@@ -139,13 +141,13 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """
         if self.target_bounds not in ("auto", None):
             return self._bounds()
-        facts = self._facts(rows)
-        if not facts.is_private:
-            # No bound cuts targets then.
+        if self.epsilon == np.inf:
+            # Nothing is private then, and no bound cuts targets.
             low, high = zip(*rows.each(target_ends), strict=True)
             return self._widest(min(low), max(high))
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
-                           partial(self._check_learnable, facts, rows.groups is not None))
+                           partial(self._check_learnable, self._facts(rows),
+                                   rows.groups is not None))
         return None if learns else self._default_bounds
 
     def _tightens(self, rows):
@@ -154,6 +156,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Only where the unit of targets changes nothing but noise: thresholds, penalties that are
         no squares, and sets are in that of the declared ones.
         """
+        if self.epsilon == np.inf:
+            return False
         penalty, constraint = self._penalty_and_set(self._facts(rows))
         unit_is_free = (isinstance(self._loss(), Squared) and penalty(0).is_smooth
                         and constraint is None)
@@ -163,7 +167,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     def _facts(self, rows):
         """Return the public facts of a fit to rows, before its solver and its stages."""
         return Problem(rows.n_units, self._row_model(rows, None), self._scalar_loss(),
-                       self._penalty(0), *self._budget(rows.n_units))
+                       self._penalty(0), *self._budget(rows.n_units),
+                       grouped=rows.groups is not None)
 
     def _check_learnable(self, problem, grouped):
         """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
@@ -209,10 +214,4 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return self._within_bounds(self._predict_raw(X))
 
     def _within_bounds(self, predicted):
-        """Return predictions cut to the bounds on targets, which lie within them.
-
-        Not to those that, without a budget, are the least and the largest target themselves.
-        """
-        if self.target_bounds in ("auto", None) and self.privacy_.epsilon == np.inf:
-            return predicted
-        return np.clip(predicted, *self.target_bounds_)
+        return np.clip(predicted, *self.target_bounds_) if self._is_cut else predicted

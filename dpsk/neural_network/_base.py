@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._data.errors import quietly
 from dpsk._data.validation import check_prediction_rows, check_rows
 from dpsk._defaults.networks import carries_no_network, few_rows_factor
-from dpsk._models import MLP, LinearModel
-from dpsk._models.ball import RowsInBall
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_auto_flag, number, optional
 from dpsk._privacy.certificate import Enforced
@@ -59,17 +57,18 @@ class NetworkEstimator(NetworkFit):
 
         Predictions are multiplied by `factor` where the clip norm is left at its default.
         """
-        norm = self.data_norm
+        norm = None if self.data_norm is None else float(self.data_norm)
         if norm is None and self.precondition == "auto":
             # Only where the user leaves it to the estimator how rows enter.
             facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
             factor *= few_rows_factor(facts, loss.is_likelihood)
             if carries_no_network(facts):
-                norm, rows = _SHORT, rows.mapped(_ball(rows.n_features))
+                norm = _SHORT
                 enforced = [*enforced, Enforced("data_norm", norm, "default", _WORDS)]
         if factor < 1.0:
             stages = [*stages, UsualTemperature(factor)]
-        self._fit_network(rows, loss, n_outputs, stages=stages, enforced=enforced, **settings)
+        self._fit_network(rows, loss, n_outputs, data_norm=norm, stages=stages, enforced=enforced,
+                          **settings)
         self.n_layers_, self.n_outputs_ = len(self.coefs_) + 1, n_outputs or 1
         self.data_norm_ = norm
 
@@ -83,20 +82,9 @@ class NetworkEstimator(NetworkFit):
         return PENALTIES["l2"](alpha=float(self.alpha), l1_ratio=0.0, radius=None,
                                unpenalized=unpenalized)
 
-    def _network(self, n_features, hidden, n_outputs):
-        data_norm = None if self.data_norm is None else float(self.data_norm)
-        return MLP(n_features, hidden, n_outputs, self.activation, data_norm)
-
     @quietly
     def _predict_raw(self, X):
         """Return raw predictions, float64, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
         X = check_prediction_rows(self, X, dtype=np.float32)
-        if self.data_norm is None and self.data_norm_ is not None:
-            return self._raw_of_network(X, np.float64, _ball(X.shape[1]).bounded)
-        return self._raw_of_network(X, np.float64)
-
-
-def _ball(n_features):
-    """Return what scales rows down where they are few, in single precision."""
-    return RowsInBall(LinearModel(n_features, None, False, _SHORT))
+        return self._raw_of_network(X, np.float64, data_norm=self.data_norm_)

@@ -87,8 +87,8 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     *Few rows.* Where rows are not whitened because n mu is below ``n_features + 1``, or 65 of more
     than 200 features, noise is most of what a network would learn, and the longer the rows, the
     more of it. Unless `precondition` or `data_norm` is given, rows are then scaled down to norm 1,
-    in training and in prediction, and scores multiplied by 0.25; so they are where n mu is below
-    40.
+    in training and in prediction, and scores multiplied by 0.25 where `clip_norm` is not given;
+    so they are where n mu is below 40.
 
     *Layers.* From 16 units on rectified layers enter the next one less the mean of their units,
     so that the columns of its weights have mean 0.

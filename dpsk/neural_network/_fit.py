@@ -37,20 +37,17 @@ class NetworkFit(DPEstimator):
         """Return the bound on rows for their mean, None where they come as they are."""
         return self.data_norm
 
-    def _network(self, n_features, hidden, n_outputs):
-        """Return the model of so many features, hidden units and outputs."""
-        return MLP(n_features, hidden, n_outputs, self.activation)
-
-    def _fit_network(self, rows, loss, n_outputs=None, *, free_weights=False, stages=(),
-                     enforced=(), public=(), released=()):
+    def _fit_network(self, rows, loss, n_outputs=None, *, data_norm=None, free_weights=False,
+                     stages=(), enforced=(), public=(), released=()):
         """Set the layers and what rows were mapped by; return what follows them in theta.
 
-        Rows are float32, as the network sees them. `free_weights` may exceed their bound; what is
-        enforced, public and released is beside what is so of any network.
+        Rows are float32, as the network sees them but for `data_norm`, to which it scales longer
+        ones down. `free_weights` may exceed their bound; what is enforced, public and released is
+        beside what is so of any network.
         """
         n_samples, n_features = rows.n_units, rows.n_features
         epsilon, delta = self._budget(n_samples)
-        model = self._network(n_features, self._layer_sizes(), n_outputs)
+        model = MLP(n_features, self._layer_sizes(), n_outputs, self.activation, data_norm)
         problem = Problem(n_samples=n_samples, model=model, loss=loss,
                           penalty=self._penalty(model.n_biases + loss.n_extra),
                           epsilon=epsilon, delta=delta,
@@ -89,14 +86,14 @@ class NetworkFit(DPEstimator):
             return network_whitening_pays(problem)
         return self.precondition == "whitening"
 
-    def _raw_of_network(self, X, dtype, rows=lambda part: part):
+    def _raw_of_network(self, X, dtype, rows=lambda part: part, data_norm=None):
         """Return raw predictions, shape (n,) or (n, n_outputs), of validated rows.
 
-        `rows` maps a block of rows to those that the network sees.
+        `rows` maps a block of rows to those that the network sees, `data_norm` as in the fit.
         """
         hidden = tuple(len(weights) for weights in self.coefs_[1:])
         n_outputs = len(self.intercepts_[-1])
-        model = self._network(X.shape[1], hidden, n_outputs)
+        model = MLP(X.shape[1], hidden, n_outputs, self.activation, data_norm)
         linear = getattr(self, "linear_coef_", None)
         if linear is not None:
             model = replace(model, hidden_scale=1.0)

@@ -49,9 +49,10 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         if rows.is_sparse:
             raise ValueError("hidden_layer_sizes: a network takes dense rows and no sparse ones; "
                              "pass a dense X, or use hidden_layer_sizes=().")
-        rest = super()._fit_network(rows.mapped(self._ball(rows.n_features)), loss, **settings)
+        norm = self._mean_norm()
+        rest = super()._fit_network(rows.mapped(_ball(rows.n_features, norm)), loss, **settings)
         self.preconditioner_ = self._row_map = None
-        self.data_norm_ = self._mean_norm()
+        self.data_norm_ = norm
         return rest
 
     def _mean_norm(self):
@@ -63,11 +64,12 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         yield Enforced("data_norm", norm, norm_origin(self), "l2 norm of one row of features; "
                        "longer rows are scaled down, in training and in prediction" + more)
 
-    def _ball(self, n_features):
-        """Return what scales rows down to the norm bound, in single precision."""
-        return RowsInBall(LinearModel(n_features, None, False, self._mean_norm()))
-
     def _predict_network(self, X):
         """Return raw predictions, shape (n,), dtype of X."""
         X = check_prediction_rows(self, X, dtype=FLOATS)
-        return self._raw_of_network(X, X.dtype, self._ball(X.shape[1]).bounded)
+        return self._raw_of_network(X, X.dtype, _ball(X.shape[1], self.data_norm_).bounded)
+
+
+def _ball(n_features, data_norm):
+    """Return what scales rows down to the norm bound, in single precision."""
+    return RowsInBall(LinearModel(n_features, None, False, data_norm))

@@ -21,7 +21,7 @@ from dpsk._privacy import accountant
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
-from tests.registry import every_bounded_regressor
+from tests.registry import every_bounded_regressor, every_estimator, training_rows
 
 every = pytest.mark.parametrize("cls", [DPHuberRegressor, DPLasso, DPLinearRegression,
                                         DPPoissonRegressor, DPRidge])
@@ -172,6 +172,55 @@ def test_without_privacy_bounds_that_nobody_declared_cut_no_prediction(cls):
     with pytest.warns(PrivacyWarning, match="not private"):
         model = cls(np.inf).fit(X, y)
     assert model.predict(10.0 * X).max() > y.max()
+
+
+@every_estimator
+def test_predictions_follow_from_the_fit_and_not_from_parameters_set_afterwards(cls):
+    for given in ({}, {"data_norm": 2.0}):
+        model = cls(0.3, random_state=NoiseSeed(0), **given)
+        X, y = training_rows(model)
+        model.fit(X, y)
+        predicted = getattr(model, "decision_function", None) or model.predict
+        before = predicted(10.0 * X)
+        bounds = {"target_bounds": (0.0, 1e-3)} if hasattr(model, "target_bounds") else {}
+        for later in ({"data_norm": 1e-3}, {"data_norm": model.__class__().data_norm}, bounds):
+            model.set_params(**later)
+            np.testing.assert_array_equal(predicted(10.0 * X), before)
+
+
+@pytest.mark.parametrize("settings", [
+    {"fit_intercept": False, "data_norm": 1.0}, {"fit_intercept": False}, {"data_norm_inf": 0.5},
+    {"solver": "gd"}, {"precondition": False}, {"delta": 0.0}, {"epsilon": 8.0, "delta": 0.0},
+    {"epsilon": 8.0, "solver": "frank_wolfe"}], ids=str)
+def test_coefficients_of_few_rows_that_are_fitted_stay_in_a_ball(settings):
+    X, y = table(60)
+    model = DPLasso(**{"epsilon": 0.2, "target_bounds": (-10, 10), **settings})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        model.fit(X, y)
+    assert np.abs(model.coef_).sum() <= 10.0 * (1.0 + 1e-6)
+    assert "radius=1.0, as none is given" in model.privacy_.public
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"solver": "gd"}, {"precondition": False}, {"max_iter": 20}, {"epsilon": np.inf},
+    {"epsilon": np.inf, "precondition": False}, {"fit_intercept": False}], ids=str)
+def test_without_a_radius_many_rows_have_no_ball(settings):
+    X, _ = table(4000)
+    model = DPLasso(**{"epsilon": 20.0, "target_bounds": (-2, 2), **settings})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        model.fit(X, X @ [1.0, -1.0, 1.0, -1.0])
+    assert np.abs(model.coef_).sum() > 3.0
+    assert "no set, as no radius is given" in model.privacy_.public
+
+
+@pytest.mark.parametrize("given", [{}, {"sample_weight": np.ones(60)}])
+def test_a_constant_of_weighted_rows_is_no_moment(given):
+    model = DPLinearRegression(0.5, target_bounds=(-1, 1))
+    with pytest.warns(PrivacyWarning, match="a constant is all"):
+        model.fit(np.zeros((60, 30)), np.full(60, 0.5), **given)
+    assert model.privacy_.solver == ("gd" if given else "sufficient_statistics")
 
 
 def test_the_noise_of_a_mean_of_few_rows_does_not_follow_their_spread():
