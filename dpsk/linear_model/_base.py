@@ -23,7 +23,7 @@ from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, ShortRows
-from dpsk._objective.penalties import CONSTRAINTS, PENALTIES, ConstraintSet
+from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, PENALTIES, ConstraintSet
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
@@ -68,13 +68,18 @@ class LinearEstimator(DPEstimator):
 
     @classmethod
     def _offered_solvers(cls):
-        """Return the names of the solvers whose requirements can be met, an l1 ball included."""
+        """Return the names of the solvers whose requirements can be met, an l1 ball included.
+
+        And no penalty, where a set may be none.
+        """
         own = cls()
         facts = {"n_samples": 1000, "model": LinearModel(3, None, True, 1.0), "delta": 1e-6,
                  "loss": own._scalar_loss(), "epsilon": 1.0}
         problems = [Problem(penalty=PENALTIES[penalty](alpha=0.1, l1_ratio=0.5, radius=1.0,
                                                        unpenalized=0), **facts)
                     for penalty in (own.penalty, "l1_ball")]
+        if cls._usual_radius is not None:
+            problems.append(Problem(penalty=NO_PENALTY(0), **facts))
         return [name for name, solver in cls._solvers.items()
                 if any(all(requirement.is_met(solver(), problem)
                            for requirement in solver.requires) for problem in problems)]

@@ -107,5 +107,5 @@ def test_a_ball_that_holds_all_changes_nothing():
 @pytest.mark.parametrize("params", [{"precondition": False}, {"solver": "gd"},
                                     {"solver": "frank_wolfe"}, {"delta": 0.0}])
 def test_what_is_asked_for_is_fitted_inside_the_ball(params):
-    model = DPLasso(epsilon=2.0, target_bounds=(-12, 12), data_norm=12.0, **params).fit(X, Y)
-    assert model.preconditioner_ is None
+    model = DPLasso(epsilon=2.0, target_bounds=(-12, 12), data_norm=12.0, radius=1.0, **params)
+    assert model.fit(X, Y).preconditioner_ is None
