@@ -14,7 +14,8 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
            "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
            "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
            "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
-           "USUAL_RESIDUAL", "mu_of_share", "target_mean_share", "whitening_pays"]
+           "USUAL_RESIDUAL", "carries_slopes", "mu_of_share", "target_mean_share",
+           "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -101,6 +102,11 @@ def target_mean_share(problem):
     least, most = TARGET_MEAN_SHARES
     signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
     return min(most, max(least, (TARGET_MEAN_SIGNAL / signal)**2))
+
+
+def carries_slopes(problem):
+    """Return whether rows that are not whitened are enough for slopes, from public facts."""
+    return problem.n_samples * problem.mu >= loss_defaults(problem.loss).slopes_signal
 
 
 def whitening_pays(problem, of_shares=False):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpsk._defaults.losses import loss_defaults
+from dpsk._defaults.budgets import carries_slopes
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Squared
 from dpsk._privacy.events import Composed
@@ -49,9 +49,8 @@ class NoFeatures(RowStage):
 
         Inside a set no coefficient is large, and steps on few shares are short.
         """
-        enough = loss_defaults(problem.loss).slopes_signal
         return (not of_shares and problem.is_private and problem.delta > 0
-                and problem.penalty.is_smooth and problem.n_samples * problem.mu < enough)
+                and problem.penalty.is_smooth and not carries_slopes(problem))
 
     def prepared(self, problem: Problem) -> Problem:
         """Return the problem of the constant alone, one direction in which all rows are alike."""

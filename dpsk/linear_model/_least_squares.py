@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.auto import solver_in_set
-from dpsk._defaults.budgets import MOST_COLUMNS
-from dpsk._defaults.losses import loss_defaults
+from dpsk._defaults.budgets import MOST_COLUMNS, carries_slopes
 from dpsk._docs import documented
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, ConstraintSet, L1Ball
@@ -59,7 +58,7 @@ class LeastSquares(LinearRegressor):
         constant = (self.solver == "auto" == self.precondition and self.fit_intercept
                     and not free.grouped and self.data_norm_inf is None)
         whitened = self.precondition is not False and Whitening.pays(free)
-        return constant or whitened or _carries_slopes(free)
+        return constant or whitened or carries_slopes(free)
 
     @property
     def _auto_is_gaussian(self):
@@ -76,7 +75,7 @@ class LeastSquares(LinearRegressor):
                   and self.penalty not in CONSTRAINTS)
         # Residuals are shorter than targets, so that their products need less noise; steps need
         # rows that carry a slope.
-        descends = _carries_slopes(problem) or (
+        descends = carries_slopes(problem) or (
             self.precondition is not False and Whitening.pays(problem))
         return "sufficient_statistics" if narrow and not descends else "gd"
 
@@ -88,11 +87,6 @@ class LeastSquares(LinearRegressor):
         moments = "sufficient_statistics"
         plain = not rows.is_weighted and rows.groups is None
         return moments if plain and self._takes_given(moments) else "gd"
-
-
-def _carries_slopes(problem):
-    """Return whether rows that are not whitened are enough for steps, from public facts."""
-    return problem.n_samples * problem.mu >= loss_defaults(problem.loss).slopes_signal
 
 
 @documented
