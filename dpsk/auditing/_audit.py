@@ -16,7 +16,7 @@ from dpsk.auditing._other_tables import other_tables
 from dpsk.auditing._result import AuditResult
 from dpsk.auditing._rounds import FEWEST, ROUNDS, Rounds
 from dpsk.auditing._statistics import STATISTICS
-from dpsk.auditing._survey import Survey
+from dpsk.auditing._survey import Survey, opened
 from dpsk.auditing._tables import neighboring_tables
 from dpsk.exceptions import BudgetExceededError
 
@@ -107,10 +107,11 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     texts and bytes. Besides, answers on public rows, each by itself: `decision_function`,
     `predict_proba`, `predict_log_proba`, `transform`, `inverse_transform`, `predict`, `score`,
     `score_samples`, `sample` and `get_feature_names_out`. A fit that ends with an error counts as
-    well. Of arrays beyond 2000 entries, or 6000 in all, some that are evenly spread are read, and
-    the 256 that differ most between tables in the first fits. The result names in `partial` what
-    is too long for the latter, and an estimator of more than 20,000 objects. Of texts and bytes
-    the first 2048 and last 512 bytes are read. Not time, memory, messages and files, nor a pair
+    well, and the result names how many did in `failed`. Of arrays beyond 2000 entries, or 6000 in
+    all, some that are evenly spread are read, and the 256 that differ most between tables in the
+    first fits. The result names in `partial` what is too long for the latter, and an estimator of
+    more than 20,000 objects. Of texts and bytes the first 2048 and last 512 bytes are read. Not
+    time, memory, messages and files, nor a pair
     of tables one of which is refused with a ValueError before the first round, or both with any
     error: the result names it in `set_aside`. Every fit gets a copy of its table.
 
@@ -150,12 +151,12 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     if runs != "auto":
         runs = check_integer("runs", runs, low=FEWEST, remedy=f"'auto' or an int >= {FEWEST}")
     kinds = _kinds(statistic)
-    if any(isinstance(value, NoiseSeed) for value in estimator.get_params().values()):
+    held = [value for _, value in opened(estimator)]
+    if any(isinstance(value, NoiseSeed) for value in held):
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
     # Fits that a budget refuses are alike on all tables, as if there were nothing to find.
-    if any(open_budgets(getattr(each, "_carried", None))
-           for each in (estimator, *estimator.get_params().values())):
+    if any(open_budgets(getattr(each, "_carried", None)) for each in held):
         raise BudgetExceededError(
             "audit: a PrivacyBudget is open, which would be charged for each of hundreds of fits, "
             "and would refuse them once it is used up; audit outside of the block, with the "
@@ -167,14 +168,17 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         families += other_tables(estimator)
     for pairs, fitted, seconds in survey.taken(families):
         pilot, most = _sizes(runs, len(pairs), seconds)
-        held = find_claim(claim, estimator, fitted)
-        rounds, fits.keys = Rounds(fits, kinds, held, most, level), survey.keys
+        tested = find_claim(claim, estimator, fitted)
+        rounds, fits.keys = Rounds(fits, kinds, tested, most, level), survey.keys
         rounds.run(pairs, pilot)
         # Where nothing ever varied, other tables may show more.
         if rounds.evidence:
             break
-    found = AuditResult(type(estimator).__name__, held, tuple(rounds.evidence), level, fits.made,
-                        fits.seconds, rounds.scores, set_aside=tuple(survey.set_aside),
+    found = AuditResult(type(estimator).__name__, tested, tuple(rounds.evidence), level,
+                        fits.made, fits.seconds, rounds.scores,
+                        failed=tuple(f"{count} with {error}" for error, count
+                                     in fits.failed.most_common()),
+                        set_aside=tuple(survey.set_aside),
                         partial=tuple(sorted(rounds.partial)),
                         generators=tuple(sorted(survey.generators)),
                         moves_features=survey.moves_features)

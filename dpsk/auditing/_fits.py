@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from collections import Counter
 from copy import deepcopy
 from hashlib import sha256
 
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from dpsk.auditing._publication import published, refusal
 from dpsk.exceptions import BudgetExceededError
 
-__all__ = ["Fits", "fitted_on"]
+__all__ = ["Fits", "fitted_on", "raise_if_a_budget_ended"]
 
 _CHUNK = 10
 
@@ -31,6 +32,8 @@ class Fits:
     ----------
     keys : set of str or None
         Keys of mappings that are names; None: all are.
+    failed : Counter of str
+        How many of the fits ended with an error, by its type.
     made : int
     seconds : float
         Since the start.
@@ -40,6 +43,7 @@ class Fits:
         self._estimator, self._jobs = estimator, effective_n_jobs(n_jobs)
         self._progress = _printed() if progress is True else progress
         self._start, self.made, self.keys = time.monotonic(), 0, None
+        self.failed = Counter()
 
     @property
     def seconds(self):
@@ -67,6 +71,7 @@ class Fits:
                         for start, size in zip(starts, sizes, strict=True)):
                     for each, new in zip(found, chunk, strict=True):
                         each.extend(new)
+                        self.failed.update(fit.error for fit in new if fit.error)
                 self.made += 2 * sum(sizes)
                 if self._progress:
                     self._progress(self.made, f"{pair.name}, {len(found[0])} of {count}")
@@ -82,6 +87,25 @@ def fitted_on(model, table):
         return model
 
 
+def raise_if_a_budget_ended(error):
+    """Raise BudgetExceededError where an error is one, or comes of one.
+
+    It may be the estimator's own budget, and is no verdict on what a fit shows.
+    """
+    chain = [error]
+    while (following := chain[-1].__cause__ or chain[-1].__context__) not in (None, *chain):
+        chain.append(following)
+    name = BudgetExceededError.__name__
+    for each in chain:
+        if isinstance(each, BudgetExceededError):
+            raise each
+        # Searches of scikit-learn write what ended their fits into their own message.
+        if name in str(each):
+            raise BudgetExceededError(
+                f"audit: a fit ended with {type(each).__name__}, which names {name}: a budget "
+                "refuses fits, and nothing is tested; audit without a budget.") from error
+
+
 def _chunk(estimator, pair, read, start, count):
     """Return what fits on either table published, the tables in turns."""
     found = [], []
@@ -91,10 +115,8 @@ def _chunk(estimator, pair, read, start, count):
         for place in order:
             try:
                 model = fitted_on(clone(estimator), pair.tables[place])
-            except BudgetExceededError:
-                # It may be the estimator's own, and is no verdict on what a fit shows.
-                raise
             except Exception as error:
+                raise_if_a_budget_ended(error)
                 # Some fits end so and others do not: that shows as well.
                 found[place].append(refusal(error))
             else:

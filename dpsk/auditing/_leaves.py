@@ -2,9 +2,10 @@
 
 import gc
 import pickle
+import sys
 import types
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 
 import numpy as np
@@ -23,10 +24,12 @@ _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescriptorType,
                 types.GetSetDescriptorType, types.MethodDescriptorType,
                 types.ClassMethodDescriptorType, types.WrapperDescriptorType)
+#: Packages whose classes, those of estimators left out, no fit writes to.
+_INSTALLED = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "pandas", "dpsk"}
 #: Flag of a type that a class statement made.
 _WRITTEN = 1 << 9
-#: Attributes of this name hold how long something took, which is no part of a model.
-_TIMES = ("_time", "_time_")
+#: How long fits and scores took, as scikit-learn names it, is no part of a model.
+_TIMES = ("fit_time", "fit_time_", "score_time", "score_time_")
 
 
 class Opaque:
@@ -72,6 +75,10 @@ def leaves(value, name, keys=None):
         leaf = _leaf(value)
         if leaf is not None:
             yield name, leaf[0]
+            for base in _base(value):
+                if id(base) not in seen:
+                    seen[id(base)] = base
+                    waiting.append((f"{name}.base", base))
         if id(value) in seen or (leaf is not None and not _is_of_a_class(value)):
             continue
         seen[id(value)] = value
@@ -83,7 +90,7 @@ def leaves(value, name, keys=None):
         yield name, Opaque(value)
         waiting.extend((f"{name}.{key}".lstrip("."), part)
                        for key, part in reversed(_parts(value, keys)))
-        if is_estimator(value) and id(type(value)) not in seen:
+        if _may_keep(type(value)) and id(type(value)) not in seen:
             seen[id(type(value))] = type(value)
             yield from _of_classes(type(value))
     # What is left may hold attributes of the estimator itself: they wait longest.
@@ -173,12 +180,13 @@ def _of_array(array):
 def _of_mapping(value, keys):
     """Return keys and values; keys that are no names are values as well."""
     found = list(value.items())
+    made = [("default_factory", value.default_factory)] if isinstance(value, defaultdict) else []
     if all(isinstance(key, str) and not _is_of_a_class(key) for key, _ in found) and (
             len(found) < 1000):
-        return [("order of keys", "\n".join(key for key, _ in found)), *(
+        return [*made, ("order of keys", "\n".join(key for key, _ in found)), *(
             (key if keys is None or key in keys else place, part)
             for place, (key, part) in enumerate(found) if not key.endswith(_TIMES))]
-    return [("keys", [key for key, _ in found]), ("values", [part for _, part in found])]
+    return [*made, ("keys", [key for key, _ in found]), ("values", [part for _, part in found])]
 
 
 def _named(values):
@@ -237,6 +245,21 @@ def attributes(value):
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
                 found.append((name, getattr(value, name)))
     return [(name, part) for name, part in found if not name.endswith(_TIMES)]
+
+
+def _base(value):
+    """Return [what a view is of], if that is more: a part of an array keeps the whole in memory.
+    """
+    base = value.base if type(value) is np.ndarray else None
+    return [base] if isinstance(base, np.ndarray) and base.nbytes > value.nbytes else []
+
+
+def _may_keep(cls):
+    """Return whether a fit may write to a class: to one of an estimator, or of no known package.
+    """
+    package = str(cls.__module__).partition(".")[0]
+    return hasattr(cls, "get_params") or (
+        bool(cls.__flags__ & _WRITTEN) and package not in _INSTALLED)
 
 
 def _of_classes(cls):

@@ -34,13 +34,15 @@ class Power:
     refutes_from: float
 
 
-def measured_power(learnt, fresh, layout, kinds, claim, level):
+def measured_power(learnt, fresh, ended, layout, kinds, claim, level):
     """Plant leaks in what fits published, and return what their audit shows.
 
     Parameters
     ----------
     learnt, fresh : tuple of two ndarrays of shape (n_fits, n_names)
         Fits on either table that tests were learnt from, and those that judged.
+    ended : tuple of two lists of two ndarrays of bool of shape (n_fits,)
+        Which of the former and of the latter ended with an error: they publish no leak.
     layout : Layout
     kinds : list of str
     claim : Claim
@@ -55,13 +57,14 @@ def measured_power(learnt, fresh, layout, kinds, claim, level):
     planted = SimpleNamespace(names=[*(layout.names[i] for i in used), "planted leak"],
                               is_label=np.append(layout.is_label[used], False))
     learnt, fresh = (_mixed(*(table[:, used] for table in tables)) for tables in (learnt, fresh))
+    learnt_ended, fresh_ended = (_mixed(*(table[:, None] for table in tables)) for tables in ended)
 
     def audited(epsilon):
         error = 0.0 if np.isinf(epsilon) else 1.0 / (1.0 + np.exp(epsilon))
-        seen = [_with_bit(table, error, 0.0, second)
-                for second, table in zip((False, True), learnt, strict=True)]
-        judged = [_with_bit(table, error, 2.0, second)
-                  for second, table in zip((False, True), fresh, strict=True)]
+        seen = [_with_bit(*given, error, 0.0, second)
+                for second, given in enumerate(zip(learnt, learnt_ended, strict=True))]
+        judged = [_with_bit(*given, error, 2.0, second)
+                  for second, given in enumerate(zip(fresh, fresh_ended, strict=True))]
         tests = chosen_tests(*seen, planted, kinds, claim, len(fresh[0]), level)
         return [test.judge("planted", claim, *judged, level) for test in tests]
 
@@ -91,11 +94,15 @@ def _most_apart(first, second, most=100):
     return np.sort(np.argsort(-np.nan_to_num(apart))[:most])
 
 
-def _with_bit(table, error, deviations, second):
-    """Return a table with a bit that is wrong as often as chance leaves it, or a little more."""
+def _with_bit(table, ended, error, deviations, second):
+    """Return a table with a bit that is wrong as often as chance leaves it, or a little more.
+
+    Of fits that ended with an error it is missing.
+    """
     n = len(table)
     often = n * error + deviations * np.sqrt(n * error * (1.0 - error))
     wrong = min(int(np.rint(often)), n)
     bit = np.zeros(n, dtype=bool)
     bit[np.linspace(0, n, wrong, endpoint=False).astype(int)] = True
-    return np.column_stack([table, np.where(bit, not second, second).astype(np.float64)])
+    bit = np.where(bit, 1.0 - second, second)[:, None]
+    return np.column_stack([table, np.where(ended, np.nan, bit)])

@@ -54,6 +54,8 @@ class Published:
         Long arrays, until entries of them are chosen.
     partial : set of str
         What is too long to be chosen from, and that objects were too many.
+    error : str
+        The type of the error that the fit ended with; empty where it ended well.
     """
 
     numbers: dict = field(default_factory=dict)
@@ -61,6 +63,7 @@ class Published:
     places: dict | None = field(default_factory=dict)
     whole: dict = field(default_factory=dict)
     partial: set = field(default_factory=set)
+    error: str = ""
     _read: int = 0
     _held: int = 0
 
@@ -202,6 +205,6 @@ def published(fitted, probes, places=None, keys=None):
 
 def refusal(error):
     """Return what a fit shows that ended with an error: of which type it was."""
-    found = Published()
+    found = Published(error=type(error).__name__)
     found.read("fit that ended with an error", Opaque(error))
     return found

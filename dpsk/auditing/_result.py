@@ -56,6 +56,9 @@ class AuditResult:
         by randomized response, that was planted in what the fits published. Leaks through other
         noise, such as Laplace noise, are refuted from a larger epsilon only. None where the claim
         is refuted, or no test was judged.
+    failed : tuple of str
+        How many fits ended with an error, after the first on every table, by its type. Nothing
+        else is seen of them, and the power counts them so.
     set_aside : tuple of str
         Pairs of tables that were not looked at, as the estimator refuses one of the two, or both.
     partial : tuple of str
@@ -88,6 +91,7 @@ class AuditResult:
     seconds: float
     scores: tuple | None = field(repr=False, compare=False)
     power: Power | None = None
+    failed: tuple = ()
     set_aside: tuple = ()
     partial: tuple = ()
     generators: tuple = ()
@@ -120,6 +124,8 @@ class AuditResult:
         """str : why nothing was tested; empty where something was."""
         if self.refuted:
             return ""
+        if self.failed and (self.power is None or math.isinf(self.power.refutes_from)):
+            return f"fits ended with an error: {', '.join(self.failed)}; nothing is seen of them"
         if self.power is None:
             return "nothing that is published ever varied, but for values that no two fits share"
         if math.isinf(self.power.refutes_from):
@@ -150,7 +156,8 @@ class AuditResult:
             name: value if math.isfinite(value) else None
             for name, value in asdict(self.power).items()}
         return {"estimator": self.estimator, "verdict": self.verdict, "refuted": self.refuted,
-                "untested": self.untested, "power": power, "set_aside": list(self.set_aside),
+                "untested": self.untested, "power": power, "failed": list(self.failed),
+                "set_aside": list(self.set_aside),
                 "partial": list(self.partial), "generators": list(self.generators),
                 "claim": {"epsilon": self.claim.epsilon, "delta": self.claim.delta,
                           "origin": self.claim.origin},
@@ -197,6 +204,8 @@ class AuditResult:
                            f"confidence {1 - self.level:.6g}")]
         if self.power is not None:
             facts.append(("power", _power(self.power)))
+        if self.failed:
+            facts.append(("failed", f"fits that ended with an error: {', '.join(self.failed)}"))
         if self.set_aside:
             facts.append(("set aside", f"one table or both refused: {'; '.join(self.set_aside)}"))
         if self.partial:

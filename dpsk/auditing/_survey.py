@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from sklearn.base import clone
 
-from dpsk.auditing._fits import fitted_on
+from dpsk.auditing._fits import fitted_on, raise_if_a_budget_ended
 from dpsk.auditing._leaves import Opaque, leaves
-from dpsk.exceptions import BudgetExceededError
 
-__all__ = ["Survey"]
+__all__ = ["Survey", "opened"]
 
 #: Classes whose state, or seed, says what was drawn, by package; one of Python draws from the
 #: system and has no state.
@@ -81,12 +80,11 @@ class Survey:
         fits, errors = [], []
         for table in pair.tables:
             model = clone(self._estimator)
-            given = [value for _, value in _opened(model) if _is_generator(value)]
+            given = [value for _, value in opened(model) if _is_generator(value)]
             try:
                 fits.append(fitted_on(model, table))
-            except BudgetExceededError:
-                raise
             except Exception as error:
+                raise_if_a_budget_ended(error)
                 errors.append(error)
             else:
                 self._look_at(model, given)
@@ -95,7 +93,7 @@ class Survey:
     def _look_at(self, model, given):
         """Count keys, and find generators but for those that parameters gave."""
         keys, found = set(), []
-        for name, value in _opened(model):
+        for name, value in opened(model):
             if isinstance(value, Mapping):
                 keys.update(key for key in value if isinstance(key, str))
             if (_is_generator(value) and not any(value is each for each in given)
@@ -113,6 +111,6 @@ def _is_generator(value):
     return bool(names & _CLASSES) and _STATELESS not in names
 
 
-def _opened(model):
+def opened(model):
     """Yield (name, object) of all that an estimator holds and that is no plain value."""
     return ((name, leaf.value) for name, leaf in leaves(model, "") if isinstance(leaf, Opaque))

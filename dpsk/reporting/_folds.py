@@ -3,27 +3,50 @@
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    LeavePGroupsOut,
+    LeavePOut,
+    RepeatedKFold,
     RepeatedStratifiedKFold,
+    ShuffleSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
+    TimeSeriesSplit,
 )
 
-__all__ = ["LISTED", "STRATIFIED", "are_listed", "are_stratified"]
+from dpsk.reporting._table import is_one_of
+
+__all__ = ["GROUPED", "LISTED", "STRATIFIED", "are_grouped", "are_listed", "are_stratified"]
 
 LISTED = ("folds were handed over as they are, and how they were chosen is not known: one label "
           "may move many rows; use cv=KFold(...).")
 
 STRATIFIED = ("folds are stratified: which rows are in one follows from the labels of all, so "
               "that one label moves many rows; use cv=KFold(...).")
+#: Folds that follow from which groups there are, and how many rows each has.
+_GROUPED = (GroupKFold, GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut, StratifiedGroupKFold)
+GROUPED = ("folds follow from the groups of all rows, so that one row of another group moves "
+           "others; use cv=KFold(...), or fit with groups=.")
+#: Folds of which it is known how they are chosen.
+_BY_RULE = (KFold, RepeatedKFold, ShuffleSplit, LeaveOneOut, LeavePOut, TimeSeriesSplit,
+            StratifiedKFold, RepeatedStratifiedKFold, StratifiedShuffleSplit, *_GROUPED)
 _STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
                RepeatedStratifiedKFold)
 
 
 def are_listed(cv):
-    """Return whether folds are a list, or another iterable, and follow from no known rule."""
-    by_number = cv is None or isinstance(cv, (str, int, float, np.number))
-    return not (by_number or hasattr(cv, "split"))
+    """Return whether folds are a list, in whatever object, and follow from no known rule."""
+    return not (_by_number(cv) or is_one_of(type(cv), _BY_RULE))
+
+
+def are_grouped(cv):
+    """Return whether folds follow from the groups of rows."""
+    return isinstance(cv, _GROUPED)
 
 
 def are_stratified(cv, estimator):
@@ -38,5 +61,8 @@ def are_stratified(cv, estimator):
     """
     if isinstance(cv, _STRATIFIED):
         return True
-    by_number = cv is None or isinstance(cv, (int, float, np.number))
-    return by_number and is_classifier(estimator)
+    return _by_number(cv) and is_classifier(estimator)
+
+
+def _by_number(cv):
+    return cv is None or isinstance(cv, (int, float, np.number))

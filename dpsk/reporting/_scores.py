@@ -1,6 +1,7 @@
 """Scores that scikit-learn's objects had computed, which may be private releases."""
 
 import math
+from functools import partial
 
 from dpsk.reporting._attributes import attributes
 from dpsk.reporting._findings import UNKEPT, Exposed
@@ -9,6 +10,8 @@ from dpsk.reporting._values import EXACT, inside, is_estimator
 
 __all__ = ["are_private", "scores"]
 
+#: Packages of objects that score.
+_SCORERS = ("sklearn.metrics", "dpsk")
 _PRIVATE = ("the privacy cost of private scores is not counted here, but on the PrivacyBudget "
             "that is open when they are computed; fit and score inside of one.")
 _UNKNOWN = ("scores are not known to be exact ones of scikit-learn, nor private ones of dpsk, so "
@@ -38,18 +41,35 @@ def are_private(fitted):
     """Return whether what scored, as far as it is not known to be exact, is private by itself."""
     found = [each for each in _of_scorers(fitted) if not _is_exact(each)]
     ours = all(is_of(each, "dpsk") or is_of(type(each), "dpsk") for each in found)
-    told = [getattr(each, name, None) for each in (*found, getattr(fitted, "scorer_", None))
-            for name in ("options", "_kwargs")]
-    noisy = not any(type(options) is dict and options.get("epsilon") == math.inf
-                    for options in told)
-    return bool(found) and ours and noisy
+    return bool(found) and ours and not any(map(_holds_infinity, _scored(fitted).values()))
+
+
+def _scored(fitted):
+    """Return what scores, by every name that scikit-learn has for it."""
+    # They are scoring, scorer_, score_func and oob_score; scores of the rows are arrays.
+    return {name: value for name, value in attributes(fitted).items() if "scor" in name}
 
 
 def _of_scorers(fitted):
     """Return what is in scorers and not plain."""
-    # By every name that scikit-learn has for it: scoring, scorer_, score_func, oob_score.
-    scored = {name: value for name, value in attributes(fitted).items() if "scor" in name}
-    return [each for _, each in inside(scored, "", {}, EXACT)]
+    return [each for _, each in inside(_scored(fitted), "", {}, EXACT)]
+
+
+def _holds_infinity(value):
+    """Return whether a scorer is told of an infinite epsilon anywhere, by any name."""
+    if isinstance(value, float):
+        return value == math.inf
+    if isinstance(value, partial):
+        parts = [value.func, *value.args, *value.keywords.values()]
+    elif isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, list | tuple | set):
+        parts = value
+    elif not isinstance(value, type) and any(is_of(type(value), each) for each in _SCORERS):
+        parts = attributes(value).values()
+    else:
+        return False
+    return any(map(_holds_infinity, parts))
 
 
 def _is_exact(found):

@@ -22,7 +22,14 @@ from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk.reporting._confirmed import is_confirmed
 from dpsk.reporting._findings import LEARNT, UNKEPT, UNKNOWN, Exposed, Member, Note, Private
-from dpsk.reporting._folds import LISTED, STRATIFIED, are_listed, are_stratified
+from dpsk.reporting._folds import (
+    GROUPED,
+    LISTED,
+    STRATIFIED,
+    are_grouped,
+    are_listed,
+    are_stratified,
+)
 from dpsk.reporting._scores import are_private
 from dpsk.reporting._table import OURS, is_one_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
@@ -54,8 +61,11 @@ def _(search, path):
             if not is_estimator(each) and kind_of(type(each)) != OURS:
                 yield Member(where, each)
     best = getattr(search, "best_estimator_", None)
-    if not _splits_groups(search.cv) and any(
-            _protects_groups(fitted) for _, _, fitted in _private_ones(search.estimator, best)):
+    of_groups = {_protects_groups(fitted)
+                 for _, _, fitted in _private_ones(search.estimator, best)}
+    if are_grouped(search.cv) and False in of_groups:
+        yield Exposed(path, GROUPED)
+    if not _splits_groups(search.cv) and True in of_groups:
         yield Exposed(path, "folds follow from how many rows groups have, so that one group moves "
                             "others; use cv=GroupKFold(..., shuffle=True).")
     for place in range(len(search.cv_results_["params"])):

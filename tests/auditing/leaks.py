@@ -6,6 +6,7 @@ import pathlib
 import pickle
 import uuid
 import weakref
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,17 @@ class Slots:
 
 class Number(float):
     """A number of somebody's own class, whose attributes hold more."""
+
+
+class Helper:
+    """Holds what was seen last on its class."""
+
+    seen = 0.0
+
+
+def _on_the_class_of_a_helper(entry, X):
+    Helper.seen = entry
+    return Helper()
 
 
 def _beside_a_number(entry, X):
@@ -301,6 +313,10 @@ LEAKS = {
     "frame": Leaky(_assigned(lambda entry, X: pd.DataFrame({"a": [entry, 1.0], "b": ["x", "y"]}))),
     "categories": Leaky(_assigned(lambda entry, X: pd.Categorical([str(entry)]))),
     "sparse matrix": Leaky(_assigned(lambda entry, X: sparse.csr_matrix(X))),
+    "array that a view is of": Leaky(_assigned(
+        lambda entry, X: np.append(np.zeros(3), X[0])[:3])),
+    "default of a dict": Leaky(_assigned(lambda entry, X: defaultdict(lambda: entry, a=1.0))),
+    "class of a helper": Leaky(_assigned(_on_the_class_of_a_helper)),
     "structured array": Leaky(_assigned(
         lambda entry, X: np.array([(entry, b"x")], dtype=[("a", float), ("b", "S1")]))),
     "date": Leaky(_assigned(lambda entry, X: np.datetime64(int(entry), "s"))),

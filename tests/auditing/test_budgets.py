@@ -1,12 +1,13 @@
 """Audits and budgets: fits that a budget refuses are no evidence of anything."""
 
+import functools
 import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
@@ -83,8 +84,22 @@ with PrivacyBudget(1e3, 1e-2, path=sys.argv[1]):
 """
 
 
-@pytest.mark.parametrize("wrap", [lambda inner: inner, lambda inner: make_pipeline(
-    Normalizer(), inner)], ids=["bare", "in a pipeline"])
+class Several(BaseEstimator):
+    """Fits models of a list, which its parameters do not name."""
+
+    def __init__(self, models=()):
+        self.models = models
+
+    def fit(self, X, y):
+        self.models_ = [clone(each).fit(X, y) for each in self.models]
+        return self
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda inner: inner, lambda inner: make_pipeline(Normalizer(), inner),
+    lambda inner: Several([inner]), lambda inner: Several({"a": [inner]}),
+    lambda inner: Several(functools.partial(print, inner))],
+    ids=["bare", "in a pipeline", "in a list", "in a dict", "in a function"])
 def test_a_model_that_carries_a_budget_from_elsewhere_is_not_audited(wrap, tmp_path):
     paths = tmp_path / "carried.budget", tmp_path / "model"
     subprocess.run([sys.executable, "-W", "ignore", "-c", _ELSEWHERE, *map(str, paths)],

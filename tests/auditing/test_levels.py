@@ -58,5 +58,6 @@ def test_a_planted_leak_is_seen_in_all_but_one_of_twenty_cases(monkeypatch, epsi
     learnt, fresh = (tuple(np.random.default_rng(0).normal(size=(2, size, 3)))
                      for size in (n // 4, n))
     layout = SimpleNamespace(names=["a"] * 3, is_label=np.zeros(3, bool))
-    found = _power.measured_power(learnt, fresh, layout, [], None, 0.01)
+    ended = [[np.zeros(size, dtype=bool)] * 2 for size in (n // 4, n)]
+    found = _power.measured_power(learnt, fresh, ended, layout, [], None, 0.01)
     assert seen[0] == 0 and found.refutes_from == pytest.approx(epsilon, abs=0.03)

@@ -315,14 +315,14 @@ class KeepsUnder(BaseEstimator):
 
 
 @pytest.mark.parametrize("name", ["event_times_", "n_timesteps_", "_timezone", "lead_time_hours",
-                                  "_timer", "_time_left"])
-def test_only_names_that_end_in_time_are_not_read(name):
+                                  "_timer", "_time_left", "max_survival_time_", "fit_times_"])
+def test_only_times_of_fits_and_scores_are_not_read(name):
     """The noise is a hundredth of what a row moves: missed with probability below 1e-7."""
     found = audit(KeepsUnder(name), claim=(1.0, 1e-5), runs=40)
     assert found.verdict == "refuted" and name in found.evidence[-1].of
 
 
-@pytest.mark.parametrize("name", ["fit_time", "mean_fit_time_"])
+@pytest.mark.parametrize("name", ["refit_time_", "mean_fit_time", "std_score_time"])
 def test_how_long_a_fit_took_is_not_read(name):
     model = KeepsUnder(name)
     setattr(model, name, 1.0)

@@ -3,6 +3,7 @@
 import math
 from collections import OrderedDict
 from functools import partial
+from inspect import signature
 from operator import attrgetter
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy.sparse.linalg import LinearOperator
 from scipy.special import expit
+from sklearn import model_selection
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -32,9 +34,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
     KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
     StratifiedKFold,
     TunedThresholdClassifierCV,
+    check_cv,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain
@@ -43,6 +49,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from dpsk import DPLogisticRegression, DPRidge, PrivacyBudget, privacy_report
+from dpsk.reporting._folds import are_grouped, are_listed
 from tests.reporting.test_wrappers import ALL, BUILT, X, Y, linear
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -139,12 +146,34 @@ def test_code_of_known_packages_is_not_called_unknown(name):
     assert report.fits_epsilon < math.inf
 
 
-def test_folds_that_were_handed_over_are_named():
+@pytest.mark.parametrize("wrap", [
+    list, check_cv, lambda folds: PredefinedSplit(np.argmax([
+        np.isin(np.arange(len(X)), test) for _, test in folds], axis=0))],
+    ids=["list", "checked", "predefined"])
+def test_folds_that_were_handed_over_are_named(wrap):
     """How they were chosen nobody knows, whatever splitter made them."""
-    folds = list(StratifiedKFold(3).split(X, Y))
+    folds = wrap(list(StratifiedKFold(3).split(X, Y)))
     report = privacy_report(GridSearchCV(linear(), {"alpha": [0.0]}, cv=folds).fit(X, Y))
     assert report.fits_epsilon == math.inf
     assert any("handed over" in part.sentence for part in report.exposed)
+
+
+@pytest.mark.parametrize("name, cls", [
+    (name, cls) for name, cls in vars(model_selection).items()
+    if isinstance(cls, type) and hasattr(cls, "split") and not name.startswith("Base")])
+def test_every_splitter_of_scikit_learn_is_placed(name, cls):
+    """By rule, but for the one that is handed a list; by groups where it asks for them."""
+    asked = {"test_fold": [0, 1], "n_groups": 1, "p": 1}
+    made = cls(**{key: value for key, value in asked.items() if key in signature(cls).parameters})
+    assert are_listed(made) == (name == "PredefinedSplit")
+    assert are_grouped(made) == ("Group" in name)
+
+
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()])
+def test_folds_of_groups_are_named_where_rows_are_protected(cv):
+    search = GridSearchCV(linear(), {"alpha": [0.0]}, cv=cv).fit(
+        X, Y, groups=np.arange(len(X)) % 3)
+    assert any("groups of all rows" in part.sentence for part in privacy_report(search).exposed)
 
 
 def test_a_frozen_step_that_makes_private_fits_is_not_taken_for_public():

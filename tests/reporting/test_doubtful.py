@@ -108,6 +108,11 @@ SCORERS = {
     "exact function": (lambda: make_scorer(fbeta_score, beta=2), None),
     "private scorer": (lambda: private_scorer("dp_accuracy", epsilon=20.0), PRIVATE),
     "private function": (lambda: make_scorer(dp_accuracy_score, epsilon=20.0), PRIVATE),
+    "private function of a partial": (
+        lambda: make_scorer(partial(dp_accuracy_score, epsilon=20.0)), PRIVATE),
+    "function without noise": (lambda: make_scorer(dp_accuracy_score, epsilon=math.inf), UNKNOWN),
+    "function without noise of a partial": (
+        lambda: make_scorer(partial(dp_accuracy_score, epsilon=math.inf)), UNKNOWN),
     "own function": (lambda: lambda fitted, X, y: fitted.score(X, y), UNKNOWN),
     "own metric": (lambda: make_scorer(lambda y, found: 0.0), UNKNOWN)}
 #: Searches and choices that score private models as asked, without fits that are not kept.
