@@ -26,6 +26,9 @@ __all__ = ["Counts", "Dominated", "Elementary", "Event", "Gaussian", "Parts", "P
 #: The most noise over a sensitivity whose law is computed; more is counted as so much.
 _MOST_NOISE = 1e100
 
+#: The least random part of a loss whose law is computed; less is counted as so much.
+_LEAST_SLOPE = 1e-12
+
 
 class Event:
     """A release, or several; subclasses are frozen dataclasses of public numbers."""
@@ -352,8 +355,8 @@ class Dominated(Elementary):
         return dominated_delta(self.offset, self.slope, epsilon), "closed form"
 
     def loss_law(self) -> LossLaw:
-        # The bound on the loss, taken for the loss.
-        return RayleighBound(self.offset, self.slope)
+        # The bound on the loss, taken for the loss; a larger one where digits end.
+        return RayleighBound(self.offset, max(self.slope, _LEAST_SLOPE))
 
     @property
     def loss_variance(self) -> float:

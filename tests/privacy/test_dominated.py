@@ -183,3 +183,17 @@ def test_minimizers_of_neighbors_stay_under_the_curve(dimension, ridge, sigma):
             closest = max(closest, delta / bound)
     # A bound that is far off would say little.
     assert closest > 0.01
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-12, 0.5, 30.0])
+def test_a_bound_beside_a_release_falls_with_epsilon_and_rises_with_the_slope(offset):
+    """Down to slopes whose digits end beside the offset, where it is that of no slope."""
+    epsilons = (0.0, 0.5, 1.0, 3.0)
+    last = np.zeros(len(epsilons))
+    for slope in (5e-324, 2.2e-308, 1e-100, 1e-30, 1e-17, 1e-12, 1e-6, 0.1, 10.0):
+        event = Composed((Gaussian(1.0), Dominated(offset, slope)))
+        found = np.array([accountant.delta(event, each) for each in epsilons])
+        assert np.all(np.diff(found) <= 0.0) and np.all(found >= last * (1.0 - 1e-9))
+        last = found
+    least = Composed((Gaussian(1.0), Dominated(offset, 5e-324)))
+    assert accountant.delta(least, offset) < 0.999
