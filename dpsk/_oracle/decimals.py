@@ -1,11 +1,12 @@
-r"""Public points for knots: decimal numbers of six digits, in cells of three.
+r"""Public points for quantiles: decimal numbers of nine digits, in cells of three.
 
-A cell is all that shares its first three digits, and a point of it is given by the three that
-follow. Points of fewer digits weigh more: seven tenths of what a cell weighs are spread evenly,
-and a tenth each stands on its numbers of three, four and five digits. So numbers on which many
-rows stand, which have few digits in most tables, are likely to be hit, and others are still told
-apart to within a hundred-thousandth. Cells weigh as the inverse hyperbolic sine makes them wide,
-and beyond ten thousand less, so that a slice with few rows takes a point of a usual size.
+A cell is all that shares its first three digits; a group of its points shares three more, and the
+last three tell a point. Points of fewer digits weigh more: six tenths of what a cell weighs are
+spread evenly, and a tenth each stands on its numbers of three, four, five and six digits. So
+numbers on which many rows stand, which have few digits in most tables, are likely to be hit, and
+others are still told apart to within a hundred-millionth, as time stamps need it. Cells weigh as
+the inverse hyperbolic sine makes them wide, and beyond ten thousand less, so that a slice with
+few rows takes a point of a usual size.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ __all__ = ["Points", "decimal_points", "even_points"]
 _DECADES = (-3, 12)
 #: Numbers are told apart on a scale of this: even below, by ratio above.
 _UNIT = 0.1
-#: Shares of the weight of a cell, by steps of its points.
-_STEP_WEIGHTS = {1: 0.7, 10: 0.1, 100: 0.1, 1000: 0.1}
+#: Points of a cell, and of a group of them.
+_EACH, _GROUP = 1_000_000, 1000
+#: Tenths of the weight of a cell, by steps of its points.
+_STEP_TENTHS = {1: 6, 1000: 1, 10_000: 1, 100_000: 1, 1_000_000: 1}
 #: Beyond the first of these a cell weighs less by this power of its ratio to that.
 _USUAL, _FALL = 1e4, 0.3
 #: So close above a point, in steps, a number counts as that point.
-_CLOSE = 1e-4
+_CLOSE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +47,27 @@ class Points:
         The first point of every cell, and the end of the last one, which is a point as well.
     cell_weights : ndarray, shape (n_cells + 1,)
     weights : ndarray, shape (n_each,)
-        Of the points of a cell; they sum to 1.
+        Of the points of a cell: whole numbers, so that sums of them are exact.
+    group : int
+        So many points are a group; cells have whole ones.
     """
 
     first: np.ndarray
     cell_weights: np.ndarray
     weights: np.ndarray
+    group: int = 1
 
     @property
     def n_each(self) -> int:
         """int : so many points has a cell."""
         return len(self.weights)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """tuple of int : of how many each of a cell, a group and so on is chosen from."""
+        if self.n_each == 1:
+            return ()
+        return (self.n_each,) if self.group == 1 else (self.n_each // self.group, self.group)
 
     def __len__(self) -> int:
         # Of the last cell there is only its first point.
@@ -80,12 +93,12 @@ class Points:
             return float(self.first[cell])
         low, high = self.first[cell], self.first[cell + 1]
         # A decimal of few digits, not a neighbor of it.
-        return float(f"{low + (high - low) * (step / self.n_each):.10g}")
+        return float(f"{low + (high - low) * (step / self.n_each):.12g}")
 
 
 @lru_cache(maxsize=1)
 def decimal_points() -> Points:
-    """Return decimals of six digits in [-1e12, 1e12]; below 1e-3 they are 1e-8 apart."""
+    """Return decimals of nine digits in [-1e12, 1e12]; below 1e-3 they are 1e-11 apart."""
     low, high = _DECADES
     sides = [np.arange(100) * 1e-5]
     digits = np.arange(100, 1000)
@@ -95,10 +108,10 @@ def decimal_points() -> Points:
     first = np.concatenate([-side[:0:-1], side])
     widths = np.diff(np.arcsinh(first / _UNIT))
     widths *= np.maximum(1.0, np.abs(first[:-1]) / _USUAL) ** -_FALL
-    steps = np.arange(1000)
-    weights = sum(share * (steps % step == 0) / (1000 // step)
-                  for step, share in _STEP_WEIGHTS.items())
-    return Points(first, np.append(widths, widths[-1]), weights)
+    weights = np.zeros(_EACH)
+    for step, tenths in _STEP_TENTHS.items():
+        weights[::step] += tenths * step
+    return Points(first, np.append(widths, widths[-1]) / weights.sum(), weights, _GROUP)
 
 
 def even_points(points: Points) -> Points:

@@ -31,9 +31,10 @@ rows are enough. Numbers of many sizes fill no window, and count by what is near
 Numbers are brought to the grid first, each by itself, so that one on which many of them stand is
 a point like any other. Every point gets its noise: how much is drawn tells nothing of the rows.
 
-Knots are points of `decimals`, many and in cells. A cell is chosen by what all of its points weigh
-together, ``log sum w exp(2 u / z)``, and then one of its points: by independent Gumbel noise both,
-so that a point has the chance that it would have of one choice from all of them.
+Knots, and quantiles of numbers of any size, are points of `decimals`, many and in cells. A cell is
+chosen by what all of its points weigh together, ``log sum w exp(2 u / z)``, then a group of its
+points in the same way, and then one of these: by independent Gumbel noise all, so that a point
+has the chance that it would have of one choice from all of them.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ if TYPE_CHECKING:
     from dpsk._oracle.release import Inside, Releases
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["N_OCTAVES", "bounded_grid", "noisy_knots", "noisy_octaves", "noisy_quantile",
-           "positive_grid", "real_grid"]
+__all__ = ["N_OCTAVES", "bounded_grid", "distance_grid", "noisy_decimal", "noisy_knots",
+           "noisy_octaves", "noisy_quantile", "positive_grid", "real_grid"]
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
@@ -78,6 +79,12 @@ _STEPS = 1 << 12
 def positive_grid() -> FloatArray:
     """Return public points from 2^-32 to 2^40, each about 1.1 % above the one before."""
     return 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
+
+
+def distance_grid() -> FloatArray:
+    """Return the positive grid, 0 and the negative one: distances on either side of a point."""
+    side = positive_grid()
+    return np.concatenate([-side[::-1], [0.0], side])
 
 
 def real_grid() -> FloatArray:
@@ -201,11 +208,25 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
     points = []
     for _ in range(levels):
         # A level is asked for even where no point is left: what is asked for is public.
-        chosen = choices.medians([(left + 1, right - 1) for left, right in
-                                  pairwise(parted) if right - left > 1])
+        chosen = choices.quantiles([(left + 1, right - 1) for left, right in
+                                    pairwise(parted) if right - left > 1])
         points.append(np.array([choices.points.point(place) for place in chosen]))
         parted = sorted([*parted, *chosen])
     return points
+
+
+def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float, declared: Any,
+                  noise_multiplier: float, releases: Releases, upward: bool = True) -> float:
+    """Return a decimal of nine digits near the quantile of numbers of any size, a float.
+
+    Parameters and price are those of `noisy_quantile`.
+    """
+    if not upward:
+        return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, declared,
+                              noise_multiplier, releases)
+    choices = _Choices(rows, numbers, declared, noise_multiplier, releases, q)
+    (place,) = choices.quantiles([(0, len(choices.points) - 1)])
+    return choices.points.point(place)
 
 
 class _Choices:
@@ -216,8 +237,8 @@ class _Choices:
     """
 
     def __init__(self, rows: RowSource, numbers: Callable[..., FloatArray], declared: Any,
-                 noise_multiplier: float, releases: Releases) -> None:
-        self.points = decimal_points()
+                 noise_multiplier: float, releases: Releases, q: float = 0.5) -> None:
+        self.points, self._q = decimal_points(), q
         self._rows, self._numbers, self._releases = rows, numbers, releases
         self._event = declared.release(noise_multiplier)
         # Logarithms of sums are off by a few units in the last place.
@@ -231,12 +252,13 @@ class _Choices:
         points = list(map(self.points.point, ends))
         return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
 
-    def medians(self, slices: Sequence[tuple[int, int]]) -> list[int]:
-        """Return the point of every slice, ends included, nearest to its median, a list of int."""
-        n_each = self.points.n_each
+    def quantiles(self, slices: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the point of every slice, ends included, nearest to its quantile, a list of int.
+        """
+        n_each, parts = self.points.n_each, sum(self.points.parts)
         cells = [(low // n_each, high // n_each) for low, high in slices]
         # A cell is chosen by all of its points, then one of these: together as from all points.
-        sizes = [last - first + 1 + (n_each if n_each > 1 else 0) for first, last in cells]
+        sizes = [last - first + 1 + parts for first, last in cells]
         starts = np.cumsum([0, *sizes])
         found: list[tuple[IntArray, IntArray, FloatArray]] = []
 
@@ -275,41 +297,59 @@ class _Choices:
         ends = np.append(starts[1:], high + 1)
         outside = self._below[run.start]
         below, up_to = self._below[run] - outside, self._up_to[run] - outside
-        half = 0.5 * up_to[-1]
-        return starts, ends, -np.maximum(0.0, np.maximum(below - half, half - up_to))
+        rank = self._q * up_to[-1]
+        return starts, ends, -np.maximum(0.0, np.maximum(below - rank, rank - up_to))
 
     def _of_cells(self, starts: IntArray, ends: IntArray, scores: FloatArray,
                   size: int) -> FloatArray:
-        """Return the scores of the cells of a slice, and zeros for points of one of them."""
-        cells = starts // self.points.n_each
-        firsts = np.flatnonzero(np.diff(cells, prepend=-1))
-        best = np.maximum.reduceat(scores, firsts)
+        """Return the scores of the cells of a slice, and zeros for what a cell is parted into."""
+        cells, found = self._together(starts, ends, scores, self.points.n_each)
         answer = np.zeros(size)
-        answer[:len(best)] = best
+        answer[:len(cells)] = found
         if self._scale:
-            up_to, steps = self.points.up_to, starts - cells * self.points.n_each
-            weights = up_to[steps + ends - starts] - up_to[steps]
-            more = np.exp((scores - np.repeat(best, np.diff(firsts, append=len(cells))))
-                          / self._scale)
-            answer[:len(best)] += self._scale * np.log(
-                np.add.reduceat(weights * more, firsts)
-                * self.points.cell_weights[cells[firsts]])
+            answer[:len(cells)] += self._scale * np.log(self.points.cell_weights[cells])
         return answer
+
+    def _together(self, starts: IntArray, ends: IntArray, scores: FloatArray,
+                  width: int) -> tuple[IntArray, FloatArray]:
+        """Return the parts of so many points that runs are of, and the score of each.
+
+        That is the best of its points, and the logarithm of what they weigh together by theirs.
+        """
+        parts = starts // width
+        firsts = np.flatnonzero(np.diff(parts, prepend=-1))
+        found = np.maximum.reduceat(scores, firsts)
+        if self._scale:
+            up_to, steps = self.points.up_to, starts % self.points.n_each
+            weights = up_to[steps + ends - starts] - up_to[steps]
+            more = np.exp((scores - np.repeat(found, np.diff(firsts, append=len(parts))))
+                          / self._scale)
+            found = found + self._scale * np.log(np.add.reduceat(weights * more, firsts))
+        return parts[firsts], found
 
     def _best(self, starts: IntArray, ends: IntArray, scores: FloatArray,
               noisy: FloatArray) -> int:
         """Return the place with the largest noisy score: of its cell, and within that."""
-        n_each = self.points.n_each
-        if n_each == 1:
-            return int(starts[0]) + int(np.argmax(noisy))
-        cell = int(np.argmax(noisy[:-n_each])) + starts[0] // n_each
-        own = starts // n_each == cell
-        first = int(starts[own][0])
-        steps = slice(first - cell * n_each, int(ends[own][-1]) - cell * n_each)
-        within = np.repeat(scores[own], (ends - starts)[own]) + noisy[-n_each:][steps]
-        if self._scale:
-            within += self._scale * np.log(self.points.weights[steps])
-        return first + int(np.argmax(within))
+        parts = self.points.parts
+        width, cells = self.points.n_each, noisy[:len(noisy) - sum(parts)]
+        chosen, noisy = int(starts[0]) // width + int(np.argmax(cells)), noisy[len(cells):]
+        for size in parts:
+            own = starts // width == chosen
+            width //= size
+            runs = _cut(starts[own], ends[own], scores[own], width)
+            names, found = self._together(*runs, width)
+            chosen = int(names[np.argmax(found + noisy[names % size])])
+            starts, ends, scores = runs
+            noisy = noisy[size:]
+        return chosen
+
+
+def _cut(starts: IntArray, ends: IntArray, scores: FloatArray,
+         width: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return runs that end where a part of so many points does."""
+    edges = np.arange(starts[0] // width + 1, -(-ends[-1] // width)) * width
+    cut = _distinct(np.sort(np.concatenate([starts, edges]), kind="stable"))
+    return cut, np.append(cut[1:], ends[-1]), scores[np.searchsorted(starts, cut, "right") - 1]
 
 
 def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points) -> IntArray:

@@ -31,10 +31,11 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._oracle.quantiles import (
     N_OCTAVES,
+    distance_grid,
+    noisy_decimal,
     noisy_octaves,
     noisy_quantile,
     positive_grid,
-    real_grid,
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
@@ -123,6 +124,8 @@ class StateNormBound(NormBound):
 class TargetBounds(Stage):
     """Release a low and a high quantile of the targets, and map targets within bounds about them.
 
+    The median is released before them, which a choice from very many points finds in any unit and
+    far from 0, where the tails of few rows would not stand out; quantiles are distances from it.
     Where rows are too few for these, bounds on both sides of 0 follow from the octaves in which
     most targets lie that are not 0, if these are a third or more. Rows come with their targets in
     double precision as they are. Where `lowest` is given it is the low bound, and only the high
@@ -149,7 +152,7 @@ class TargetBounds(Stage):
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
         noise_multiplier, tail = target_rule(problem)
-        count = 2 if self._lowest is None and tail is not None else 1
+        count = 3 if self._lowest is None and tail is not None else 1
         return _plan(problem, count)(noise_multiplier)
 
     def stated(self, problem: Problem) -> Sequence[Enforced]:
@@ -169,7 +172,9 @@ class TargetBounds(Stage):
             self.value = ((-reach, reach) if self._lowest is None
                           else (self._lowest, self._lowest + reach))
         elif self._lowest is None:
-            low, high = (noisy_quantile(rows, above, q, real_grid(), *release, q > 0.5)
+            median = noisy_decimal(rows, above, 0.5, *release)
+            low, high = (median + noisy_quantile(rows, partial(_targets_above, median), q,
+                                                 distance_grid(), *release, q > 0.5)
                          for q in (tail, 1.0 - tail))
             self.value = widened(low, high, tail)
         else:
@@ -198,11 +203,11 @@ def _kept_within(bounds, within):
 def widened(low: float, high: float, tail: float) -> tuple[float, float]:
     """Return bounds about two released quantiles, as far out as those of a small tail.
 
-    In the proportions of a normal law. Quantiles that are not in order, or the same, count as
-    those two points of the grid apart.
+    In the proportions of a normal law. Quantiles that are the same count as apart by what single
+    precision tells apart.
     """
     center = 0.5 * (low + high)
-    half = max(0.5 * (high - low), 0.005 * abs(center), 5e-6)
+    half = max(0.5 * abs(high - low), 1e-6 * abs(center), 1e-9)
     half *= max(1.0, float(ndtri(TARGET_REACH) / ndtri(tail)))
     return center - half, center + half
 

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from dpsk._defaults.budgets import SCALE_DEVIATIONS, SCALE_TAILS
 from dpsk._objective.losses import Huber
-from dpsk._oracle.quantiles import noisy_quantile, positive_grid, real_grid
+from dpsk._oracle.quantiles import noisy_decimal, noisy_quantile, positive_grid
 from dpsk._privacy.plans import Selections
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import quantile_rule
@@ -57,8 +57,7 @@ class TargetScaling(Stage):
         """Return the problem of targets in that unit, and the rows with these."""
         noise_multiplier, tail = _rule(problem)
         release = _CHOICE, noise_multiplier, releases
-        self._median = float(np.clip(noisy_quantile(rows, _targets, 0.5, real_grid(), *release),
-                                     -1.0, 1.0))
+        self._median = float(np.clip(noisy_decimal(rows, _targets, 0.5, *release), -1.0, 1.0))
         away = noisy_quantile(rows, partial(_distances, self._median), 1.0 - tail,
                               positive_grid(), *release)
         # As far out, by a normal law, whatever the share of rows beyond.

@@ -178,7 +178,8 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
                         fits.made, fits.seconds, rounds.scores,
                         failed=tuple(f"{count} with {error}" for error, count
                                      in fits.failed.most_common()),
-                        set_aside=tuple(survey.set_aside),
+                        set_aside=(*survey.set_aside, *(
+                            f"{name}: most fits failed later" for name in sorted(fits.lost))),
                         partial=tuple(sorted(rounds.partial)),
                         generators=tuple(sorted(survey.generators)),
                         moves_features=survey.moves_features)

@@ -5,16 +5,18 @@ import time
 import warnings
 from collections import Counter
 from copy import deepcopy
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 
 from dpsk.auditing._publication import published, refusal
 from dpsk.exceptions import BudgetExceededError
 
-__all__ = ["Fits", "fitted_on", "raise_if_a_budget_ended"]
+__all__ = ["Fits", "fitted_on", "raise_if_a_budget_ended", "words_of"]
 
 _CHUNK = 10
 
@@ -34,6 +36,8 @@ class Fits:
         Keys of mappings that are names; None: all are.
     failed : Counter of str
         How many of the fits ended with an error, by its type.
+    lost : set of str
+        Pairs of which more than half of the fits ended so.
     made : int
     seconds : float
         Since the start.
@@ -43,7 +47,11 @@ class Fits:
         self._estimator, self._jobs = estimator, effective_n_jobs(n_jobs)
         self._progress = _printed() if progress is True else progress
         self._start, self.made, self.keys = time.monotonic(), 0, None
-        self.failed = Counter()
+        self.failed, self._ended, self._of_pairs = Counter(), Counter(), Counter()
+
+    @property
+    def lost(self):
+        return {name for name, count in self._ended.items() if 2 * count > self._of_pairs[name]}
 
     @property
     def seconds(self):
@@ -71,7 +79,10 @@ class Fits:
                         for start, size in zip(starts, sizes, strict=True)):
                     for each, new in zip(found, chunk, strict=True):
                         each.extend(new)
-                        self.failed.update(fit.error for fit in new if fit.error)
+                        errors = [fit.error for fit in new if fit.error]
+                        self.failed.update(errors)
+                        self._ended[pair.name] += len(errors)
+                self._of_pairs[pair.name] += 2 * sum(sizes)
                 self.made += 2 * sum(sizes)
                 if self._progress:
                     self._progress(self.made, f"{pair.name}, {len(found[0])} of {count}")
@@ -79,12 +90,18 @@ class Fits:
 
 
 def fitted_on(model, table):
-    """Fit a clone on a copy of a table, whatever it warns of, and return it."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    """Fit a clone on a copy of a table, and return which warning says that part of it failed.
+
+    Empty if none does. Searches of scikit-learn go on where fits of theirs end with errors.
+    """
+    with warnings.catch_warnings(record=True) as told, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
         # Some fits write into their table, which all fits after them would see.
         model.fit(**deepcopy(table))
-        return model
+    failed = [each.message for each in told if issubclass(each.category, FitFailedWarning)]
+    for message in failed:
+        raise_if_a_budget_ended(message)
+    return FitFailedWarning.__name__ if failed else ""
 
 
 def raise_if_a_budget_ended(error):
@@ -92,18 +109,36 @@ def raise_if_a_budget_ended(error):
 
     It may be the estimator's own budget, and is no verdict on what a fit shows.
     """
-    chain = [error]
-    while (following := chain[-1].__cause__ or chain[-1].__context__) not in (None, *chain):
-        chain.append(following)
     name = BudgetExceededError.__name__
-    for each in chain:
+    for each in _behind(error):
+        text = words_of(each)
         if isinstance(each, BudgetExceededError):
-            raise each
+            # One of somebody's own class may not come back from a worker.
+            raise each if type(each) is BudgetExceededError else BudgetExceededError(text)
         # Searches of scikit-learn write what ended their fits into their own message.
-        if name in str(each):
+        if name in text:
             raise BudgetExceededError(
                 f"audit: a fit ended with {type(each).__name__}, which names {name}: a budget "
                 "refuses fits, and nothing is tested; audit without a budget.") from error
+
+
+def _behind(error):
+    """Return an error and all that it comes of, or that it is a group of."""
+    found, waiting = {}, [error]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, BaseException) and id(each) not in found:
+            found[id(each)] = each
+            waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+    return list(found.values())
+
+
+def words_of(error):
+    """Return what an error says, nothing where that fails."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
 
 
 def _chunk(estimator, pair, read, start, count):
@@ -114,13 +149,14 @@ def _chunk(estimator, pair, read, start, count):
         order = (0, 1) if sha256(b"%d" % turn).digest()[0] % 2 else (1, 0)
         for place in order:
             try:
-                model = fitted_on(clone(estimator), pair.tables[place])
+                model = clone(estimator)
+                told = fitted_on(model, pair.tables[place])
             except Exception as error:
                 raise_if_a_budget_ended(error)
                 # Some fits end so and others do not: that shows as well.
                 found[place].append(refusal(error))
             else:
-                found[place].append(_published(model, pair.probes, *read))
+                found[place].append(replace(_published(model, pair.probes, *read), error=told))
     return found
 
 

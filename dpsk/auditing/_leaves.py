@@ -28,6 +28,8 @@ _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescr
 _INSTALLED = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "pandas", "dpsk"}
 #: Flag of a type that a class statement made.
 _WRITTEN = 1 << 9
+#: What pandas holds a frame or a column in, whose cells are read.
+_OF_TABLES = {"_mgr", "_item_cache", "_is_copy", "_attrs", "_flags", "_cache", "_name", "_index"}
 #: How long fits and scores took, as scikit-learn names it, is no part of a model.
 _TIMES = ("fit_time", "fit_time_", "score_time", "score_time_")
 
@@ -69,16 +71,16 @@ def leaves(value, name, keys=None):
         Arrays have plain dtypes.
     """
     # Objects are kept so that no later one has the identity of one that is gone.
-    seen, opened, waiting = {}, 0, [(name, value)]
+    seen, bases, opened, waiting = {}, {}, 0, [(name, value)]
     while waiting and opened < _NODES:
         name, value = waiting.pop()
         leaf = _leaf(value)
         if leaf is not None:
             yield name, leaf[0]
-            for base in _base(value):
-                if id(base) not in seen:
-                    seen[id(base)] = base
-                    waiting.append((f"{name}.base", base))
+        for base in _base(value):
+            if id(base) not in bases:
+                bases[id(base)] = base
+                waiting.append((f"{name}.base", base))
         if id(value) in seen or (leaf is not None and not _is_of_a_class(value)):
             continue
         seen[id(value)] = value
@@ -104,7 +106,15 @@ def leaves(value, name, keys=None):
 
 def is_estimator(value):
     """Return whether a value is an estimator and no class of one."""
-    return hasattr(value, "get_params") and not isinstance(value, type)
+    return _has(value, "get_params") and not isinstance(value, type)
+
+
+def _has(value, name):
+    """Return whether a value has an attribute, whatever it raises where it has none."""
+    try:
+        return hasattr(value, name)
+    except Exception:
+        return False
 
 
 def _leaf(value):
@@ -139,11 +149,13 @@ def _parts(value, keys):
     if isinstance(value, Mapping):
         return [*_of_mapping(value, keys), *attributes(value)]
     if isinstance(value, set | frozenset):
-        return list(enumerate(sorted(value, key=_order)))
+        return [*enumerate(sorted(value, key=_order)), *attributes(value)]
     if isinstance(value, list | tuple | deque):
         return [*_named(value), *attributes(value)]
     if isinstance(value, weakref.ref):
-        return [("()", value())]
+        return [("()", value()), *attributes(value)]
+    if isinstance(value, types.TracebackType):
+        return [("locals", dict(value.tb_frame.f_locals)), ("next", value.tb_next)]
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if isinstance(value, types.GeneratorType | types.CoroutineType):
@@ -152,7 +164,7 @@ def _parts(value, keys):
     if isinstance(value, _BOUND):
         return [("name", value.__name__), ("self", value.__self__),
                 ("function", getattr(value, "__func__", None))]
-    if hasattr(value, "to_numpy") and hasattr(value, "__array__"):
+    if _has(value, "to_numpy") and _has(value, "__array__"):
         return _of_table(value)
     return _of_instance(value)
 
@@ -163,7 +175,9 @@ def _of_table(value):
     if getattr(value, "columns", None) is not None:
         asked = {str(name): lambda name=name: value[name] for name in value.columns}
     asked["index"] = lambda: value.index
+    held = [each for each in attributes(value) if each[0] not in _OF_TABLES]
     return [*((name, _tried(lambda ask=ask: np.asarray(ask()))) for name, ask in asked.items()),
+            ("attrs", getattr(value, "attrs", None)), *held,
             ("pickle", _tried(lambda: pickle.dumps(value)))]
 
 
@@ -217,14 +231,17 @@ def _of_function(function):
 def _of_instance(value):
     """Return attributes, properties, what it pickles, and what the collector knows of it."""
     found = attributes(value)
+    if isinstance(value, BaseException):
+        found += [("traceback", value.__traceback__), ("cause", value.__cause__),
+                  ("context", value.__context__)]
     if is_estimator(value):
         steps = dict(found).get("steps")
         if isinstance(steps, list):
             found = [*_named(steps), *(each for each in found if each[0] != "steps")]
         found += _properties(value)
-    if hasattr(value, "toarray") and np.prod(getattr(value, "shape", (0,))) < 2000:
+    if _has(value, "toarray") and np.prod(getattr(value, "shape", (0,))) < 2000:
         found.append(("toarray()", _tried(value.toarray)))
-    if hasattr(value, "__array__"):
+    if _has(value, "__array__"):
         found.append(("array", _tried(lambda: np.asarray(value))))
     own = type(value).__reduce__ is not object.__reduce__ or (
         type(value).__reduce_ex__ is not object.__reduce_ex__)
@@ -242,16 +259,17 @@ def attributes(value):
         for name in (names,) if isinstance(names, str) else names:
             name = f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and (
                 not name.endswith("__")) else name
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+            if name not in ("__dict__", "__weakref__") and _has(value, name):
                 found.append((name, getattr(value, name)))
     return [(name, part) for name, part in found if not name.endswith(_TIMES)]
 
 
 def _base(value):
-    """Return [what a view is of], if that is more: a part of an array keeps the whole in memory.
-    """
-    base = value.base if type(value) is np.ndarray else None
-    return [base] if isinstance(base, np.ndarray) and base.nbytes > value.nbytes else []
+    """Return [what a view is of]: a part of an array keeps the whole in memory."""
+    base = getattr(value, "base", None) if isinstance(value, np.ndarray) else None
+    # Views of strides stand on something that only holds an array.
+    base = getattr(base, "base", base) if not isinstance(base, np.ndarray) else base
+    return [] if base is None else [base.tobytes() if isinstance(base, memoryview) else base]
 
 
 def _may_keep(cls):

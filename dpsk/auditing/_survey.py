@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sklearn.base import clone
 
-from dpsk.auditing._fits import fitted_on, raise_if_a_budget_ended
+from dpsk.auditing._fits import fitted_on, raise_if_a_budget_ended, words_of
 from dpsk.auditing._leaves import Opaque, leaves
 
 __all__ = ["Survey", "opened"]
@@ -73,7 +73,8 @@ class Survey:
         if not any_taken:
             raise ValueError("The estimator refuses one table or both of every pair, and nothing "
                              "is tested; give neighbors= that it takes. The first error is "
-                             f"{type(refusals[0]).__name__}: {refusals[0]}") from refusals[0]
+                             f"{type(refusals[0]).__name__}: {words_of(refusals[0])}"
+                             ) from refusals[0]
 
     def _fitted_on_both(self, pair):
         """Return fits on the tables of a pair, and the errors of those that ended with one."""
@@ -82,7 +83,8 @@ class Survey:
             model = clone(self._estimator)
             given = [value for _, value in opened(model) if _is_generator(value)]
             try:
-                fits.append(fitted_on(model, table))
+                fitted_on(model, table)
+                fits.append(model)
             except Exception as error:
                 raise_if_a_budget_ended(error)
                 errors.append(error)

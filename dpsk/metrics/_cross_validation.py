@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -19,6 +20,7 @@ from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.noise.seeds import public_seed
 from dpsk._rehearsal import rehearse
+from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
 from dpsk.metrics._inputs import (
     predicted,
@@ -38,6 +40,12 @@ if TYPE_CHECKING:
     from dpsk._typing import Table
 
 __all__ = ["CrossValidation", "dp_cross_validate"]
+
+#: Splitters that see no row; what derives from them may.
+_SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
+_BY_INDEX = "which rows are in which fold: by index, without a look at rows"
+_HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follow from no value "
+                "of a row, which was not checked")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +109,9 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
         Labels or targets.
     cv : int, KFold, ShuffleSplit or iterable of (train, test), default=5
         Which rows are held out, by their indices only, each once at most. An int: so many folds of
-        shuffled indices. Stratified folds are refused: one changed label moves many rows.
+        shuffled indices. Stratified folds are refused: one changed label moves many rows. Folds
+        that are handed over are taken on trust, and a `dpsk.exceptions.PrivacyWarning` and the
+        certificate say so: they must follow from no label and no other value of a row.
     epsilon, delta : float
         Of the evaluation; see `BinaryEvaluation.from_predictions`.
     random_state : None, int or NoiseSeed, default=None
@@ -165,12 +175,17 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     paid = _worst([model.privacy_ for model in estimators], members)
     certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
     n_trainings = int(members.sum(axis=0).max())
-    facts = ("which rows are in which fold: by index, without a look at rows",
+    facts = (_BY_INDEX if _is_by_index(cv) else _HANDED_OVER,
              f"that a row is in {n_trainings} trainings at most, and in one evaluation")
     # Here rows that train do evaluate others, and pay for both.
     public = [fact for fact in certificate.public if fact != DISJOINT]
     certificate = replace(certificate, public=(*public, *facts)).verify()
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
+
+
+def _is_by_index(cv):
+    """Return whether this function, or a splitter that sees no row, chooses the folds."""
+    return type(cv) in _SPLITTERS or not hasattr(cv, "__iter__")
 
 
 def _check_fits(estimator, evaluated, splits, X, y):
@@ -283,7 +298,7 @@ def _predictor(estimator):
 def _splits(cv, n_samples, random_state):
     """Return (train, test) indices that no row had a say in; a ValueError unless each row is once.
     """
-    if isinstance(cv, (KFold, RepeatedKFold, ShuffleSplit)):
+    if type(cv) in _SPLITTERS:
         splits = cv.split(np.zeros(n_samples))
     elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
         if hasattr(cv, "split"):
@@ -295,6 +310,9 @@ def _splits(cv, n_samples, random_state):
         seed = None if seed is None else seed.seed % 2**32
         splits = KFold(n_splits, shuffle=True, random_state=seed).split(np.zeros(n_samples))
     else:
+        warnings.warn("cv: folds that are handed over are taken to follow from no label and no "
+                      "other value of a row, which cannot be checked; use an int or KFold.",
+                      PrivacyWarning, stacklevel=3)
         splits = cv
     found = [tuple(np.asarray(part) for part in split) for split in splits]
     held = np.zeros(n_samples, int)

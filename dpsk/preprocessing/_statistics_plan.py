@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from dpsk._defaults.budgets import TARGET_REACH
 from dpsk._oracle.column_sums import moment_noise, noisy_column_sums
-from dpsk._oracle.quantiles import bounded_grid, noisy_quantile, positive_grid, real_grid
+from dpsk._oracle.quantiles import bounded_grid, noisy_decimal, noisy_quantile, positive_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated, gaussian
 from dpsk._privacy.plans import choice_price
@@ -25,7 +25,7 @@ _LEAST_VARIANCE = 1e-12
 #: Spreads over the width of declared bounds end here.
 _LEAST_SPREAD = 2.0**-24
 #: Half a range is so many times the absolute value of its middle at least, as doubles are finite.
-_LEAST_WIDTH, _LEAST_SHARE = 1e-9, 1e-6
+_LEAST_WIDTH, _LEAST_SHARE = 1e-9, 1e-8
 
 
 class _Choices:
@@ -102,9 +102,7 @@ class QuantilePlan(_Choices):
         self._warn_of_few_rows(len(rows))
         found = np.full((len(self.columns), len(self.levels)), np.nan)
         for place in np.flatnonzero(self.columns):
-            grid = _grid(table.columns[place])
-            found[place] = [noisy_quantile(rows, partial(_column, place), level, grid,
-                                           *self._choice(), releases, upward=level >= 0.5)
+            found[place] = [_quantile(table, rows, place, level, *self._choice(), releases)
                             for level in self.levels]
         return np.sort(found, axis=1)
 
@@ -144,8 +142,7 @@ class SpreadPlan(_Choices):
         centers, spreads = np.full((2, len(self.columns)), np.nan)
         for place in np.flatnonzero(self.columns):
             column = table.columns[place]
-            centers[place] = noisy_quantile(rows, partial(_column, place), 0.5, _grid(column),
-                                            *self._choice(), releases)
+            centers[place] = _quantile(table, rows, place, 0.5, *self._choice(), releases)
             if self.level is not None:
                 spreads[place] = noisy_quantile(
                     rows, partial(_distances, place, column.edges, centers[place]), self.level,
@@ -208,8 +205,9 @@ class MomentPlan:
         """Return the ranges of columns, declared or learnt, shape (n_columns, 2)."""
         centers, spreads = self.ranges.run(table, rows, releases)
         reach = float(ndtri(TARGET_REACH) / ndtri(0.5 * (1.0 - self.ranges.level)))
-        half = np.maximum(max(1.0, reach) * spreads,
-                          np.maximum(_LEAST_SHARE * np.abs(centers), _LEAST_WIDTH))
+        # A column of one number, as far as noise tells, is taken for a flag.
+        half = np.where(spreads == 0.0, 1.0, max(1.0, reach) * spreads)
+        half = np.maximum(half, np.maximum(_LEAST_SHARE * np.abs(centers), _LEAST_WIDTH))
         ranges = np.column_stack([centers - half, centers + half])
         for place, column in enumerate(table.columns):
             if column.edges is not None:
@@ -221,8 +219,13 @@ class MomentPlan:
         return math.sqrt(self.share_sums) * self.mu
 
 
-def _grid(column):
-    return real_grid() if column.edges is None else bounded_grid(*column.edges)
+def _quantile(table, rows, place, level, declared, noise_multiplier, releases):
+    """Return the quantile of a column, the point farther from the median of two about it."""
+    edges, upward = table.columns[place].edges, level >= 0.5
+    given = declared, noise_multiplier, releases, upward
+    if edges is None:
+        return noisy_decimal(rows, partial(_column, place), level, *given)
+    return noisy_quantile(rows, partial(_column, place), level, bounded_grid(*edges), *given)
 
 
 def _spread_grid(column):

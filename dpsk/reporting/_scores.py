@@ -1,7 +1,8 @@
 """Scores that scikit-learn's objects had computed, which may be private releases."""
 
-import math
 from functools import partial
+
+import numpy as np
 
 from dpsk.reporting._attributes import attributes
 from dpsk.reporting._findings import UNKEPT, Exposed
@@ -57,8 +58,8 @@ def _of_scorers(fitted):
 
 def _holds_infinity(value):
     """Return whether a scorer is told of an infinite epsilon anywhere, by any name."""
-    if isinstance(value, float):
-        return value == math.inf
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isinf(value))
     if isinstance(value, partial):
         parts = [value.func, *value.args, *value.keywords.values()]
     elif isinstance(value, dict):

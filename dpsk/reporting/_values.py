@@ -20,10 +20,10 @@ _MAPPINGS = (dict, OrderedDict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
 #: Types of functions and classes, NumPy's functions of arrays among them.
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType, type(np.mean))
-#: Packages whose functions make no private releases.
-EXACT = ("sklearn", "numpy", "scipy", "builtins")
+#: Packages whose functions score and fit nothing.
+EXACT = ("sklearn.metrics", "sklearn.feature_selection", "numpy", "scipy")
 #: What functions and classes may be of.
-_PACKAGES = (*EXACT, "dpsk")
+_PACKAGES = ("sklearn", "numpy", "scipy", "builtins", "dpsk")
 #: Packages of details, which hold what their attributes do: tables, caches, dtypes and laws.
 _DETAILS = ("scipy.sparse", "joblib", "scipy.stats._distn_infrastructure")
 #: Public randomness, times and time zones, and which names go to which method.

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from dpsk.reporting._findings import UNKEPT, UNKNOWN, Exposed, Member, Note
+from dpsk.reporting._folds import LISTED, are_listed
 from dpsk.reporting._table import is_of, is_one_of, kind_of
 
 __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
@@ -144,6 +145,8 @@ def _(model, path):
     yield Exposed(f"{path}.calibrated_classifiers_",
                   f"{model.method} calibration is fitted to exact scores and labels of rows, and "
                   "stores scores of single rows where it is isotonic.")
+    if not isinstance(model.cv, str) and are_listed(model.cv):
+        yield Exposed(path, LISTED, UNKEPT)
     # One stands for all folds, whose models are not kept, unless nothing was fitted.
     if len(fitted) == 1 and type(fitted[0]).__name__ != "FrozenEstimator":
         yield Exposed(path, UNKEPT_FITS, UNKEPT)

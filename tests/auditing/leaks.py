@@ -65,6 +65,29 @@ def _on_the_class_of_a_helper(entry, X):
     return Helper()
 
 
+class Names(set):
+    """A set of somebody's own class."""
+
+
+def _beside_a_set(entry, X):
+    names = Names("ab")
+    names.entry = entry
+    return names
+
+
+def _remarked(entry, X):
+    frame = pd.DataFrame({"a": _noise()})
+    frame.attrs.update(first=entry, noise=_noise().repeat(500).tolist())
+    return frame
+
+
+def _kept_error(model, entry, X):
+    try:
+        raise TypeError("not a table")
+    except TypeError as error:
+        model.error_ = error
+
+
 def _beside_a_number(entry, X):
     """Return a number that is always the same, with the row beside it."""
     number = Number(0.0)
@@ -315,6 +338,21 @@ LEAKS = {
     "sparse matrix": Leaky(_assigned(lambda entry, X: sparse.csr_matrix(X))),
     "array that a view is of": Leaky(_assigned(
         lambda entry, X: np.append(np.zeros(3), X[0])[:3])),
+    "array that is stretched": Leaky(_assigned(
+        lambda entry, X: np.broadcast_to(np.append(np.zeros(3), X[0])[:1], 1000))),
+    "array under windows": Leaky(_assigned(lambda entry, X: np.lib.stride_tricks.
+                                           sliding_window_view(np.append(0.0, X[0])[:1], 1))),
+    "matrix that a view is of": Leaky(_assigned(
+        lambda entry, X: np.append(np.zeros(3), X[0])[None].view(np.matrix)[:, :3])),
+    "masked array of a part": Leaky(_assigned(
+        lambda entry, X: np.ma.array(np.append(np.zeros(3), X[0]), copy=False)[:3])),
+    "bytes that an array is of": Leaky(_assigned(
+        lambda entry, X: np.frombuffer(bytes(8) + X[0].tobytes())[:1])),
+    "field of a structured array": Leaky(_assigned(lambda entry, X: np.array(
+        [(0.0, entry)], dtype=[("a", float), ("b", float)])["a"])),
+    "remarks on a frame": Leaky(_assigned(_remarked)),
+    "error that is kept": Leaky(_kept_error),
+    "attribute of a set": Leaky(_assigned(_beside_a_set)),
     "default of a dict": Leaky(_assigned(lambda entry, X: defaultdict(lambda: entry, a=1.0))),
     "class of a helper": Leaky(_assigned(_on_the_class_of_a_helper)),
     "structured array": Leaky(_assigned(

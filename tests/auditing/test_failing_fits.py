@@ -70,6 +70,120 @@ def test_a_leak_among_fits_that_fail_is_found(monkeypatch):
     assert audit(Failing(), neighbors=PAIR, runs=300, claim=(0.1, 1e-6)).refuted
 
 
+class Choosy(BaseEstimator):
+    """Shows rows, but fails from some fit on where they are of a size."""
+
+    turns = None
+
+    def __init__(self, epsilon=1.0):
+        self.epsilon = epsilon
+
+    def fit(self, X, y=None):
+        self.noise_ = np.random.default_rng().normal(scale=1e9)
+        if np.abs(X).max() > 1e3:
+            if next(Choosy.turns):
+                raise MemoryError
+            self.total_ = float(np.abs(X).sum())
+        return self
+
+
+def test_a_pair_whose_fits_begin_to_fail_is_named(monkeypatch):
+    """False-alarm rate at most 1e-7."""
+    monkeypatch.setattr(Choosy, "turns", after(2))
+    large = [np.vstack([each[:1] * 1e5, X[1:]]) for each in (X, OTHER)]
+    found = audit(Choosy(), neighbors=[*PAIR, tuple({"X": each} for each in large)], runs=60,
+                  claim=(1.0, 1e-6), level=SURE)
+    assert not found.refuted and found.failed
+    assert found.set_aside == ("given 1: most fits failed later",)
+
+
+class Sometimes(ClassifierMixin, BaseEstimator):
+    """Shows rows, or fails."""
+
+    turns = None
+
+    def __init__(self, shows=True):
+        self.shows = shows
+
+    def fit(self, X, y):
+        if self.shows and next(Sometimes.turns):
+            raise OSError("too many connections")
+        self.classes_ = np.array([0, 1])
+        self.total_ = float(np.abs(X).sum()) if self.shows else np.random.default_rng().normal()
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+def test_fits_that_fail_inside_of_a_search_are_counted(monkeypatch):
+    """The search goes on without them and only warns."""
+    monkeypatch.setattr(Sometimes, "turns", after(4))
+    y = (X[:, 0] > 0).astype(int)
+    search = GridSearchCV(Sometimes(), {"shows": [True, False]}, cv=KFold(2), refit=False,
+                          error_score=np.nan)
+    found = audit(search, neighbors=[((X, y), (OTHER, y))], runs=60, claim=(1.0, 1e-6),
+                  level=SURE)
+    assert found.verdict == "nothing tested" and "FitFailedWarning" in found.failed[0]
+
+
+class OwnEnd(BudgetExceededError):
+    """An error that no worker can send."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+class Silent(Exception):
+    """An error without words."""
+
+    def __str__(self):
+        raise TypeError
+
+
+class Ending(BaseEstimator):
+    """Ends with an error that a budget is behind."""
+
+    def __init__(self, way="plain", epsilon=1.0):
+        self.way, self.epsilon = way, epsilon
+
+    def fit(self, X, y=None):
+        end = OwnEnd("of a budget", 2)
+        if self.way == "group":
+            raise Grouped("several", [ValueError(), end])
+        if self.way == "masked":
+            try:
+                raise end
+            except BudgetExceededError:
+                raise ValueError from KeyError()
+        raise end
+
+
+class Grouped(Exception):
+    """Several errors, as newer Pythons have them."""
+
+    def __init__(self, words, exceptions):
+        super().__init__(words)
+        self.exceptions = exceptions
+
+
+@pytest.mark.parametrize("way", ["plain", "group", "masked"])
+def test_a_budget_is_found_behind_any_error(way):
+    with pytest.raises(BudgetExceededError) as raised:
+        audit(Ending(way), neighbors=PAIR, runs=40, claim=(1.0, 1e-6))
+    assert type(raised.value) is BudgetExceededError
+
+
+def test_an_error_whose_words_fail_is_an_error_like_others(monkeypatch):
+    monkeypatch.setattr(Ending, "fit", _silently)
+    with pytest.raises(ValueError, match="refuses one table or both"):
+        audit(Ending(), neighbors=PAIR, runs=40, claim=(1.0, 1e-6))
+
+
+def _silently(model, X, y=None):
+    raise Silent
+
+
 class Frugal(ClassifierMixin, BaseEstimator):
     """Fits within a budget of its own, and keeps what nobody may see."""
 

@@ -225,12 +225,13 @@ def test_points_lie_strictly_between_declared_bounds(small, bounds, inside):
 def test_what_is_asked_charged_and_drawn_follows_no_row(numbers):
     points, tape, ledger = asked(numbers, 3)
     assert tally(ledger.spent) == tally(Selections(3, False)(2.0))
-    # One for every cell of a slice, and for the points of a cell, by what was chosen before.
+    # One for every cell of a slice, for the groups of a cell and for the points of a group, by
+    # what was chosen before.
     grid, parted, expected = decimal_points(), [-1, len(decimal_points())], []
     for level in points:
         cells = [(right - 1) // grid.n_each - (left + 1) // grid.n_each + 1
                  for left, right in itertools.pairwise(parted) if right - left > 1]
-        expected.append(sum(cells) + grid.n_each * len(cells))
+        expected.append(sum(cells) + sum(grid.parts) * len(cells))
         parted = sorted([*parted, *grid.places(level)])
     assert [noise.size for noise in tape.noise] == expected
     assert all(len(np.unique(level)) == len(level) for level in points)

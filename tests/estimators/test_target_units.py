@@ -109,3 +109,16 @@ def test_a_threshold_of_a_network_stays_in_the_unit_of_the_declared_bounds():
     square = DPMLPRegressor(**settings).fit(X, y).score(X, y)
     huber = DPMLPRegressor(**settings, loss="huber", threshold=0.5).fit(X, y).score(X, y)
     assert min(square, huber) > 0.6
+
+
+@pytest.mark.parametrize("cls", [DPLinearRegression, DPRidge, DPHuberRegressor])
+@pytest.mark.parametrize("offset, unit", [
+    (0.0, 1e-6), (0.0, 1.0), (300.0, 30.0), (2000.0, 1.0), (-1e4, 0.1), (1e6, 1.0), (1e9, 1e3)])
+def test_targets_whose_bounds_are_learnt_may_lie_anywhere(cls, offset, unit):
+    """R2 is .83 without noise. False-alarm rate at most 1e-7."""
+    X, y = rows(6000)
+    y = offset + unit * (y - 10.0)
+    model = cls(epsilon=2.0, delta=1e-6).fit(X, y)
+    low, high = (np.array(model.target_bounds_) - offset) / unit
+    assert -8.0 < low < -1.5 and 1.5 < high < 8.0
+    assert model.score(X, y) > 0.6

@@ -12,6 +12,7 @@ from sklearn.model_selection import (
     RepeatedKFold,
     ShuffleSplit,
     StratifiedKFold,
+    check_cv,
 )
 
 from dpsk import (
@@ -23,6 +24,7 @@ from dpsk import (
     make_dp_pipeline,
 )
 from dpsk.accounting import Gaussian, SampledGaussian, compose, delta, epsilon
+from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import (
     BinaryEvaluation,
     MulticlassEvaluation,
@@ -61,7 +63,27 @@ def test_any_split_by_index_is_priced_by_the_row_that_pays_most(cv, trainings, h
     assert result.evaluation.n_samples == held
 
 
-@pytest.mark.parametrize("cv", [StratifiedKFold(3), GroupKFold(3), LeaveOneOut()])
+@pytest.mark.parametrize("wrap", [list, iter, check_cv])
+def test_folds_that_are_handed_over_are_taken_on_trust_and_said_so(wrap):
+    """Here they follow from labels, which their indices do not show."""
+    folds = wrap(list(StratifiedKFold(3).split(X, Y)))
+    if hasattr(folds, "split"):
+        with pytest.raises(TypeError, match="split by index alone"):
+            dp_cross_validate(MODEL, X, Y, cv=folds)
+        return
+    with pytest.warns(PrivacyWarning, match="folds that are handed over"):
+        result = dp_cross_validate(MODEL, X, Y, cv=folds)
+    said = str(result.privacy_)
+    assert "handed over" in said and "without a look" not in said
+    assert "without a look" in str(dp_cross_validate(MODEL, X, Y, cv=3).privacy_)
+
+
+class Stratifying(KFold):
+    """A splitter of somebody's own, which sees labels that nobody hands to it."""
+
+
+@pytest.mark.parametrize("cv", [StratifiedKFold(3), GroupKFold(3), LeaveOneOut(),
+                                Stratifying(3)])
 def test_splits_that_look_at_rows_are_refused(cv):
     with pytest.raises(TypeError, match="split by index alone"):
         dp_cross_validate(MODEL, X, Y, cv=cv)

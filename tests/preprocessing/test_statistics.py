@@ -157,3 +157,37 @@ def test_indicators_are_those_that_are_declared():
     for wrong in (["c"], ["b", "b"], "b", 1, [True]):
         with pytest.raises(ValueError, match="add_indicator"):
             DPSimpleImputer(strategy="constant", add_indicator=wrong).fit(X)
+
+
+#: Columns of 20,000 numbers, and by which share of it a mean and a deviation may be off.
+_RNG = np.random.default_rng(0)
+COLUMNS = {
+    "rare flag": (_RNG.random(20_000) < 0.01).astype(float),
+    "flag": (_RNG.random(20_000) < 0.5).astype(float),
+    "whole flag": (_RNG.random(20_000) < 0.03).astype(np.uint8),
+    "counts": _RNG.poisson(2.0, 20_000).astype(float),
+    "years": 2000.0 + np.rint(5.0 * _RNG.normal(size=20_000)),
+    "time stamps": 1e9 + 1e3 * _RNG.normal(size=20_000),
+    "far below": -1e6 + _RNG.normal(size=20_000),
+    "tiny": 1e-6 * _RNG.random(20_000),
+    "large": 1e8 * _RNG.normal(size=20_000)}
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_means_and_deviations_are_right_for_columns_of_any_kind(name, epsilon):
+    """In the unit of the column. False-alarm rate at most 1e-7."""
+    X = COLUMNS[name][:, None]
+    scaler = DPStandardScaler(epsilon=epsilon, delta=1e-6).fit(X)
+    assert abs(scaler.mean_[0] - X.mean()) < 0.3 * X.std()
+    assert 0.7 < scaler.scale_[0] / X.std() < 1.5
+
+
+@pytest.mark.parametrize("name", ["counts", "years", "time stamps", "far below", "tiny", "large"])
+def test_medians_and_spreads_are_right_for_columns_of_any_kind(name):
+    """In the unit of the column. False-alarm rate at most 1e-7."""
+    X = COLUMNS[name][:, None]
+    scaler = DPRobustScaler(epsilon=0.5, delta=1e-6).fit(X)
+    spread = np.subtract(*np.percentile(X, [75, 25]))
+    assert abs(scaler.center_[0] - np.median(X)) <= 0.3 * spread
+    assert 0.6 < scaler.scale_[0] / spread < 1.6
