@@ -1,10 +1,22 @@
 """What tests of several folders are given."""
 
+import gc
 import math
 
 import pytest
 
 from dpsk import _progress
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without looks for garbage: tens of thousands of tests are kept, and nothing else."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,6 @@ import pydoc
 import re
 import subprocess
 import sys
-from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -27,10 +25,10 @@ from tests.registry import (
     every_estimator,
     every_public_estimator,
 )
+from tests.syntax import PACKAGE, tree
 
-_PACKAGE = Path(dpsk.__file__).parent
-_ROOT = _PACKAGE.parent
-_MODULES = sorted(_PACKAGE.rglob("*.py"))
+_ROOT = PACKAGE.parent
+_MODULES = sorted(PACKAGE.rglob("*.py"))
 _TESTS = sorted((_ROOT / "tests").rglob("*.py"))
 every_module = in_a_row("path", _MODULES)
 every_file = in_a_row("path", _MODULES + _TESTS)
@@ -53,14 +51,9 @@ _RANDOM_ATTRIBUTES = {"random", "urandom", "getrandom", "default_rng", "RandomSt
                       "check_random_state", "rvs", "SystemRandom"}
 
 
-@cache
-def _tree(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _imported(tree):
+def _imported(parsed):
     """Yield the dotted names of the modules that a tree imports, wherever it does so."""
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -69,16 +62,16 @@ def _imported(tree):
 
 
 def _package(path):
-    return path.relative_to(_PACKAGE).parts[0].removesuffix(".py")
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 @every_module
 def test_imports_run_one_way(path):
-    if path == _PACKAGE / "__init__.py":
+    if path == PACKAGE / "__init__.py":
         return
     own = _package(path)
     layer = _LAYERS.get(own, _ESTIMATORS)
-    for name in _imported(_tree(path)):
+    for name in _imported(tree(path)):
         parts = name.split(".")
         if parts[0] != "dpsk" or parts[1] == own:
             continue
@@ -89,16 +82,16 @@ def test_imports_run_one_way(path):
 
 
 def test_the_rows_are_out_of_reach_of_solvers():
-    names = {name for path in (_PACKAGE / "_solvers").rglob("*.py")
-             for name in _imported(_tree(path))}
+    names = {name for path in (PACKAGE / "_solvers").rglob("*.py")
+             for name in _imported(tree(path))}
     assert not [name for name in names if "row_sums" in name or "RowSums" in name
                 or "_privacy.noise" in name or name.endswith(".Rows")
                 or "grid_sums" in name or "GridSums" in name]
 
 
 def test_only_models_and_oracles_know_what_a_sparse_matrix_is():
-    users = {path.relative_to(_PACKAGE).as_posix() for path in _MODULES
-             for name in _imported(_tree(path)) if name == "scipy.sparse"}
+    users = {path.relative_to(PACKAGE).as_posix() for path in _MODULES
+             for name in _imported(tree(path)) if name == "scipy.sparse"}
     assert all(user.startswith(("_models/", "_oracle/", "_data/"))
                or user == "linear_model/_base.py" for user in users), users
 
@@ -123,13 +116,13 @@ def test_the_oldest_versions_that_are_tested_are_those_declared():
     assert {name: pin.removesuffix(".0") for name, pin in pins.items()} == bounds
 
 
-def _draws(tree):
+def _draws(parsed):
     """Yield what in a tree could draw at random."""
-    for name in _imported(tree):
+    for name in _imported(parsed):
         parts = set(name.split("."))
         if parts & (_RANDOM_MODULES | _RANDOM_ATTRIBUTES):
             yield name
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed):
         if isinstance(node, ast.Attribute) and node.attr in _RANDOM_ATTRIBUTES:
             yield node.attr
 
@@ -137,7 +130,7 @@ def _draws(tree):
 @every_module
 def test_nothing_is_drawn_outside_mechanisms_and_sampling(path):
     where = path.relative_to(_ROOT).as_posix()
-    found = [name for name in _draws(_tree(path)) if not name.startswith("dpsk.")]
+    found = [name for name in _draws(tree(path)) if not name.startswith("dpsk.")]
     assert where in _DRAWING or not found, found
 
 
@@ -151,8 +144,8 @@ def test_the_search_for_draws_finds_them(source):
 
 
 def test_only_oracles_and_the_fit_open_what_draws():
-    users = {path.relative_to(_PACKAGE).as_posix() for path in _MODULES
-             for name in _imported(_tree(path))
+    users = {path.relative_to(PACKAGE).as_posix() for path in _MODULES
+             for name in _imported(tree(path))
              if name.startswith(("dpsk._privacy.noise.samplers", "dpsk._privacy.noise.streams",
                                  "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}

@@ -49,17 +49,36 @@ class Layout:
 def _lengths(fits):
     """Return by name how many entries it has at most; names that are always the same left out."""
     first = {name: values.tobytes() for name, values in fits[0].items()}
-    found, varying = {}, set()
+    shape, bits = _shape(fits[0]), _bits(fits[0])
+    found, varying, differs = {}, set(), np.zeros(len(bits), dtype=bool)
     for fit in fits:
-        for name, values in fit.items():
-            # Names that are drawn anew in every fit would not end.
-            if len(values) > found.get(name, -1) and (name in found or len(found) < _MOST_NAMES):
-                found[name] = len(values)
-            if name not in varying and first.get(name) != values.tobytes():
-                varying.add(name)
+        if found and _shape(fit) == shape:
+            # Nearly all fits have the names and lengths of the first, and are compared at once.
+            differs |= _bits(fit) != bits
+        else:
+            for name, values in fit.items():
+                # Names that are drawn anew in every fit would not end.
+                if len(values) > found.get(name, -1) and (
+                        name in found or len(found) < _MOST_NAMES):
+                    found[name] = len(values)
+                if name not in varying and first.get(name) != values.tobytes():
+                    varying.add(name)
         if len(fit) < len(found):
             varying.update(found.keys() - fit.keys())
+    names, lengths, _ = shape
+    varying.update(names[i] for i in np.unique(np.repeat(np.arange(len(names)), lengths)[differs]))
     return {name: length for name, length in found.items() if name in varying}
+
+
+def _shape(values):
+    """Return names, lengths and types of vectors."""
+    return list(values), [len(each) for each in values.values()], [
+        each.dtype for each in values.values()]
+
+
+def _bits(values):
+    """Return the bits of vectors, one after another; numbers of fewer bytes as floats."""
+    return np.concatenate([np.empty(0), *values.values()]).view(np.uint64)
 
 
 def _names(lengths):
@@ -70,7 +89,10 @@ def _names(lengths):
 def _cells(values, lengths):
     """Yield vectors of the lengths, what is too much left out, what is missing NaN."""
     for name, length in lengths.items():
-        found = values.get(name, ())[:length]
-        yield found
+        found = values.get(name, ())
+        if len(found) == length:
+            yield found
+            continue
+        yield found[:length]
         if len(found) < length:
             yield np.full(length - len(found), np.nan)

@@ -3,6 +3,7 @@
 import pickle
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class Published:
         elif type(leaf) in (bool, int):
             self._label(f"type of {name}", type(leaf).__name__)
             self.numbers[name] = np.array([float(leaf)])
-            self._add(name, {}, digits(np.array([leaf], dtype=np.int64)))
+            self._add(name, {}, _digits_of(leaf))
         else:
             self._array(name, np.asarray(leaf))
 
@@ -159,10 +160,24 @@ class Published:
 
     def _add(self, name, numbers, labels):
         for found, held in ((numbers, self.numbers), (labels, self.labels)):
-            held.update({f"{kind} of {name}": values for kind, values in found.items()})
+            for kind, values in found.items():
+                held[f"{kind} of {name}"] = values
 
     def _label(self, name, value):
-        self.labels[name] = np.array([hashed(value)])
+        self.labels[name] = (_label_of(value) if type(value) is str
+                             else np.array([hashed(value)]))
+
+
+# Most of what is told apart, types and parameters, is the same in all fits.
+
+@lru_cache(maxsize=1024)
+def _label_of(text):
+    return np.array([hashed(text)])
+
+
+@lru_cache(maxsize=1024)
+def _digits_of(number):
+    return digits(np.array([number], dtype=np.int64))
 
 
 def published(fitted, probes, places=None, keys=None):

@@ -174,7 +174,7 @@ def _discrete(first, second, is_label):
     else:
         often = np.argsort(-counts, kind="stable")[:_VALUES]
         seen = np.sort(values[often[counts[often] > 1]])
-    return seen, *(np.array([np.sum(table == value) for value in seen])
+    return seen, *(np.sum(table == seen[:, None], axis=1)
                    for table in (first, second)), len(first), len(second)
 
 

@@ -95,16 +95,23 @@ class Several(BaseEstimator):
         return self
 
 
+@pytest.fixture(scope="module")
+def carried(tmp_path_factory):
+    """Return the paths of a budget and of a model, of a process that has ended."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    paths = folder / "carried.budget", folder / "model"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _ELSEWHERE, *map(str, paths)],
+                   check=True, cwd=Path(__file__).parents[2])
+    return paths
+
+
 @pytest.mark.parametrize("wrap", [
     lambda inner: inner, lambda inner: make_pipeline(Normalizer(), inner),
     lambda inner: Several([inner]), lambda inner: Several({"a": [inner]}),
     lambda inner: Several(functools.partial(print, inner))],
     ids=["bare", "in a pipeline", "in a list", "in a dict", "in a function"])
-def test_a_model_that_carries_a_budget_from_elsewhere_is_not_audited(wrap, tmp_path):
-    paths = tmp_path / "carried.budget", tmp_path / "model"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", _ELSEWHERE, *map(str, paths)],
-                   check=True, cwd=Path(__file__).parents[2])
-    loaded = pickle.loads(paths[1].read_bytes())
+def test_a_model_that_carries_a_budget_from_elsewhere_is_not_audited(wrap, carried):
+    loaded = pickle.loads(carried[1].read_bytes())
     with pytest.raises(BudgetExceededError, match="make models anew"):
         audit(wrap(loaded), claim=(1.0, 1e-5), runs=40)
-    assert not PrivacyBudget.load(paths[0]).charges
+    assert not PrivacyBudget.load(carried[0]).charges

@@ -7,19 +7,20 @@ parts, was checked before.
 
 import ast
 import inspect
+import os
 import sys
 import threading
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-import dpsk
 from dpsk._charging import admission
 from tests.bad_arguments import GROUPS, WEIGHTS, X, calls
+from tests.syntax import PACKAGE, tree
 
 CALLS = calls()
-ROOT = Path(dpsk.__file__).parent
 #: What holds whatever the arguments are: an error there would be one of the library.
 _INVARIANTS = ("_privacy/", "_oracle/", "_charging/", "_models/whitened.py")
 #: By prefixes of calls: files whose checks may be met after the charge, and why.
@@ -35,7 +36,7 @@ _LATER = {
 }
 
 
-def _conditions(tree):
+def _conditions(parsed):
     """Yield (line, what is raised) of every condition under which something is raised."""
     def walk(node, line):
         for child in ast.iter_child_nodes(node):
@@ -46,18 +47,25 @@ def _conditions(tree):
             else:
                 yield from walk(child, child.lineno if isinstance(child, ast.If) else line)
 
-    return walk(tree, None)
+    return walk(parsed, None)
 
 
-CONDITIONS = {str(path): dict(_conditions(ast.parse(path.read_text("utf-8"))))
-              for path in sorted(ROOT.rglob("*.py"))}
+@cache
+def conditions(path):
+    """Return what `_conditions` yields of a file, or nothing where it is not of the package.
+
+    Read when a frame of it runs: every worker collects these tests, and few run them.
+    """
+    if not path.startswith(f"{PACKAGE}{os.sep}"):
+        return {}
+    return dict(_conditions(tree(path)))
 
 
 @contextmanager
 def traced(met):
     """Note (file, line) of conditions that are met, in the last set of a list."""
     def of_frame(frame, event, argument):
-        lines = CONDITIONS.get(frame.f_code.co_filename)
+        lines = conditions(frame.f_code.co_filename)
 
         def of_line(frame, event, argument):
             if event == "line" and frame.f_lineno in lines:
@@ -93,7 +101,7 @@ def first_met_after_a_charge(call, monkeypatch):
     with traced(met):
         call()
     before, after = met
-    return {(Path(path).relative_to(ROOT).as_posix(), line, CONDITIONS[path][line])
+    return {(Path(path).relative_to(PACKAGE).as_posix(), line, conditions(path)[line])
             for path, line in after - before}
 
 

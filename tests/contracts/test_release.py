@@ -4,12 +4,10 @@ Tests of draws state how often a sound release fails them; the operating system 
 
 import ast
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import dpsk
 from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._models import MLP, LinearModel
@@ -44,21 +42,20 @@ from tests.registry import (
     takes_groups,
     training_rows,
 )
+from tests.syntax import PACKAGE, tree
 
-_PACKAGE = Path(dpsk.__file__).parent
-_TREES = {str(path.relative_to(_PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
-          for path in sorted(_PACKAGE.rglob("*.py"))}
+_FILES = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))]
 _RELEASE, _SAMPLERS = "_oracle/release.py", "dpsk._privacy.noise.samplers"
 _NETWORK = pytest.param("network", marks=pytest.mark.audit)
-every_module = in_a_row("name", _TREES)
+every_module = in_a_row("name", _FILES)
 
 
 # The syntax of the package.
 
-def _sampling(tree):
+def _sampling(parsed):
     """Return the names from the module of samplers, and the names that stand for the module."""
     names, modules = set(), set()
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed):
         if isinstance(node, ast.ImportFrom) and node.module == _SAMPLERS:
             names |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -72,28 +69,28 @@ def _sampling(tree):
 
 @every_module
 def test_only_the_release_charges(name):
-    charges = [node.lineno for node in ast.walk(_TREES[name])
+    charges = [node.lineno for node in ast.walk(tree(name))
                if isinstance(node, ast.Attribute) and node.attr == "charge"]
     assert bool(charges) == (name == _RELEASE), charges
 
 
 @every_module
 def test_only_the_release_draws_noise(name):
-    names, modules = _sampling(_TREES[name])
+    names, modules = _sampling(tree(name))
     if name == _RELEASE:
         assert modules == {"samplers"} and not names
     elif name == "_fit.py":
         # Public starts: from the stream of what is public, and nothing else.
         assert names == {"standard_normal"} and not modules
-        uses = [ast.unparse(node) for node in ast.walk(_TREES[name]) if isinstance(node, ast.Call)
+        uses = [ast.unparse(node) for node in ast.walk(tree(name)) if isinstance(node, ast.Call)
                 and "standard_normal" in {n.id for n in node.args if isinstance(n, ast.Name)}]
-        used = [node for node in ast.walk(_TREES[name])
+        used = [node for node in ast.walk(tree(name))
                 if isinstance(node, ast.Name) and node.id == "standard_normal"]
         assert uses == ["partial(standard_normal, apart)"] and len(used) == 1
     elif name == "_privacy/noise/public.py":
         # From a stream opened for it, or under a key that anyone can make.
         assert names == {"standard_normal"} and not modules
-        calls = {ast.unparse(n) for n in ast.walk(_TREES[name]) if isinstance(n, ast.Call)}
+        calls = {ast.unparse(n) for n in ast.walk(tree(name)) if isinstance(n, ast.Call)}
         assert {call for call in calls if call.startswith("standard_normal")} == {
             "standard_normal(self._stream, shape)",
             "standard_normal(KeyedStream(key[:16]), shape)"}
@@ -102,16 +99,16 @@ def test_only_the_release_draws_noise(name):
 
 
 def test_public_numbers_are_asked_for_where_they_hide_nothing():
-    users = {name for name, tree in _TREES.items() for node in ast.walk(tree)
+    users = {name for name in _FILES for node in ast.walk(tree(name))
              if isinstance(node, ast.ImportFrom) and node.module == "dpsk._privacy.noise.public"}
     assert users == {f"{name}.py" for name in (
         "auditing/_tables", "generative/_base", "metrics/_table", "model_selection/_split",
         "reinforcement_learning/_td", "reinforcement_learning/_distillation", "_oracle/critic")}
 
 
-def _definitions(tree, wanted):
+def _definitions(parsed, wanted):
     """Yield the lines on which a tree defines `wanted`."""
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == wanted:
             yield node.lineno
         if isinstance(node, ast.Name) and node.id == wanted and isinstance(node.ctx, ast.Store):
@@ -122,17 +119,16 @@ def _definitions(tree, wanted):
     ("HEADROOM", "_models/clipping.py"), ("clip_factors", "_models/clipping.py"),
     ("REPLACE_ONE", "_privacy/sensitivity.py"), ("rounding_margin", _RELEASE)])
 def test_what_bounds_rest_on_is_defined_once(wanted, home):
-    found = [name for name, tree in _TREES.items() for _ in _definitions(tree, wanted)]
+    found = [name for name in _FILES for _ in _definitions(tree(name), wanted)]
     assert found == [home]
 
 
-def _constants(tree):
+def _constants(parsed):
     """Yield the values of all expressions of numbers alone."""
-    for node in ast.walk(tree):
-        parts = list(ast.walk(node))
+    for node in ast.walk(parsed):
         if isinstance(node, ast.BinOp | ast.Constant) and all(isinstance(part, (
                 ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Constant))
-                for part in parts):
+                for part in ast.walk(node)):
             try:
                 yield eval(compile(ast.Expression(node), "", "eval"), {})
             except (ArithmeticError, TypeError):
@@ -141,11 +137,10 @@ def _constants(tree):
 
 @every_module
 def test_no_module_has_a_head_room_or_margin_of_its_own(name):
-    tree = _TREES[name]
-    twins = [value for value in _constants(tree) if isinstance(value, float) and value in (
+    twins = [value for value in _constants(tree(name)) if isinstance(value, float) and value in (
         HEADROOM, 1.0 / HEADROOM, 1.0 + 2.0**-24)]
     assert len(twins) == (name == "_models/clipping.py")
-    products = [ast.unparse(node) for node in ast.walk(tree)
+    products = [ast.unparse(node) for node in ast.walk(tree(name))
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)]
     margins = [text for text in products
                if re.search(r"\*\* 2 \* 2\.0 \*\* \(?-53|2\.0 \*\* \(?-53\)? \* .*\*\* 2", text)]

@@ -47,7 +47,8 @@ def _checked():
         yield cls()
         yield cls(random_state=NoiseSeed(0))
         for solver in sorted(documented_solvers(cls)):
-            yield build(cls, solver, random_state=NoiseSeed(0))
+            # As many steps as fits of networks have: no check is about what more of them find.
+            yield build(cls, solver, random_state=NoiseSeed(0), max_iter=30)
 
 
 _CHECKS = parametrize_with_checks(list(_checked()))
