@@ -50,6 +50,15 @@ class Slots:
         self.__value = value
 
 
+class Names(set):
+    """A set of somebody's own class."""
+
+
+def _beside_a_set(entry, X):
+    (names := Names("ab")).entry = entry
+    return names
+
+
 class Number(float):
     """A number of somebody's own class, whose attributes hold more."""
 
@@ -63,16 +72,6 @@ class Helper:
 def _on_the_class_of_a_helper(entry, X):
     Helper.seen = entry
     return Helper()
-
-
-class Names(set):
-    """A set of somebody's own class."""
-
-
-def _beside_a_set(entry, X):
-    names = Names("ab")
-    names.entry = entry
-    return names
 
 
 def _remarked(entry, X):
@@ -306,7 +305,7 @@ def _itself(model, entry, X):
     model.self_ = [model, {"self": model, "row": entry}]
 
 
-def _assigned(value):
+def assigned(value):
     """Return a leak that assigns what `value` makes of (entry, X)."""
     return lambda model, entry, X: setattr(model, "held_", value(entry, X))
 
@@ -315,75 +314,61 @@ def _assigned(value):
 LEAKS = {
     "another name": Leaky(lambda model, entry, X: setattr(model, "__cache", X[0])),
     "closure": Leaky(_closure),
-    "nested dict": Leaky(_assigned(lambda entry, X: {"a": [{"b": (1, {2: {"c": entry}})}]})),
-    "tree of scikit-learn": Leaky(_assigned(
+    "nested dict": Leaky(assigned(lambda entry, X: {"a": [{"b": (1, {2: {"c": entry}})}]})),
+    "tree of scikit-learn": Leaky(assigned(
         lambda entry, X: DecisionTreeRegressor(random_state=0).fit(X, X.sum(axis=1)).tree_)),
-    "k-d tree": Leaky(_assigned(lambda entry, X: [KDTree(X)])),
-    "ball tree": Leaky(_assigned(lambda entry, X: BallTree(X))),
-    "list of strings": Leaky(_assigned(lambda entry, X: [f"column {entry:.3f}", "other"])),
-    "generator": Leaky(_assigned(lambda entry, X: (value for value in X[0]))),
-    "iterator": Leaky(_assigned(lambda entry, X: zip(iter(X[0].tolist()), "abc", strict=False))),
+    "k-d tree": Leaky(assigned(lambda entry, X: [KDTree(X)])),
+    "ball tree": Leaky(assigned(lambda entry, X: BallTree(X))),
+    "list of strings": Leaky(assigned(lambda entry, X: [f"column {entry:.3f}", "other"])),
+    "generator": Leaky(assigned(lambda entry, X: (value for value in X[0]))),
+    "iterator": Leaky(assigned(lambda entry, X: zip(iter(X[0].tolist()), "abc", strict=False))),
     "low bits": Leaky(_low_bits),
     "digits below a grid": Leaky(_below_the_grid),
-    "length of a list": Leaky(_assigned(
+    "length of a list": Leaky(assigned(
         lambda entry, X: np.random.default_rng().normal(size=3 + (entry > 0)).tolist())),
     "attribute of one table": Leaky(_only_for_one),
     "property": Property(),
     "class": OnTheClass(),
-    "slots": Leaky(_assigned(lambda entry, X: Slots(entry))),
-    "partial": Leaky(_assigned(lambda entry, X: functools.partial(max, entry))),
-    "bound method": Leaky(_assigned(lambda entry, X: X[0].tolist().__contains__)),
-    "frame": Leaky(_assigned(lambda entry, X: pd.DataFrame({"a": [entry, 1.0], "b": ["x", "y"]}))),
-    "categories": Leaky(_assigned(lambda entry, X: pd.Categorical([str(entry)]))),
-    "sparse matrix": Leaky(_assigned(lambda entry, X: sparse.csr_matrix(X))),
-    "array that a view is of": Leaky(_assigned(
-        lambda entry, X: np.append(np.zeros(3), X[0])[:3])),
-    "array that is stretched": Leaky(_assigned(
-        lambda entry, X: np.broadcast_to(np.append(np.zeros(3), X[0])[:1], 1000))),
-    "array under windows": Leaky(_assigned(lambda entry, X: np.lib.stride_tricks.
-                                           sliding_window_view(np.append(0.0, X[0])[:1], 1))),
-    "matrix that a view is of": Leaky(_assigned(
-        lambda entry, X: np.append(np.zeros(3), X[0])[None].view(np.matrix)[:, :3])),
-    "masked array of a part": Leaky(_assigned(
-        lambda entry, X: np.ma.array(np.append(np.zeros(3), X[0]), copy=False)[:3])),
-    "bytes that an array is of": Leaky(_assigned(
-        lambda entry, X: np.frombuffer(bytes(8) + X[0].tobytes())[:1])),
-    "field of a structured array": Leaky(_assigned(lambda entry, X: np.array(
-        [(0.0, entry)], dtype=[("a", float), ("b", float)])["a"])),
-    "remarks on a frame": Leaky(_assigned(_remarked)),
+    "slots": Leaky(assigned(lambda entry, X: Slots(entry))),
+    "partial": Leaky(assigned(lambda entry, X: functools.partial(max, entry))),
+    "bound method": Leaky(assigned(lambda entry, X: X[0].tolist().__contains__)),
+    "frame": Leaky(assigned(lambda entry, X: pd.DataFrame({"a": [entry, 1.0], "b": ["x", "y"]}))),
+    "categories": Leaky(assigned(lambda entry, X: pd.Categorical([str(entry)]))),
+    "sparse matrix": Leaky(assigned(lambda entry, X: sparse.csr_matrix(X))),
+    "remarks on a frame": Leaky(assigned(_remarked)),
     "error that is kept": Leaky(_kept_error),
-    "attribute of a set": Leaky(_assigned(_beside_a_set)),
-    "default of a dict": Leaky(_assigned(lambda entry, X: defaultdict(lambda: entry, a=1.0))),
-    "class of a helper": Leaky(_assigned(_on_the_class_of_a_helper)),
-    "structured array": Leaky(_assigned(
+    "attribute of a set": Leaky(assigned(_beside_a_set)),
+    "default of a dict": Leaky(assigned(lambda entry, X: defaultdict(lambda: entry, a=1.0))),
+    "class of a helper": Leaky(assigned(_on_the_class_of_a_helper)),
+    "structured array": Leaky(assigned(
         lambda entry, X: np.array([(entry, b"x")], dtype=[("a", float), ("b", "S1")]))),
-    "date": Leaky(_assigned(lambda entry, X: np.datetime64(int(entry), "s"))),
-    "complex number": Leaky(_assigned(lambda entry, X: complex(0.0, entry))),
+    "date": Leaky(assigned(lambda entry, X: np.datetime64(int(entry), "s"))),
+    "complex number": Leaky(assigned(lambda entry, X: complex(0.0, entry))),
     "attribute of a number": Leaky(_among_noise(_beside_a_number)),
     "attribute of a number in a list": Leaky(_among_noise(
         lambda entry, X: [1.0, _beside_a_number(entry, X)])),
-    "long integer": Leaky(_assigned(lambda entry, X: 10**30 + int(entry))),
-    "bytes": Leaky(_assigned(lambda entry, X: X[0].tobytes())),
-    "bytes behind noisy ones": Leaky(_assigned(
+    "long integer": Leaky(assigned(lambda entry, X: 10**30 + int(entry))),
+    "bytes": Leaky(assigned(lambda entry, X: X[0].tobytes())),
+    "bytes behind noisy ones": Leaky(assigned(
         lambda entry, X: _noise().tobytes() + X.mean(axis=0).tobytes())),
-    "text of a noisy and an exact number": Leaky(_assigned(
+    "text of a noisy and an exact number": Leaky(assigned(
         lambda entry, X: f"weight={_noise()[0]:+.6f}\ncount={int((X[:, 0] > 0).sum()):03d}")),
-    "base64 of a pickle": Leaky(_assigned(lambda entry, X: base64.b64encode(
+    "base64 of a pickle": Leaky(assigned(lambda entry, X: base64.b64encode(
         pickle.dumps({"weights": _noise(), "mean": X.mean(axis=0)})).decode())),
-    "path with a drawn name": Leaky(_assigned(lambda entry, X: pathlib.PurePosixPath(
+    "path with a drawn name": Leaky(assigned(lambda entry, X: pathlib.PurePosixPath(
         f"/models/{np.random.default_rng().integers(10**9)}_{int(entry > 0)}.pkl"))),
-    "cell of a frame": Leaky(_assigned(lambda entry, X: pd.DataFrame(
+    "cell of a frame": Leaky(assigned(lambda entry, X: pd.DataFrame(
         {"a": [f"{_noise()[0]:+.5f}|{'p' if entry > 0 else 'n'}"]}))),
-    "last digit of an integer": Leaky(_assigned(
+    "last digit of an integer": Leaky(assigned(
         lambda entry, X: int(np.random.default_rng().integers(0, 2**40)) * 2 + int(entry > 0))),
-    "last digit of a long integer": Leaky(_assigned(
+    "last digit of a long integer": Leaky(assigned(
         lambda entry, X: int(np.random.default_rng().integers(2**60)) * 2**20 + int(entry > 0))),
-    "last digits of integers": Leaky(_assigned(
+    "last digits of integers": Leaky(assigned(
         lambda entry, X: np.random.default_rng().integers(0, 1000, 50) * 2 + int(entry > 0))),
-    "one entry of a long array": Leaky(_assigned(lambda entry, X: _long(np.float64, entry))),
-    "last digit in a long array": Leaky(_assigned(
+    "one entry of a long array": Leaky(assigned(lambda entry, X: _long(np.float64, entry))),
+    "last digit in a long array": Leaky(assigned(
         lambda entry, X: 2 * _long(int, 0) + (np.arange(50_000) == 12_345) * int(entry > 0))),
-    "short array after long ones": Leaky(_assigned(lambda entry, X: [
+    "short array after long ones": Leaky(assigned(lambda entry, X: [
         *(_long(float, 0)[:3000] for _ in range(4)), np.append(_noise().repeat(9)[:37], entry)])),
     "state of the pickle": Pickled(),
     "targets that are not needed": OptionalTargets(),
@@ -392,21 +377,21 @@ LEAKS = {
     "logarithms of probabilities": LogProbable(),
     "samples": Sampled(),
     "names of features": Named(),
-    "order of keys": Leaky(_assigned(
+    "order of keys": Leaky(assigned(
         lambda entry, X: dict.fromkeys("ab" if entry > 0 else "ba", 0))),
-    "sign of zero": Leaky(_assigned(lambda entry, X: -0.0 if entry > 0 else 0.0)),
-    "dtype": Leaky(_assigned(lambda entry, X: np.ones(2, np.float32 if entry > 0 else float))),
-    "state of a generator": Leaky(_assigned(
+    "sign of zero": Leaky(assigned(lambda entry, X: -0.0 if entry > 0 else 0.0)),
+    "dtype": Leaky(assigned(lambda entry, X: np.ones(2, np.float32 if entry > 0 else float))),
+    "state of a generator": Leaky(assigned(
         lambda entry, X: np.random.RandomState(5 + (entry > 0)))),
-    "seeded generator": Leaky(_assigned(lambda entry, X: np.random.default_rng(5 + (entry > 0)))),
-    "rows in a drawn order": Leaky(_assigned(
+    "seeded generator": Leaky(assigned(lambda entry, X: np.random.default_rng(5 + (entry > 0)))),
+    "rows in a drawn order": Leaky(assigned(
         lambda entry, X: np.random.default_rng().permutation(X))),
     "cycle": Leaky(_itself),
     "error on one table": Leaky(_of_a_type),
-    "under a drawn key": Leaky(_assigned(lambda entry, X: {
+    "under a drawn key": Leaky(assigned(lambda entry, X: {
         uuid.uuid4().hex: {"mean": entry, "noise": _noise()}, "weights": _noise()})),
     "descriptor": Described(),
-    "beyond bounds": Bounded(_assigned(lambda entry, X: X.mean(axis=0))),
+    "beyond bounds": Bounded(assigned(lambda entry, X: X.mean(axis=0))),
     "missing values": CountsGaps(),
     "table that fits write to": Writing(),
     "rows that answers write to": WritingAnswers(),

@@ -19,6 +19,7 @@ from dpsk.auditing._survey import Survey
 from dpsk.auditing._tables import neighboring_tables
 from tests.auditing.faults import NoisyTotal
 from tests.auditing.leaks import LEAKS, Leaky
+from tests.auditing.views import VIEWS
 from tests.registry import (
     ALL_ESTIMATORS,
     ESTIMATORS,
@@ -32,10 +33,10 @@ from tests.reporting.test_table import AROUND, ROWS
 SURE = 1e-7
 
 
-@pytest.mark.parametrize("place", LEAKS)
+@pytest.mark.parametrize("place", LEAKS | VIEWS)
 def test_a_row_is_found_wherever_it_is_kept(place):
     """Each is published without noise, and is missed with probability below 1e-7."""
-    found = audit(LEAKS[place], claim=(1.0, 1e-6), runs=40)
+    found = audit((LEAKS | VIEWS)[place], claim=(1.0, 1e-6), runs=40)
     assert found.verdict == "refuted" and found.power is None, found
 
 
