@@ -278,14 +278,16 @@ class _Choices:
         """Part the places into runs of one score, those of a number by themselves."""
         if self._starts is not None:
             return
-        every = np.sort(np.concatenate(self._rows.each(_placed, self._numbers, self.points)))
+        every = np.sort(np.concatenate(self._rows.each(_placed, self._numbers, self.points)),
+                        kind="stable")
         places = _distinct(every)
         cells = np.arange(len(self.points.first)) * self.points.n_each
         # What is sorted in parts is quick to merge.
         starts = _distinct(np.sort(np.concatenate([cells, places, places + 1]), kind="stable"))
         self._starts = starts[starts < len(self.points)]
         self._below = np.searchsorted(every, self._starts)
-        self._up_to = np.searchsorted(every, self._starts, "right")
+        # A run holds the numbers at its start, and no others.
+        self._up_to = np.append(self._below[1:], len(every))
 
     def _in_slice(self, low: int, high: int) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the runs of a slice: their starts and ends, and their scores."""
@@ -356,8 +358,9 @@ def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points)
     """Return the place of every number that is not missing."""
     places = []
     for part in rows.blocks(_PART):
-        own = numbers(rows, part)
-        places.append(points.places(own[~np.isnan(own)]))
+        # Sorted numbers are placed several times as quickly; what is missing is behind them.
+        own = np.sort(numbers(rows, part))
+        places.append(points.places(own[:len(own) - np.count_nonzero(np.isnan(own))]))
     return np.concatenate([np.zeros(0, np.int64), *places])
 
 
