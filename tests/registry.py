@@ -149,20 +149,9 @@ def solver_problems(name):
     return [problem for problem in problems if is_met(name, problem)]
 
 
-#: Solvers that an estimator offers where it needs no set only, which follows from public facts.
-SETLESS = {"DPLasso": {"newton", "objective_perturbation", "sufficient_statistics"}}
-
-
 @cache
 def documented_solvers(cls):
-    """Return the names that an estimator's docstring offers for `solver`, for tables of any kind.
-    """
-    return offered_solvers(cls) - SETLESS.get(cls.__name__, set())
-
-
-@cache
-def offered_solvers(cls):
-    """Return all names that an estimator's docstring offers for `solver`."""
+    """Return the names that an estimator's docstring offers for `solver`."""
     (offer,) = re.findall(r"^solver : \{(.*?)\}", inspect.getdoc(cls), re.MULTILINE | re.DOTALL)
     return frozenset(re.findall(r'"(\w+)"', offer)) - {"auto"}
 
@@ -170,7 +159,7 @@ def offered_solvers(cls):
 def auto_solvers(cls):
     """Return what "auto" may stand for: what is offered, and more that a docstring names."""
     (text,) = re.findall(r"^solver : .*\n((?: +.*\n)+)", inspect.getdoc(cls), re.MULTILINE)
-    return offered_solvers(cls) | set(re.findall(r'"(\w+)"', text))
+    return documented_solvers(cls) | set(re.findall(r'"(\w+)"', text))
 
 
 def declared(cls):
