@@ -69,15 +69,15 @@ def leaves(value, name, keys=None):
         Arrays have plain dtypes.
     """
     # Objects are kept so that no later one has the identity of one that is gone.
-    seen, opened, waiting = {}, 0, [(name, value)]
+    seen, bases, opened, waiting = {}, {}, 0, [(name, value)]
     while waiting and opened < _NODES:
         name, value = waiting.pop()
         leaf = _leaf(value)
         if leaf is not None:
             yield name, leaf[0]
             for base in _base(value):
-                if id(base) not in seen:
-                    seen[id(base)] = base
+                if id(base) not in bases:
+                    bases[id(base)] = base
                     waiting.append((f"{name}.base", base))
         if id(value) in seen or (leaf is not None and not _is_of_a_class(value)):
             continue

@@ -315,6 +315,8 @@ LEAKS = {
     "sparse matrix": Leaky(_assigned(lambda entry, X: sparse.csr_matrix(X))),
     "array that a view is of": Leaky(_assigned(
         lambda entry, X: np.append(np.zeros(3), X[0])[:3])),
+    "field of a structured array": Leaky(_assigned(lambda entry, X: np.array(
+        [(0.0, entry)], dtype=[("a", float), ("b", float)])["a"])),
     "default of a dict": Leaky(_assigned(lambda entry, X: defaultdict(lambda: entry, a=1.0))),
     "class of a helper": Leaky(_assigned(_on_the_class_of_a_helper)),
     "structured array": Leaky(_assigned(
