@@ -20,7 +20,9 @@ from dpsk._objective.losses import LOSSES, HuberizedHinge
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.requirements import (
     BOUNDED_CURVATURE,
+    L2_PENALTY,
     POSITIVE_DELTA,
+    RIDGE_OR_NONE,
     SCALAR_PREDICTION,
     SQUARED_LOSS,
     check_requirements,
@@ -149,28 +151,30 @@ def solver_problems(name):
     return [problem for problem in problems if is_met(name, problem)]
 
 
-#: Solvers that an estimator offers where it needs no set only, which follows from public facts.
-SETLESS = {"DPLasso": {"newton", "objective_perturbation", "sufficient_statistics"}}
-
-
 @cache
 def documented_solvers(cls):
-    """Return the names that an estimator's docstring offers for `solver`, for tables of any kind.
-    """
-    return offered_solvers(cls) - SETLESS.get(cls.__name__, set())
-
-
-@cache
-def offered_solvers(cls):
-    """Return all names that an estimator's docstring offers for `solver`."""
+    """Return the names that an estimator's docstring offers for `solver`."""
     (offer,) = re.findall(r"^solver : \{(.*?)\}", inspect.getdoc(cls), re.MULTILINE | re.DOTALL)
     return frozenset(re.findall(r'"(\w+)"', offer)) - {"auto"}
+
+
+def takes_no_set(cls, solver):
+    """Return whether a pair is refused wherever the estimator needs its ball, by public facts."""
+    bears_none = {L2_PENALTY, RIDGE_OR_NONE} & set(ALL_SOLVERS[solver].requires)
+    return cls is dpsk.DPLasso and bool(bears_none)
+
+
+def where_sets_may_be_needed(mark):
+    """Return the cases of a mark but for those that are refused there."""
+    names, cases = mark.args
+    return pytest.mark.parametrize(names, [
+        case for case in cases if not takes_no_set(*case.values)])
 
 
 def auto_solvers(cls):
     """Return what "auto" may stand for: what is offered, and more that a docstring names."""
     (text,) = re.findall(r"^solver : .*\n((?: +.*\n)+)", inspect.getdoc(cls), re.MULTILINE)
-    return offered_solvers(cls) | set(re.findall(r'"(\w+)"', text))
+    return documented_solvers(cls) | set(re.findall(r'"(\w+)"', text))
 
 
 def declared(cls):

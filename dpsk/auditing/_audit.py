@@ -111,9 +111,9 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     all, some that are evenly spread are read, and the 256 that differ most between tables in the
     first fits. The result names in `partial` what is too long for the latter, and an estimator of
     more than 20,000 objects. Of texts and bytes the first 2048 and last 512 bytes are read. Not
-    time, memory, messages and files, nor a pair
-    of tables one of which is refused with a ValueError before the first round, or both with any
-    error: the result names it in `set_aside`. Every fit gets a copy of its table.
+    time, memory, messages and files, nor a pair of tables one of which is refused with a
+    ValueError before the first round, or both with any error: the result names it in `set_aside`.
+    Every fit gets a copy of its table.
 
     *What stops "not refuted".* A random generator that a fit made and kept, from which its noise
     may be drawn again and taken off; pairs that differ in targets alone, where the estimator
@@ -156,7 +156,8 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
     # Fits that a budget refuses are alike on all tables, as if there were nothing to find.
-    if any(open_budgets(getattr(each, "_carried", None)) for each in held):
+    carried = [getattr(each, "_carried", None) for each in held]
+    if any(map(open_budgets, [None, *(each for each in carried if each is not None)])):
         raise BudgetExceededError(
             "audit: a PrivacyBudget is open, which would be charged for each of hundreds of fits, "
             "and would refuse them once it is used up; audit outside of the block, with the "

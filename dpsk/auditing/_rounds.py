@@ -70,8 +70,7 @@ class Rounds:
 
     def power(self):
         """Return what the last round would have made of a leak; None if none judged a test."""
-        return None if self._judged is None else measured_power(
-            *self._judged[:4], self._kinds, self._claim, self._judged[4])
+        return None if self._judged is None else measured_power(*self._judged)
 
     def _differs_without_noise(self, pair):
         """Return whether something is always one on the first table, and another on the second."""
@@ -102,21 +101,21 @@ class Rounds:
         chosen = self._promising(samples, size, level, count)
         total = sum(len(tests) for _, tests, *_ in chosen)
         found = []
-        for place, (pair, tests, layout, learnt, learnt_ended) in enumerate(chosen):
-            added = self._add(pair, size)
+        for place, (pair, tests, layout, learnt) in enumerate(chosen):
+            before, added = self._samples[pair], self._add(pair, size)
             fresh = [layout.matrix(each) for each in added]
             for test in tests:
                 found.append(test.judge(pair.name, self._claim, *fresh, level / (2 * total)))
                 if found[-1].epsilon >= max(each.epsilon for each in found):
                     self.scores = tuple(test.statistic.score(each) for each in fresh)
             if place == 0:
-                ended = learnt_ended, _ended(added)
-                self._judged = learnt, fresh, ended, layout, level / (2 * total)
+                self._judged = (learnt, fresh, (_ended(before), _ended(added)), layout,
+                                self._kinds, self._claim, level / (2 * total))
         self.evidence += found
         return any(each.refutes for each in found)
 
     def _promising(self, samples, runs, level, count):
-        """Return (pair, tests, layout, matrices, ended) of the pairs whose tests promise most."""
+        """Return (pair, tests, layout, matrices) of the pairs whose tests promise most."""
         found = []
         for pair, (first, second) in samples:
             layout = Layout(first + second)
@@ -124,7 +123,7 @@ class Rounds:
             tests = chosen_tests(*learnt, layout, self._kinds, self._claim, runs,
                                  level / (4 * count))
             if tests:
-                found.append((pair, tests, layout, learnt, _ended((first, second))))
+                found.append((pair, tests, layout, learnt))
         found.sort(key=lambda each: -each[1][0].promise)
         return found[:count]
 

@@ -21,22 +21,24 @@ from sklearn.model_selection import (
 
 from dpsk.reporting._table import is_one_of
 
-__all__ = ["GROUPED", "LISTED", "STRATIFIED", "are_grouped", "are_listed", "are_stratified"]
+__all__ = ["GROUPED", "LISTED", "STRATIFIED", "are_grouped", "are_listed", "are_stratified",
+           "are_whole_groups"]
 
 LISTED = ("folds were handed over as they are, and how they were chosen is not known: one label "
           "may move many rows; use cv=KFold(...).")
 
 STRATIFIED = ("folds are stratified: which rows are in one follows from the labels of all, so "
               "that one label moves many rows; use cv=KFold(...).")
-#: Folds that follow from which groups there are, and how many rows each has.
-_GROUPED = (GroupKFold, GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut, StratifiedGroupKFold)
 GROUPED = ("folds follow from the groups of all rows, so that one row of another group moves "
            "others; use cv=KFold(...), or fit with groups=.")
-#: Folds of which it is known how they are chosen.
-_BY_RULE = (KFold, RepeatedKFold, ShuffleSplit, LeaveOneOut, LeavePOut, TimeSeriesSplit,
-            StratifiedKFold, RepeatedStratifiedKFold, StratifiedShuffleSplit, *_GROUPED)
 _STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
                RepeatedStratifiedKFold)
+#: Folds of whole groups, whatever the sizes of others, and all that follow from groups.
+_WHOLE_GROUPS = (GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut)
+_GROUPED = (*_WHOLE_GROUPS, GroupKFold, StratifiedGroupKFold)
+#: Folds of which it is known how they are chosen.
+_BY_RULE = (KFold, RepeatedKFold, ShuffleSplit, LeaveOneOut, LeavePOut, TimeSeriesSplit,
+            *_STRATIFIED, *_GROUPED)
 
 
 def are_listed(cv):
@@ -47,6 +49,12 @@ def are_listed(cv):
 def are_grouped(cv):
     """Return whether folds follow from the groups of rows."""
     return isinstance(cv, _GROUPED)
+
+
+def are_whole_groups(cv):
+    """Return whether folds are of whole groups, whatever the sizes of others."""
+    return isinstance(cv, _WHOLE_GROUPS) or (
+        isinstance(cv, GroupKFold) and bool(getattr(cv, "shuffle", False)))
 
 
 def are_stratified(cv, estimator):

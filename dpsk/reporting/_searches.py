@@ -6,11 +6,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
     KFold,
-    LeaveOneGroupOut,
-    LeavePGroupsOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     StratifiedKFold,
@@ -29,6 +25,7 @@ from dpsk.reporting._folds import (
     are_grouped,
     are_listed,
     are_stratified,
+    are_whole_groups,
 )
 from dpsk.reporting._scores import are_private
 from dpsk.reporting._table import OURS, is_one_of, kind_of
@@ -65,7 +62,7 @@ def _(search, path):
                  for _, _, fitted in _private_ones(search.estimator, best)}
     if are_grouped(search.cv) and False in of_groups:
         yield Exposed(path, GROUPED)
-    if not _splits_groups(search.cv) and True in of_groups:
+    if not are_whole_groups(search.cv) and True in of_groups:
         yield Exposed(path, "folds follow from how many rows groups have, so that one group moves "
                             "others; use cv=GroupKFold(..., shuffle=True).")
     for place in range(len(search.cv_results_["params"])):
@@ -153,12 +150,6 @@ def _event(leaf, epsilon, delta):
 def _protects_groups(fitted):
     certificate = getattr(fitted, "privacy_", None)
     return certificate is not None and certificate.relation == GROUP_RELATION
-
-
-def _splits_groups(cv):
-    """Return whether folds are of whole groups, whatever the sizes of others."""
-    return isinstance(cv, (GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut)) or (
-        isinstance(cv, GroupKFold) and bool(getattr(cv, "shuffle", False)))
 
 
 def _splits(cv):

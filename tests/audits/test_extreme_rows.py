@@ -34,7 +34,7 @@ from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 from dpsk._stages import TargetMean
 from tests.estimators.pairs import build
-from tests.registry import coefficients, every_fit, is_linear
+from tests.registry import coefficients, every_fit, is_linear, where_sets_may_be_needed
 
 #: Losses, with their targets.
 LOSSES = {
@@ -167,7 +167,7 @@ def test_output_perturbation_moves_by_at_most_its_sensitivity(kind, alpha, dtype
 HOSTILE = [0.0, 1e-300, 1e-30, 1.0, 3.0, 1e10, 1e30, 1e300]
 
 
-@every_fit
+@where_sets_may_be_needed(every_fit)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_times, monkeypatch):
     """One step from zero, or one release: the distance to a neighbor is what is accounted."""

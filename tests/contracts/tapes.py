@@ -23,6 +23,7 @@ from tests.registry import (
     pair_marks,
     plain_bounds,
     takes_groups,
+    takes_no_set,
     takes_several_classes,
 )
 
@@ -67,7 +68,8 @@ def _variants(cls, solver):
         yield "groups"
     if "holdout" in family.options():
         yield "public"
-    if solver in ("stgd", "output_perturbation", "objective_perturbation", "frank_wolfe"):
+    pure = solver in ("stgd", "output_perturbation", "objective_perturbation", "frank_wolfe")
+    if pure and not takes_no_set(cls, solver):
         yield "pure"
     if solver == "output_perturbation":
         # To the minimizer, which takes the place of the last of some steps.

@@ -20,6 +20,7 @@ from tests.registry import (
     is_linear,
     plain_bounds,
     takes_several_classes,
+    where_sets_may_be_needed,
 )
 
 
@@ -98,7 +99,7 @@ def test_with_little_noise_the_classifiers_learn(cls, solver):
     assert score > 0.8
 
 
-@every_regressor_fit
+@where_sets_may_be_needed(every_regressor_fit)
 def test_with_little_noise_the_regressors_learn(cls, solver):
     X, signal = _linear_rows()
     y = np.exp(signal - 1.1) if cls is DPPoissonRegressor else signal

@@ -19,6 +19,7 @@ from tests.registry import (
     plain_solver,
     takes_several_classes,
     training_rows,
+    where_sets_may_be_needed,
 )
 
 
@@ -46,7 +47,7 @@ def _agree(solver, a, b):
             np.testing.assert_allclose(left, right, rtol=1e-9)
 
 
-@every_linear_fit
+@where_sets_may_be_needed(every_linear_fit)
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array])
 def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
     X, y = _rows(cls)
@@ -60,7 +61,7 @@ def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
                                        getattr(dense, method)(X), rtol=1e-9, atol=1e-12)
 
 
-@every_linear_fit
+@where_sets_may_be_needed(every_linear_fit)
 def test_sparse_and_dense_agree_with_weights(cls, solver):
     X, y = _rows(cls)
     weights = np.random.default_rng(1).random(len(y))
@@ -70,7 +71,7 @@ def test_sparse_and_dense_agree_with_weights(cls, solver):
     _agree(solver, *fits)
 
 
-@every_linear_fit
+@where_sets_may_be_needed(every_linear_fit)
 def test_float32_is_kept_for_sparse_rows(cls, solver):
     X, y = _rows(cls, dtype=np.float32)
     dense, sparse = _fit(cls, solver, X, y), _fit(cls, solver, sp.csr_matrix(X), y)
@@ -102,7 +103,7 @@ def _written_otherwise(X):
     yield "unsorted", unsorted
 
 
-@every_linear_fit
+@where_sets_may_be_needed(every_linear_fit)
 def test_how_entries_are_stored_makes_no_difference(cls, solver):
     X, y = _rows(cls)
     plain = _fit(cls, solver, sp.csr_matrix(X), y)
@@ -113,7 +114,7 @@ def test_how_entries_are_stored_makes_no_difference(cls, solver):
         np.testing.assert_allclose(again.predict(other), plain.predict(X), rtol=1e-9)
 
 
-@every_linear_fit
+@where_sets_may_be_needed(every_linear_fit)
 def test_the_matrix_is_not_modified(cls, solver):
     X, y = _rows(cls)
     for _, rows in [("plain", sp.csr_matrix(X)), *_written_otherwise(X)]:

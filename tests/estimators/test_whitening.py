@@ -28,6 +28,7 @@ from tests.registry import (
     takes_pure_epsilon,
     takes_several_classes,
     training_rows,
+    where_sets_may_be_needed,
 )
 
 WHITENING = [pytest.param(cls, solver, id=f"{name}-{solver}",
@@ -136,7 +137,7 @@ def test_the_container_makes_no_difference(cls, solver):
         np.testing.assert_allclose(other, dense, rtol=0 if exact else 1e-9)
 
 
-@every_whitened_fit
+@where_sets_may_be_needed(every_whitened_fit)
 def test_the_matrix_is_listed_among_what_is_released(cls, solver):
     model, _ = _fit(cls, solver)
     assert "preconditioner_" in model.privacy_.released
@@ -145,7 +146,7 @@ def test_the_matrix_is_listed_among_what_is_released(cls, solver):
     assert plain.preconditioner_ is None and "preconditioner_" not in plain.privacy_.released
 
 
-@every_whitened_fit
+@where_sets_may_be_needed(every_whitened_fit)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-3)])
 def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon, delta):
     params = {"max_iter": 3} if solver == "output_perturbation" else {"max_iter": 7}
@@ -186,7 +187,7 @@ def test_it_is_on_by_default_where_the_public_rule_says_so(cls):
     assert cls(**plain, max_iter=2).fit(wide, targets).preconditioner_ is None
 
 
-@every_whitened_fit
+@where_sets_may_be_needed(every_whitened_fit)
 def test_the_row_bound_says_that_rows_are_mapped(cls, solver):
     whitened, _ = _fit(cls, solver)
     plain = build(cls, solver, precondition=False).fit(*training_rows(whitened))

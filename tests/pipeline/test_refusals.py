@@ -31,7 +31,7 @@ from dpsk import (
     make_dp_pipeline,
 )
 from tests.pipeline.fits import model, table
-from tests.registry import every_fit, make_estimator, training_rows
+from tests.registry import every_fit, make_estimator, training_rows, where_sets_may_be_needed
 
 
 @pytest.mark.parametrize("name, value", [
@@ -126,7 +126,7 @@ def test_a_transformer_that_refuses_its_price_costs_nothing():
     assert budget.charges == []
 
 
-@every_fit
+@where_sets_may_be_needed(every_fit)
 def test_what_is_fitted_is_not_refused_beforehand(cls, solver):
     estimator = make_estimator(cls, solver, delta=1e-4)
     rows, y = training_rows(estimator)[:2]
