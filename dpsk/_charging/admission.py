@@ -13,7 +13,7 @@ import threading
 import warnings
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpsk._charging.account import Account, Charge
 from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
@@ -35,13 +35,15 @@ __all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret",
 #: Names the file of a budget that all fits of a process are charged to, or "none".
 ENVIRONMENT = "DPSK_BUDGET"
 _NO_BUDGET = "none"
+_Of = TypeVar("_Of")
 
 
 @dataclass(eq=False)
-class _Entry:
-    """A block of a budget: it ends when all that was begun inside has ended."""
+class _Block(Generic[_Of]):
+    """A block of a budget or of a search: it ends when all that was begun inside has ended."""
 
-    account: Account
+    #: The account of the budget, or the name of what makes a secret number of fits.
+    of: _Of
     before: Unfinished
     #: None: the block is not left.
     left: Unfinished | None = None
@@ -50,11 +52,22 @@ class _Entry:
     def is_open(self) -> bool:
         return self.left is None or self.left.is_in_process
 
+    @property
+    def may_be_here(self) -> bool:
+        """bool : whether this thread may do what was begun inside.
 
-#: Blocks that are open in this process, the innermost last.
-_ENTRIES: list[_Entry] = []
-#: How many fits of this process are of a number that is secret, with code that may fit more.
-_SECRETS: list[str] = []
+        Whoever reads a lazy result does; threads that go on do only their own.
+        """
+        if self.left is None or self.left.work:
+            return True
+        return (threading.current_thread() in self.left.threads
+                or threading.get_ident() in self.left.threads)
+
+
+#: Blocks of budgets that are open in this process, the innermost last.
+_ENTRIES: list[_Block[Account]] = []
+#: Those of fits whose number is secret, with code that may fit more.
+_SECRETS: list[_Block[str]] = []
 _LOCK = threading.RLock()
 _ACCOUNTS: dict[str, Account] = {}
 
@@ -64,7 +77,8 @@ def _renewed() -> None:
     global _LOCK
     _LOCK = threading.RLock()
     # What the parent waits for is not the child's to wait for.
-    _ENTRIES[:] = [_Entry(each.account, Unfinished()) for each in _ENTRIES if each.is_open]
+    _ENTRIES[:] = [_Block(each.of, Unfinished()) for each in _ENTRIES if each.is_open]
+    _SECRETS[:] = [_Block(each.of, Unfinished()) for each in _SECRETS if each.may_be_here]
     if _ENTRIES or _SECRETS:
         _post()
 
@@ -103,10 +117,7 @@ def enter(account: Account) -> None:
         _settle()
         if not _is_inside():
             pass_over_older()
-        before = under_way()
-        # Another thread may leave the block.
-        before.threads.append(threading.current_thread())
-        _ENTRIES.append(_Entry(account, before))
+        _ENTRIES.append(_block(account))
         try:
             _post()
         except BaseException:
@@ -123,7 +134,7 @@ def leave(account: Account) -> None:
     with _LOCK:
         # The innermost: it may have been entered twice.
         entry = next(each for each in reversed(_ENTRIES)
-                     if each.account is account and each.left is None)
+                     if each.of is account and each.left is None)
         entry.left = now.since(entry.before)
         if not _is_inside():
             look_at_all()
@@ -150,16 +161,25 @@ def entered() -> list[Account]:
         _settle()
         if _ENTRIES and not is_posted():
             _post()
-        return [each.account for each in _ENTRIES if each.is_open]
+        return [each.of for each in _ENTRIES if each.is_open]
+
+
+def _block(of: _Of) -> _Block[_Of]:
+    """Return a block that is entered now."""
+    before = under_way()
+    # Another thread may leave the block.
+    before.threads.append(threading.current_thread())
+    return _Block(of, before)
 
 
 def _settle():
     """Forget blocks that have ended."""
-    for entry in _ENTRIES:
-        if entry.left is not None:
-            entry.left = entry.left.still()
-    # Work that is dropped meanwhile comes here as well.
-    _ENTRIES[:] = [each for each in _ENTRIES if each.left is None or each.left]
+    for blocks in (_ENTRIES, _SECRETS):
+        for each in blocks:
+            if each.left is not None:
+                each.left = each.left.still()
+        # Work that is dropped meanwhile comes here as well.
+        blocks[:] = [each for each in blocks if each.left is None or each.left]
 
 
 def _told():
@@ -174,9 +194,11 @@ def _post():
     of_children: dict[str, list[str]] = {}
     for entry in _ENTRIES:
         for number, _ in (entry.left.children if entry.left else ()):
-            of_children.setdefault(str(number), []).append(entry.account.path)
-    within = [each.account.path for each in _ENTRIES if each.is_open]
-    post(Note(within + (inherited() if within else []), of_children, bool(_SECRETS)))
+            of_children.setdefault(str(number), []).append(entry.of.path)
+    within = [each.of.path for each in _ENTRIES if each.is_open]
+    secret = [number for each in _SECRETS if each.left for number, _ in each.left.children]
+    post(Note(within + (inherited() if within else []), of_children,
+              any(each.left is None or each.left.work for each in _SECRETS), secret))
 
 
 @contextmanager
@@ -184,18 +206,21 @@ def in_secret(name: str) -> Iterator[None]:
     """Refuse fits elsewhere in this process that nobody has paid for.
 
     They cannot be told from those that the code of a secret number of fits makes in threads, and
-    their charges would tell that number.
+    their charges would tell that number. Threads and processes that go on after it stay refused.
     """
     with _LOCK:
-        _SECRETS.append(name)
+        secret = _block(name)
+        _SECRETS.append(secret)
     try:
         with _LOCK:
             _post()
         yield
     finally:
         with _LOCK:
-            _SECRETS.remove(name)
+            secret.left = under_way().since(secret.before)
+            _settle()
             _post()
+        secret.left.tell(_told)
 
 
 def admit(name: str, event: Event, *, carried: Carried | None = None,
@@ -261,12 +286,13 @@ def _payment(carried):
 
 def _refuse_beside_secrets(name, notes):
     with _LOCK:
-        found = list(_SECRETS)
+        _settle()
+        found = [each.of for each in _SECRETS if each.may_be_here]
     if found or any(note.in_secret for note in notes):
         raise BudgetExceededError(
             f"The fit of {name} is made while {found[0] if found else 'a search'} runs models "
-            "with code of their own, and cannot be told from fits of that code, whose number is "
-            "secret; nothing was drawn. Fit after the search.")
+            "with code of their own, or by what that has begun, and cannot be told from fits of "
+            "that code, whose number is secret; nothing was drawn. Fit after the search.")
 
 
 def _open_accounts(name, carried, notes, prepaid):

@@ -59,11 +59,14 @@ class Note:
         started for is not done, though the block that they were started in is left.
     in_secret : bool
         Whether fits run there whose number is secret, with code that may fit more.
+    secret_children : list of int
+        Numbers of child processes that such code has begun, and that go on.
     """
 
     budgets: list[str] = field(default_factory=list)
     of_children: dict[str, list[str]] = field(default_factory=dict)
     in_secret: bool = False
+    secret_children: list[int] = field(default_factory=list)
 
 
 class NoFolderError(OSError):
@@ -142,7 +145,8 @@ def posted() -> Iterator[Note]:
             pass
         else:
             more = [path for each in below for path in found.of_children.get(str(each), [])]
-            yield replace(found, budgets=found.budgets + more)
+            yield replace(found, budgets=found.budgets + more, in_secret=found.in_secret or any(
+                each in found.secret_children for each in below))
         below.append(number)
 
 

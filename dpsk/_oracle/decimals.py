@@ -74,9 +74,14 @@ class Points:
         return (len(self.first) - 1) * self.n_each + 1
 
     @cached_property
-    def up_to(self) -> FloatArray:
-        """ndarray of shape (n_each + 1,) : the weights of the first points of a cell."""
+    def _up_to(self) -> FloatArray:
         return np.concatenate([[0.0], np.cumsum(self.weights)])
+
+    def weights_of(self, starts: IntArray, ends: IntArray) -> FloatArray:
+        """Return what points from places to others, that are not among them, weigh in their cell.
+        """
+        steps = starts % self.n_each
+        return self._up_to[steps + ends - starts] - self._up_to[steps]
 
     def places(self, numbers: FloatArray) -> IntArray:
         """Return the place of the next point at or above every number."""

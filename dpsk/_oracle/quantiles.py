@@ -39,6 +39,7 @@ has the chance that it would have of one choice from all of them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -230,9 +231,9 @@ def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
 
 
 class _Choices:
-    """Choices from one column, whose counts are held from the first to the last.
+    """Choices from one column, whose places are held from the first to the last.
 
-    Points between two numbers have the same score, so that one stands for all of them in a cell,
+    Points between two numbers have the same score, so that one stands for all of them in a part,
     by the logarithm of what they weigh.
     """
 
@@ -244,7 +245,7 @@ class _Choices:
         # Logarithms of sums are off by a few units in the last place.
         self._part = Part(noise_multiplier * _MARGIN, 0.5, "gumbel", unit=0.5, rounded=False)
         self._scale = 0.5 * noise_multiplier * _MARGIN
-        self._starts: Any = None
+        self._places: Any = None
 
     def outside(self, low: float, high: float) -> list[int]:
         """Return the places of the last point up to `low` and of the first from `high` on."""
@@ -256,102 +257,98 @@ class _Choices:
         """Return the point of every slice, ends included, nearest to its quantile, a list of int.
         """
         n_each, parts = self.points.n_each, sum(self.points.parts)
-        cells = [(low // n_each, high // n_each) for low, high in slices]
         # A cell is chosen by all of its points, then one of these: together as from all points.
-        sizes = [last - first + 1 + parts for first, last in cells]
-        starts = np.cumsum([0, *sizes])
-        found: list[tuple[IntArray, IntArray, FloatArray]] = []
+        sizes = [high // n_each - low // n_each + 1 + parts for low, high in slices]
 
         def scores(inside: Inside) -> FloatArray:
             self._read()
-            found.extend(self._in_slice(*each) for each in slices)
-            return np.concatenate([np.zeros(0), *(self._of_cells(*each, size) for each, size in
-                                                  zip(found, sizes, strict=True))])
+            found = [np.zeros(0)]
+            for each in slices:
+                found += [self._of_cells(*each), np.zeros(parts)]
+            return np.concatenate(found)
 
         def best(noisy: FloatArray) -> list[int]:
-            return [self._best(*each, noisy[start:end]) for each, start, end in
-                    zip(found, starts[:-1], starts[1:], strict=True)]
+            return [self._best(*each, own) for each, own in
+                    zip(slices, np.split(noisy, np.cumsum(sizes, dtype=int))[:-1], strict=True)]
 
-        return self._releases(self._event, scores, self._part, only=best)
+        return self._releases(self._event, scores, self._part, only=_Only(tuple(slices), [best]))
 
     def _read(self) -> None:
-        """Part the places into runs of one score, those of a number by themselves."""
-        if self._starts is not None:
-            return
-        every = np.sort(np.concatenate(self._rows.each(_placed, self._numbers, self.points)),
-                        kind="stable")
-        places = _distinct(every)
-        cells = np.arange(len(self.points.first)) * self.points.n_each
-        # What is sorted in parts is quick to merge.
-        starts = _distinct(np.sort(np.concatenate([cells, places, places + 1]), kind="stable"))
-        self._starts = starts[starts < len(self.points)]
-        self._below = np.searchsorted(every, self._starts)
-        # A run holds the numbers at its start, and no others.
-        self._up_to = np.append(self._below[1:], len(every))
+        """Sort the places of all numbers that are not missing."""
+        if self._places is None:
+            self._places = np.concatenate(self._rows.each(_placed, self._numbers, self.points))
+            # What is sorted in parts is quick to merge.
+            self._places.sort(kind="stable")
 
-    def _in_slice(self, low: int, high: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the runs of a slice: their starts and ends, and their scores."""
-        run = slice(np.searchsorted(self._starts, low, "right") - 1,
-                    np.searchsorted(self._starts, high, "right"))
-        starts = self._starts[run].copy()
-        # A run that begins before is one between numbers.
-        starts[0] = low
-        ends = np.append(starts[1:], high + 1)
-        outside = self._below[run.start]
-        below, up_to = self._below[run] - outside, self._up_to[run] - outside
-        rank = self._q * up_to[-1]
-        return starts, ends, -np.maximum(0.0, np.maximum(below - rank, rank - up_to))
-
-    def _of_cells(self, starts: IntArray, ends: IntArray, scores: FloatArray,
-                  size: int) -> FloatArray:
-        """Return the scores of the cells of a slice, and zeros for what a cell is parted into."""
-        cells, found = self._together(starts, ends, scores, self.points.n_each)
-        answer = np.zeros(size)
-        answer[:len(cells)] = found
+    def _of_cells(self, low: int, high: int) -> FloatArray:
+        """Return the scores of the cells of a slice."""
+        width = self.points.n_each
+        cells = np.arange(low // width, high // width + 1)
+        # As many cells at once as have few rows.
+        rows = np.searchsorted(self._places, cells * width) // _PART
+        firsts = cells[np.flatnonzero(np.diff(rows, prepend=-1))] * width
+        ends = [*firsts[1:] - 1, high]
+        found = np.concatenate([self._together(max(low, first), last, width, low, high)[1]
+                                for first, last in zip(firsts, ends, strict=True)])
         if self._scale:
-            answer[:len(cells)] += self._scale * np.log(self.points.cell_weights[cells])
-        return answer
+            found += self._scale * np.log(self.points.cell_weights[cells])
+        return found
 
-    def _together(self, starts: IntArray, ends: IntArray, scores: FloatArray,
-                  width: int) -> tuple[IntArray, FloatArray]:
-        """Return the parts of so many points that runs are of, and the score of each.
+    def _together(self, first: int, last: int, width: int, low: int,
+                  high: int) -> tuple[IntArray, FloatArray]:
+        """Return the parts of so many points that some places of a slice are in, and their scores.
 
-        That is the best of its points, and the logarithm of what they weigh together by theirs.
+        Such a score is the best of its points, and the logarithm of what they weigh by theirs.
         """
+        own = slice(*np.searchsorted(self._places, [first, last + 1]))
+        outside, end = np.searchsorted(self._places, [low, high + 1])
+        places = _distinct(self._places[own])
+        edges = np.arange(first // width + 1, last // width + 1) * width
+        # Runs of points with one score: those of a number are alone.
+        starts = np.concatenate([[first], edges, places, places + 1])
+        starts.sort(kind="stable")
+        starts = _distinct(starts)
+        starts = starts[starts <= last]
+        below = np.searchsorted(self._places[own], starts) + (own.start - outside)
+        # A run holds the numbers at its start, and no others.
+        up_to = np.append(below[1:], own.stop - outside)
+        rank = self._q * (end - outside)
+        scores = -np.maximum(0.0, np.maximum(below - rank, rank - up_to))
         parts = starts // width
         firsts = np.flatnonzero(np.diff(parts, prepend=-1))
         found = np.maximum.reduceat(scores, firsts)
         if self._scale:
-            up_to, steps = self.points.up_to, starts % self.points.n_each
-            weights = up_to[steps + ends - starts] - up_to[steps]
-            more = np.exp((scores - np.repeat(found, np.diff(firsts, append=len(parts))))
-                          / self._scale)
-            found = found + self._scale * np.log(np.add.reduceat(weights * more, firsts))
+            weights = self.points.weights_of(starts, np.append(starts[1:], last + 1))
+            weights *= np.exp((scores - np.repeat(found, np.diff(firsts, append=len(parts))))
+                              / self._scale)
+            found += self._scale * np.log(np.add.reduceat(weights, firsts))
         return parts[firsts], found
 
-    def _best(self, starts: IntArray, ends: IntArray, scores: FloatArray,
-              noisy: FloatArray) -> int:
+    def _best(self, low: int, high: int, noisy: FloatArray) -> int:
         """Return the place with the largest noisy score: of its cell, and within that."""
-        parts = self.points.parts
-        width, cells = self.points.n_each, noisy[:len(noisy) - sum(parts)]
-        chosen, noisy = int(starts[0]) // width + int(np.argmax(cells)), noisy[len(cells):]
+        first, last, width, parts = low, high, self.points.n_each, self.points.parts
+        cells, noisy = np.split(noisy, [len(noisy) - sum(parts)])
+        chosen = low // width + int(np.argmax(cells))
         for size in parts:
-            own = starts // width == chosen
+            first, last = max(first, chosen * width), min(last, (chosen + 1) * width - 1)
             width //= size
-            runs = _cut(starts[own], ends[own], scores[own], width)
-            names, found = self._together(*runs, width)
+            names, found = self._together(first, last, width, low, high)
             chosen = int(names[np.argmax(found + noisy[names % size])])
-            starts, ends, scores = runs
             noisy = noisy[size:]
         return chosen
 
 
-def _cut(starts: IntArray, ends: IntArray, scores: FloatArray,
-         width: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return runs that end where a part of so many points does."""
-    edges = np.arange(starts[0] // width + 1, -(-ends[-1] // width)) * width
-    cut = _distinct(np.sort(np.concatenate([starts, edges]), kind="stable"))
-    return cut, np.append(cut[1:], ends[-1]), scores[np.searchsorted(starts, cut, "right") - 1]
+@dataclass(frozen=True)
+class _Only:
+    """What leaves of a choice: the best place of every slice. It is the same for the same slices.
+    """
+
+    slices: tuple[tuple[int, int], ...]
+    #: What calculates it from rows, once.
+    best: list[Callable[[FloatArray], list[int]]] = field(compare=False)
+
+    def __call__(self, noisy: FloatArray) -> list[int]:
+        return self.best.pop()(noisy)
 
 
 def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points) -> IntArray:
