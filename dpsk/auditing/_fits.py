@@ -19,6 +19,8 @@ from dpsk.exceptions import BudgetExceededError
 __all__ = ["Fits", "fitted_on", "raise_if_a_budget_ended", "words_of"]
 
 _CHUNK = 10
+#: What is said of a fit that returns and leaves what an unfitted clone shows.
+_NOTHING = "nothing fitted"
 
 
 class Fits:
@@ -48,6 +50,7 @@ class Fits:
         self._progress = _printed() if progress is True else progress
         self._start, self.made, self.keys = time.monotonic(), 0, None
         self.failed, self._ended, self._of_pairs = Counter(), Counter(), Counter()
+        self._any_leaves = False
 
     @property
     def lost(self):
@@ -78,6 +81,7 @@ class Fits:
                         delayed(_chunk)(self._estimator, pair, read, int(start), size)
                         for start, size in zip(starts, sizes, strict=True)):
                     for each, new in zip(found, chunk, strict=True):
+                        new = self._told(new)
                         each.extend(new)
                         errors = [fit.error for fit in new if fit.error]
                         self.failed.update(errors)
@@ -87,6 +91,14 @@ class Fits:
                 if self._progress:
                     self._progress(self.made, f"{pair.name}, {len(found[0])} of {count}")
         return found
+
+
+    def _told(self, fits):
+        """Return fits, of which those count as failed that leave nothing where others do."""
+        self._any_leaves |= any(not fit.error for fit in fits)
+        if self._any_leaves:
+            return fits
+        return [replace(fit, error="") if fit.error == _NOTHING else fit for fit in fits]
 
 
 def fitted_on(model, table):
@@ -143,7 +155,7 @@ def words_of(error):
 
 def _chunk(estimator, pair, read, start, count):
     """Return what fits on either table published, the tables in turns."""
-    found = [], []
+    found, unfitted = ([], []), _published(clone(estimator), pair.probes, *read)
     for turn in range(start, start + 2 * count, 2):
         # The order has no pattern: what counts or alternates by itself tells no table.
         order = (0, 1) if sha256(b"%d" % turn).digest()[0] % 2 else (1, 0)
@@ -156,7 +168,9 @@ def _chunk(estimator, pair, read, start, count):
                 # Some fits end so and others do not: that shows as well.
                 found[place].append(refusal(error))
             else:
-                found[place].append(replace(_published(model, pair.probes, *read), error=told))
+                shown = _published(model, pair.probes, *read)
+                told = told or (_NOTHING if shown.is_like(unfitted) else "")
+                found[place].append(replace(shown, error=told))
     return found
 
 

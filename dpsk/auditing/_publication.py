@@ -68,6 +68,13 @@ class Published:
     _read: int = 0
     _held: int = 0
 
+    def is_like(self, other):
+        """Return whether another fit shows the same, bit by bit."""
+        return all(own.keys() == more.keys() and all(
+            values.tobytes() == more[name].tobytes() for name, values in own.items())
+            for own, more in ((self.numbers, other.numbers), (self.labels, other.labels),
+                              (self.whole, other.whole)))
+
     def read(self, name, leaf):
         """Add a leaf to what is shown, as numbers and labels."""
         if isinstance(leaf, Opaque):

@@ -1,6 +1,7 @@
 """Fits that end with errors show little, and an audit of them says so."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -48,6 +49,33 @@ def test_fits_that_begin_to_fail_leave_nothing_tested(count, monkeypatch):
     assert found.verdict == "nothing tested" and "OSError" in found.untested
     assert found.failed == (f"{found.fits - max(0, count - 2)} with OSError",)
     assert "failed" in str(found) and found.to_dict()["failed"] == list(found.failed)
+
+
+class Returning(BaseEstimator):
+    """Fits return without a word from some fit on, and without a fit."""
+
+    def __init__(self, epsilon=1.0):
+        self.epsilon = epsilon
+
+    def fit(self, X, y=None):
+        if not next(_ends()):
+            self.noise_ = np.random.default_rng().normal(scale=1e9)
+        return self
+
+
+def _ends():
+    """Return turns that are no part of a class, which an audit would read."""
+    return TURNS
+
+
+TURNS = None
+
+
+def test_fits_that_begin_to_leave_nothing_leave_nothing_tested(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "TURNS", after(8))
+    found = audit(Returning(), neighbors=PAIR, runs=100, claim=(1.0, 1e-6), level=SURE)
+    assert found.verdict == "nothing tested" and found.failed == (
+        f"{found.fits - 6} with nothing fitted",)
 
 
 def test_the_power_is_that_of_the_fits_that_end_well(monkeypatch):
