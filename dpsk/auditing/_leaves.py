@@ -71,36 +71,43 @@ def leaves(value, name, keys=None):
         Arrays have plain dtypes.
     """
     # Objects are kept so that no later one has the identity of one that is gone.
-    seen, bases, opened, waiting = {}, {}, 0, [(name, value)]
-    while waiting and opened < _NODES:
-        name, value = waiting.pop()
+    seen, bases, opened, waiting, answers = {}, {}, 0, [(name, value)], []
+    while (waiting or answers) and opened < _NODES:
+        # Properties may answer with estimators that are made anew each time, without an end: those
+        # of what they answer are not asked, and what is held comes first.
+        is_held = bool(waiting)
+        name, value = waiting.pop() if is_held else answers.pop()
         leaf = _leaf(value)
         if leaf is not None:
             yield name, leaf[0]
+        found = waiting if is_held else answers
         for base in _base(value):
             if id(base) not in bases:
                 bases[id(base)] = base
-                waiting.append((f"{name}.base", base))
+                found.append((f"{name}.base", base))
         if id(value) in seen or (leaf is not None and not _is_of_a_class(value)):
             continue
         seen[id(value)] = value
         opened += 1
         if leaf is not None:
             # A number or a text of somebody's own class may hold more.
-            waiting.extend((f"{name}.{key}", part) for key, part in attributes(value))
+            found.extend((f"{name}.{key}", part) for key, part in attributes(value))
             continue
         yield name, Opaque(value)
-        waiting.extend((f"{name}.{key}".lstrip("."), part)
-                       for key, part in reversed(_parts(value, keys)))
+        found.extend((f"{name}.{key}".lstrip("."), part)
+                     for key, part in reversed(_parts(value, keys)))
+        if is_held and is_estimator(value):
+            answers.extend((f"{name}.{key}".lstrip("."), part)
+                           for key, part in reversed(_properties(value)))
         if _may_keep(type(value)) and id(type(value)) not in seen:
             seen[id(type(value))] = type(value)
             yield from _of_classes(type(value))
     # What is left may hold attributes of the estimator itself: they wait longest.
-    for name, value in waiting[:_NODES]:
+    for name, value in (waiting + answers)[:_NODES]:
         leaf = _leaf(value)
         if leaf is not None:
             yield name, leaf[0]
-    if waiting:
+    if waiting or answers:
         yield f"objects after the first {_NODES}", Unread()
 
 
@@ -238,7 +245,6 @@ def _of_instance(value):
         steps = dict(found).get("steps")
         if isinstance(steps, list):
             found = [*_named(steps), *(each for each in found if each[0] != "steps")]
-        found += _properties(value)
     if _has(value, "toarray") and np.prod(getattr(value, "shape", (0,))) < 2000:
         found.append(("toarray()", _tried(value.toarray)))
     if _has(value, "__array__"):
