@@ -262,7 +262,7 @@ class _Choices:
 
         def scores(inside: Inside) -> FloatArray:
             self._read()
-            found = [np.zeros(0)]
+            found: list[FloatArray] = [np.zeros(0)]
             for each in slices:
                 found += [self._of_cells(*each), np.zeros(parts)]
             return np.concatenate(found)

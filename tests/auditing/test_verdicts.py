@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder
 
@@ -92,6 +92,23 @@ def test_more_objects_than_are_opened_are_named_and_hide_no_attribute(monkeypatc
     found = audit(Leaky(many), runs=40, level=SURE, neighbors=_PAIR)
     assert not found.refuted and found.partial == ("objects after the first 60",)
     assert audit(Leaky(many_and_the_row), runs=40, neighbors=_PAIR).refuted
+
+
+class Fresh(NoisyTotal):
+    """Answers with another copy of itself each time, alone and in a pipeline."""
+
+    @property
+    def copy(self):
+        return clone(self)
+
+    @property
+    def pipeline(self):
+        return make_pipeline(Normalizer(), self.copy)
+
+
+def test_copies_that_properties_make_are_read_to_an_end():
+    found = audit(Fresh(), runs=40, neighbors=_PAIR)
+    assert not found.partial
 
 
 class NoisyText(BaseEstimator):
