@@ -118,7 +118,10 @@ def whitening_pays(problem, of_shares=False):
     columns = problem.model.shape[0]
     if not problem.penalty.is_smooth or columns > MOST_COLUMNS + 1 or problem.delta == 0:
         return False
-    least = loss_defaults(problem.loss).whitening_signal
+    measured = loss_defaults(problem.loss)
+    least = measured.whitening_signal
+    if columns < measured.many_columns:
+        least = max(1.0, least * columns / measured.many_columns)
     if of_shares:
         least = min(least, SHARES_SIGNAL)
     return least * columns < problem.n_samples * problem.mu

@@ -42,6 +42,8 @@ class LossDefaults:
         How much longer than the inverse smoothness a step on clipped rows is.
     whitening_signal : float
         The signal from which on rows are whitened.
+    many_columns : float
+        Of fewer columns than these that is less in proportion, and 1 at least.
     slopes_signal : float
         The `n mu` below which rows that are not whitened carry no slope.
     network_step : float
@@ -63,6 +65,7 @@ class LossDefaults:
     accelerates: bool = True
     plain_gain: float = 2.0
     whitening_signal: float = 1.0
+    many_columns: float = 0.0
     slopes_signal: float = 0.0
     network_step: float = 1.0
     network_travel: float = 300.0
@@ -107,6 +110,8 @@ _LOGISTIC = LossDefaults(clip_share=0.3, gain=2.0, plain_gain=8.0, network_step=
 _RESIDUAL = LossDefaults(clip_share=0.038, of_residuals=True, clip_signal=0.7, gain=5.6,
                          least_gain=0.5, steps=7.0, most_steps=90, accelerates=False,
                          whitening_signal=2.0, slopes_signal=100.0)
+# Rows beyond the margin say nothing, so that noise outweighs what a matrix adds for longer.
+_HINGE = LossDefaults(whitening_signal=2.0, many_columns=32.0)
 #: By the name of the loss.
 MEASURED = {
     # Longer rows are where weights and pairs make gradients long.
@@ -122,9 +127,9 @@ MEASURED = {
     "Squared": _RESIDUAL,
     # As of the logistic loss, the curvature is far below its supremum on most rows; with shorter
     # steps the constant does not come to what rows need that are far from 0, as words are.
-    "HuberizedHinge": LossDefaults(plain_gain=16.0),
-    "SquaredHinge": LossDefaults(plain_gain=32.0),
-    "Sigmoid": LossDefaults(plain_gain=16.0),
+    "HuberizedHinge": replace(_HINGE, plain_gain=16.0),
+    "SquaredHinge": replace(_HINGE, plain_gain=32.0),
+    "Sigmoid": replace(_HINGE, plain_gain=16.0),
 }
 #: Of saddle losses, whose clip is what bounds a row.
 _SADDLE = LossDefaults(clip_share=1.0)
