@@ -54,14 +54,8 @@ class _Block(Generic[_Of]):
 
     @property
     def may_be_here(self) -> bool:
-        """bool : whether this thread may do what was begun inside.
-
-        Whoever reads a lazy result does; threads that go on do only their own.
-        """
-        if self.left is None or self.left.work:
-            return True
-        return (threading.current_thread() in self.left.threads
-                or threading.get_ident() in self.left.threads)
+        """bool : whether this thread may do what was begun inside."""
+        return self.left is None or self.left.may_be_here
 
 
 #: Blocks of budgets that are open in this process, the innermost last.
@@ -197,8 +191,10 @@ def _post():
             of_children.setdefault(str(number), []).append(entry.of.path)
     within = [each.of.path for each in _ENTRIES if each.is_open]
     secret = [number for each in _SECRETS if each.left for number, _ in each.left.children]
-    post(Note(within + (inherited() if within else []), of_children,
-              any(each.left is None or each.left.work for each in _SECRETS), secret))
+    outside = inherited()
+    post(Note(within + (outside.budgets if within else []), of_children,
+              outside.in_secret or any(each.left is None or each.left.may_be_in_workers
+                                       for each in _SECRETS), secret))
 
 
 @contextmanager
@@ -288,11 +284,12 @@ def _refuse_beside_secrets(name, notes):
     with _LOCK:
         _settle()
         found = [each.of for each in _SECRETS if each.may_be_here]
-    if found or any(note.in_secret for note in notes):
+    if found or any(note.in_secret for note in (*notes, inherited())):
         raise BudgetExceededError(
             f"The fit of {name} is made while {found[0] if found else 'a search'} runs models "
-            "with code of their own, or by what that has begun, and cannot be told from fits of "
-            "that code, whose number is secret; nothing was drawn. Fit after the search.")
+            "with code of their own, or by what that code has begun, and cannot be told from its "
+            "fits, whose number is secret; nothing was drawn. Fit after the search, in no thread, "
+            "process or lazy result that was begun in it.")
 
 
 def _open_accounts(name, carried, notes, prepaid):
@@ -302,7 +299,7 @@ def _open_accounts(name, carried, notes, prepaid):
         # Where they were opened those that are entered are known.
         found += [each for each in carried.budgets if not each.is_of_this_process]
     found += [_account(path) for note in notes for path in note.budgets]
-    found += [_account(path) for path in inherited()]
+    found += [_account(path) for path in inherited().budgets]
     named = os.environ.get(ENVIRONMENT, "")
     if named and named != _NO_BUDGET:
         # Of a relative path the file is that in the folder that the process is in now.

@@ -112,7 +112,7 @@ def post(note: Note) -> None:
         # Whatever cleans the folder of temporary files may have taken it.
         note_folder.cache_clear()
     _swept(os.getpid())
-    _mark(note.budgets)
+    _mark(note)
     path = _path(_name(os.getpid()))
     if note == Note():
         with suppress(FileNotFoundError):
@@ -150,23 +150,25 @@ def posted() -> Iterator[Note]:
         below.append(number)
 
 
-def inherited() -> list[str]:
-    """Return the paths of budgets that this process was started within, out of sight.
+def inherited() -> Note:
+    """Return the budgets and the secret that this process was started within, out of sight.
 
     Whoever started it has ended, stands behind a process that has, or has notes elsewhere: no
     note is found then.
     """
     if not _INHERITED:
-        return []
-    starter, folder, paths = json.loads(_INHERITED)
+        return Note()
+    starter, folder, in_secret, paths = json.loads(_INHERITED)
     seen = {name for _, name in _ancestors()} if folder == _identity_of_folder() else set()
     # A programme that was executed in the place of another has the same name.
-    return [] if starter in seen and starter != _name(os.getpid()) else list(paths)
+    return (Note() if starter in seen and starter != _name(os.getpid())
+            else Note(paths, in_secret=in_secret))
 
 
-def _mark(paths: list[str]) -> None:
-    """Have the environment of children say who started them, and within what budgets."""
-    said = json.dumps([_name(os.getpid()), _identity_of_folder(), paths]) if paths else _INHERITED
+def _mark(note: Note) -> None:
+    """Have the environment of children say who started them, and within what."""
+    said = json.dumps([_name(os.getpid()), _identity_of_folder(), note.in_secret, note.budgets]
+                      ) if note.budgets or note.in_secret else _INHERITED
     if said:
         os.environ[_STARTED_WITHIN] = said
     else:

@@ -61,6 +61,22 @@ class Work:
             return self._has_called
         return _is_done(work)
 
+    @property
+    def is_lazy(self) -> bool:
+        """bool : whether it is done by whoever reads it."""
+        return isinstance(self._work(), GeneratorType)
+
+    @property
+    def is_task(self) -> bool:
+        """bool : whether it is a task of asyncio."""
+        return "asyncio" in sys.modules and isinstance(
+            self._work(), sys.modules["asyncio"].Task)
+
+    @property
+    def is_here(self) -> bool:
+        """bool : whether the code that asks may be part of it."""
+        return self.is_lazy or (self.is_task and self._work() is _current_task())
+
     def tell(self, told: Callable[[], None]) -> None:
         """Call `told` when it is done, or dropped."""
         work: Any = self._work()
@@ -109,6 +125,24 @@ class Unfinished:
         return Unfinished([each for each in self.threads if _works(each)],
                           [each for each in self.children if each in living],
                           [each for each in self.work if not each.is_done])
+
+    @property
+    def may_be_here(self) -> bool:
+        """bool : whether this thread may do some of it.
+
+        Threads do their own, and those of a pool what somebody waits for.
+        """
+        if any(each.is_here for each in self.work):
+            return True
+        thread = threading.current_thread()
+        if thread not in self.threads and thread.ident not in self.threads:
+            return False
+        return not _is_of_a_pool(thread) or any(not each.is_task for each in self.work)
+
+    @property
+    def may_be_in_workers(self) -> bool:
+        """bool : whether processes that are older may do some of it."""
+        return any(not each.is_task for each in self.work)
 
     @property
     def is_in_process(self) -> bool:
@@ -239,13 +273,27 @@ def _works(thread: threading.Thread | int) -> bool:
         return False
     target = getattr(thread, "_target", None)
     modules = {_module_of(target), type(thread).__module__}
-    if modules & _POOLS:
+    if _is_of_a_pool(thread):
         return _is_busy(thread.ident)
     serves = {each.partition(".")[0] for each in modules} & _SERVICES
     # What is called may be a method of a service that keeps a function of a caller.
     kept = getattr(getattr(target, "__self__", None), "__dict__", {})
     return not serves or any(map(_may_run, [*getattr(thread, "_args", ()), *kept.values(),
                                             *getattr(thread, "_kwargs", {}).values()]))
+
+
+def _is_of_a_pool(thread: threading.Thread) -> bool:
+    """Return whether a thread works off what is handed to a pool."""
+    return bool({_module_of(getattr(thread, "_target", None)),
+                 type(thread).__module__} & _POOLS)
+
+
+def _current_task() -> Any:
+    """Return the task of asyncio that runs in this thread, or None."""
+    try:
+        return sys.modules["asyncio"].current_task()
+    except RuntimeError:
+        return None
 
 
 def _module_of(target: Any) -> str:

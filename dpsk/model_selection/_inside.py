@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
+from dpsk._origin import is_of
 from dpsk._whole import reachable
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ __all__ = ["is_foreign", "runs_foreign_code"]
 #: Packages of which it is known that they make no private fits by themselves.
 _KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", *sys.stdlib_module_names} - {
     "__main__"}
+#: Flag of a type that a class statement made, or that is made like one.
+_WRITTEN = 1 << 9
 
 
 def runs_foreign_code(model: Any) -> bool:
@@ -27,10 +31,30 @@ def runs_foreign_code(model: Any) -> bool:
 
 
 def is_foreign(value: Any) -> bool:
-    """Return whether a class, a function, or the class of an object is of another package."""
+    """Return whether a class, a function, or the class of an object is of another package.
+
+    What may be called, and of which it is not seen what it calls, counts as of another.
+    """
+    if isinstance(value, FunctionType):
+        # Whatever name it has borrowed, it sees the names of the module that it was written in.
+        home = sys.modules.get(str(value.__globals__.get("__name__")))
+        return not (home and _is_known(home.__name__) and vars(home) is value.__globals__)
     if isinstance(value, np.ufunc):
         # Anybody can make one of any function.
         name = value.__name__
         return value is not getattr(np, name, None) and value is not getattr(special, name, None)
-    of = value if isinstance(value, (FunctionType, type)) else type(value)
-    return (of.__module__ or "").partition(".")[0] not in _KNOWN
+    kind = value if isinstance(value, type) else type(value)
+    if not _is_known(kind.__module__) or (
+            kind.__flags__ & _WRITTEN and not is_of(kind, kind.__module__)):
+        return True
+    shows = (hasattr(value, "__dict__") or isinstance(value, MethodType)
+             or isinstance(inspect.getattr_static(kind, "__call__", None), FunctionType))
+    if shows or not callable(value):
+        return False
+    # Built-in functions say by which module; so do those of foreign extensions.
+    module = str(getattr(value, "__module__", None))
+    return not (_is_known(module) and is_of(value, module))
+
+
+def _is_known(module: Any) -> bool:
+    return type(module) is str and module.partition(".")[0] in _KNOWN

@@ -9,8 +9,8 @@ from types import CodeType
 import numpy as np
 
 from dpsk._estimator import DPEstimator
+from dpsk._origin import is_of
 from dpsk._stages.base import Stage
-from dpsk.reporting._table import is_of
 
 __all__ = ["attributes", "is_own", "is_template", "own_names", "parameters"]
 

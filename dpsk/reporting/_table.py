@@ -4,11 +4,10 @@ A class that is not in it, of scikit-learn or of anybody, has no guarantee. Clas
 identity: a subclass is another class, and so is one that borrows a name.
 """
 
-import inspect
-import sys
+from dpsk._origin import is_of
 
 __all__ = ["COUNTS", "HIDES", "KEEPS", "KINDS", "LEARNS", "MIXES", "NOTHING", "OURS", "PICKS",
-           "WEIGHS", "is_of", "is_one_of", "kind_of"]
+           "WEIGHS", "is_one_of", "kind_of"]
 
 #: Learns nothing from the entries of rows, and maps each row by itself.
 NOTHING = "learns nothing"
@@ -114,16 +113,3 @@ def kind_of(cls):
 def is_one_of(cls, known):
     """Return whether a class is one of known ones; metaclasses may say that all are equal."""
     return any(cls is each for each in known)
-
-
-def is_of(thing, package):
-    """Return whether a class or function is what a package, or a part of one, has by its name."""
-    module, full = (getattr(thing, each, None) for each in ("__module__", "__qualname__"))
-    # A class may answer with strings of its own that say what they are not.
-    if not (type(module) is type(full) is str and f"{module}.".startswith(f"{package}.")):
-        return False
-    found = sys.modules.get(module)
-    for name in full.split("."):
-        # Modules and classes may answer for names that they do not have.
-        found = inspect.getattr_static(found, name, None)
-    return found is thing

@@ -216,11 +216,11 @@ def test_a_programme_with_another_folder_of_notes_goes_by_its_environment():
     """As in a container whose folder of temporary files is its own, of the same path."""
     with budget() as open_one:
         said = dict(os.environ)
-        name, folder, paths = json.loads(said["DPSK_STARTED_WITHIN"])
+        name, folder, *rest = json.loads(said["DPSK_STARTED_WITHIN"])
     code = ("from dpsk.metrics import dp_accuracy_score as score\n"
             "score([0, 1] * 20, [0, 1] * 20, epsilon=1.0, delta=1e-6)")
     for seen, charges in ((folder, 0), (folder + " of another container", 1)):
-        said["DPSK_STARTED_WITHIN"] = json.dumps([name, seen, paths])
+        said["DPSK_STARTED_WITHIN"] = json.dumps([name, seen, *rest])
         subprocess.run([sys.executable, "-c", code], check=True, env=said)
         assert len(open_one.charges) == charges
 

@@ -3,8 +3,13 @@
 Counts are exact; nothing here is statistical.
 """
 
+import asyncio
 import multiprocessing
+import subprocess
+import sys
 import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -80,3 +85,65 @@ def test_fits_that_runs_leave_behind_are_refused_and_others_are_not(begin, event
             work.join()
         _fit()
         assert [charge.name for charge in budget.charges] == [*charges, "DPRidge"]
+
+
+def test_programs_that_runs_leave_behind_are_refused_where_their_parent_has_ended(
+        monkeypatch, tmp_path):
+    code = ("import dpsk, sys, numpy as np\n"
+            "X = np.random.default_rng(0).normal(size=(400, 3)) / 4\n"
+            "try:\n"
+            "    dpsk.DPRidge(epsilon=.05, delta=1e-8, data_norm=1., target_bounds=(-1, 1)).fit("
+            "X, X[:, 0])\n"
+            "except dpsk.exceptions.BudgetExceededError:\n"
+            "    answer = 'refused'\n"
+            "else:\n"
+            "    answer = 'fitted'\n"
+            "with open(sys.argv[1], 'w') as file:\n"
+            "    file.write(answer)\n")
+    starter = ("import subprocess, sys\n"
+               "subprocess.Popen([sys.executable, '-W', 'ignore', '-c', *sys.argv[1:]])")
+    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    answers, inside = [], only_in_runs(monkeypatch)
+
+    def function(rows):
+        if inside[0]:
+            answers.append(tmp_path / str(len(answers)))
+            subprocess.run([sys.executable, "-c", starter, code, answers[-1]], check=True)
+        return rows
+
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        _search(function).fit(X, Y)
+        for each in answers:
+            while not (each.exists() and each.read_text("utf-8")):
+                time.sleep(0.05)
+    assert {each.read_text("utf-8") for each in answers} == {"refused"}
+    assert [charge.name for charge in budget.charges] == ["DPGridSearchCV"]
+
+
+async def _waiting():
+    await asyncio.Future()
+
+
+def test_work_that_goes_on_refuses_no_fits_but_its_own(monkeypatch):
+    """An open future, a task and a job that wait: of other threads, or of the runs themselves."""
+    pool, go, loop, kept = ThreadPoolExecutor(1), threading.Event(), asyncio.new_event_loop(), []
+    inside = only_in_runs(monkeypatch)
+
+    def function(rows):
+        if inside[0] and not kept:
+            kept.extend([Future(), loop.create_task(_waiting()), pool.submit(go.wait, 60)])
+        return rows
+
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        _search(function).fit(X, Y)
+        _fit()
+        go.set()
+        kept[2].result()
+        kept[0].set_result(None)
+        # The thread of the pool is free for other work.
+        pool.submit(_fit).result()
+    assert [charge.name for charge in budget.charges] == ["DPGridSearchCV", "DPRidge", "DPRidge"]
+    kept[1].cancel()
+    loop.run_until_complete(asyncio.gather(kept[1], return_exceptions=True))
+    loop.close()
+    pool.shutdown()

@@ -221,7 +221,8 @@ def test_a_note_names_the_budgets_that_its_process_was_started_within(monkeypatc
         pass
     # What children are told is put back as well.
     monkeypatch.setenv("DPSK_STARTED_WITHIN", "")
-    monkeypatch.setattr(board, "_INHERITED", json.dumps(["who has ended", "", [outer.path]]))
+    monkeypatch.setattr(board, "_INHERITED", json.dumps(
+        ["who has ended", "", False, [outer.path]]))
     note = board._path(board._name(os.getpid()))
     with budget() as inner:
         with open(note, encoding="utf-8") as file:

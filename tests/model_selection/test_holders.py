@@ -1,5 +1,8 @@
 """What an estimator holds is found in every kind of holder: functions, and fitted models."""
 
+import dataclasses
+import functools
+import operator
 from collections import deque
 from functools import partial
 from itertools import islice
@@ -8,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from dpsk import DPLogisticRegression, DPRidge, make_dp_pipeline
 from dpsk._whole import reachable, state_as_whole
-from dpsk.model_selection._inside import runs_foreign_code
+from dpsk.model_selection._inside import is_foreign, runs_foreign_code
+from tests.registry import ESTIMATORS
 
 
 class Slots:
@@ -50,6 +54,31 @@ ALSO_OF_MODELS = {"slot": Slots, "closure": closure_over, "set": lambda each: {e
 def fitted(epsilon):
     return DPLogisticRegression(epsilon=epsilon, delta=1e-6, solver="gd", max_iter=1,
                                 data_norm=1.0).fit(np.eye(40)[:, :2], np.arange(40) % 2)
+
+
+@functools.wraps(np.log1p)
+def borrowing(column):
+    return column
+
+
+#: Functions, and what calls them, that borrow a name or do not show what they call.
+HIDDEN = {"name of another": borrowing, "caller of a method": operator.methodcaller("pipe", mine),
+          "bound method of C code": np.zeros(3).__contains__,
+          "class made by another": dataclasses.make_dataclass(
+              "Mapped", [], namespace={"__call__": lambda self, rows: mine(rows)})(),
+          "own globals": eval("lambda rows: rows", {"__name__": "numpy"})}
+
+
+@pytest.mark.parametrize("function", HIDDEN.values(), ids=HIDDEN)
+def test_what_borrows_a_name_or_hides_what_it_calls_is_not_known(function):
+    assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(function), DPRidge()))
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=ESTIMATORS)
+def test_what_comes_with_the_package_is_known(cls):
+    for known in (cls(), make_dp_pipeline(StandardScaler(), FunctionTransformer(np.mean),
+                                          FunctionTransformer(abs), cls())):
+        assert not [each for each in reachable(known) if is_foreign(each)]
 
 
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
