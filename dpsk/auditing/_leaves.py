@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dpsk._origin import is_of
+
 __all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
 
 #: The most objects that are opened of one fit, and the most plain values that are read after
@@ -17,8 +19,9 @@ __all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
 _NODES = 20_000
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
-#: What is shared by a whole process tells nothing of a fit.
-_SHARED = (type, types.ModuleType, types.FrameType, types.CodeType)
+#: Parts of classes and modules that stand for what the process does with them.
+_OF_THE_PROCESS = {"__dict__", "__weakref__", "_abc_impl", "__builtins__", "__loader__",
+                   "__spec__"}
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 #: Descriptors of Python itself: methods, and slots, which are read with the attributes.
 _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescriptorType,
@@ -44,12 +47,12 @@ class Opaque:
 
     def __init__(self, value):
         self.value = value
-        named = value if isinstance(value, _SHARED) else type(value)
+        named = value if isinstance(value, type | types.ModuleType) else type(value)
         self.name = f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}"
 
 
 class Unread:
-    """Stand for objects that were too many to be opened."""
+    """Stand for objects that were too many to be opened, or that do not show what they hold."""
 
 
 def leaves(value, name, keys=None):
@@ -128,7 +131,9 @@ def _leaf(value):
     """Return (leaf,) where nothing is inside of a value; None where something is."""
     if isinstance(value, _PLAIN) and not isinstance(value, np.void):
         return (value,)
-    if isinstance(value, _SHARED):
+    if isinstance(value, Unread):
+        return (value,)
+    if isinstance(value, types.FrameType) or _is_shared(value):
         return (Opaque(value),)
     if type(value) in (list, tuple) and value:
         # Long lists of numbers or words are read as one.
@@ -138,6 +143,16 @@ def _leaf(value):
     if type(value) is np.ndarray and value.dtype.kind in "biufcUSmM":
         return (value,)
     return None
+
+
+def _is_shared(value):
+    """Return whether a class or a module is one of the process, which tells nothing of a fit.
+
+    A fit may make others.
+    """
+    if isinstance(value, types.ModuleType):
+        return sys.modules.get(value.__name__) is value
+    return isinstance(value, type) and is_of(value, str(value.__module__))
 
 
 def _is_of_a_class(value):
@@ -165,6 +180,12 @@ def _parts(value, keys):
         return [("locals", dict(value.tb_frame.f_locals)), ("next", value.tb_next)]
     if isinstance(value, types.FunctionType):
         return _of_function(value)
+    if isinstance(value, types.CodeType):
+        return [("constants", value.co_consts), ("names", value.co_names),
+                ("code", value.co_code)]
+    if isinstance(value, type | types.ModuleType):
+        return [each for each in vars(value).items() if each[0] not in _OF_THE_PROCESS
+                and not isinstance(each[1], types.GetSetDescriptorType)]
     if isinstance(value, types.GeneratorType | types.CoroutineType):
         frame = getattr(value, "gi_frame", None) or getattr(value, "cr_frame", None)
         return [] if frame is None else list(frame.f_locals.items())
@@ -230,9 +251,22 @@ def _of_function(function):
             cells[name] = cell.cell_contents
         except ValueError:
             cells[name] = None
-    return [("closure", cells), ("defaults", function.__defaults__),
-            ("keywords", function.__kwdefaults__), ("attributes", vars(function)),
-            ("constants", function.__code__.co_consts), ("code", function.__code__.co_code)]
+    found = [("closure", cells), ("defaults", function.__defaults__),
+             ("keywords", function.__kwdefaults__), ("attributes", vars(function)),
+             ("code", function.__code__)]
+    home = sys.modules.get(str(function.__globals__.get("__name__")))
+    if home is None or vars(home) is not function.__globals__:
+        # A fit may have made the names that it sees.
+        found.append(("globals", {name: function.__globals__[name] for name in
+                                  sorted(_names(function.__code__))
+                                  if name in function.__globals__}))
+    return found
+
+
+def _names(code):
+    """Return the global names that code and the functions in it may use."""
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
 
 
 def _of_instance(value):
@@ -253,8 +287,10 @@ def _of_instance(value):
         type(value).__reduce_ex__ is not object.__reduce_ex__)
     if own or not found:
         state = _pickled(value)
-        found += list(enumerate(gc.get_referents(value))) if state is None else state
-    return found
+        known = [each for each in gc.get_referents(value) if each is not type(value)]
+        found += list(enumerate(known)) if state is None else state
+    # What has neither is seen by its own methods alone.
+    return found or [("content", Unread())]
 
 
 def attributes(value):
@@ -282,8 +318,8 @@ def _may_keep(cls):
     """Return whether a fit may write to a class: to one of an estimator, or of no known package.
     """
     package = str(cls.__module__).partition(".")[0]
-    return hasattr(cls, "get_params") or (
-        bool(cls.__flags__ & _WRITTEN) and package not in _INSTALLED)
+    return hasattr(cls, "get_params") or (bool(cls.__flags__ & _WRITTEN) and (
+        package not in _INSTALLED or not is_of(cls, str(cls.__module__))))
 
 
 def _of_classes(cls):

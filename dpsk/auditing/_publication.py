@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpsk.auditing._leaves import Opaque, Unread, leaves
-from dpsk.auditing._readings import bytes_read, digits, hashed, text_read
+from dpsk.auditing._readings import bytes_read, digits, hashed, is_cut, text_read
 
 __all__ = ["Published", "published", "refusal"]
 
@@ -54,7 +54,10 @@ class Published:
     whole : dict of str to ndarray
         Long arrays, until entries of them are chosen.
     partial : set of str
-        What is too long to be chosen from, and that objects were too many.
+        What is too long to be chosen from, what does not show what it holds, and that objects
+        were too many.
+    cut : set of str
+        Texts and bytes whose ends alone are read, or that are compressed.
     error : str
         The type of the error that the fit ended with; empty where it ended well.
     """
@@ -64,6 +67,7 @@ class Published:
     places: dict | None = field(default_factory=dict)
     whole: dict = field(default_factory=dict)
     partial: set = field(default_factory=set)
+    cut: set = field(default_factory=set)
     error: str = ""
     _read: int = 0
     _held: int = 0
@@ -85,6 +89,9 @@ class Published:
             self._label(name, leaf)
             self.numbers[f"length of {name}"] = np.array([float(len(leaf))])
             self._text(name, leaf)
+            # Whatever stands in a pickle has been read by itself.
+            if is_cut(leaf) and not name.endswith("pickle"):
+                self.cut.add(name)
         elif leaf is None:
             self._label(f"type of {name}", "None")
         elif isinstance(leaf, int) and abs(leaf) >= 2**53:
@@ -160,7 +167,6 @@ class Published:
             self._add(name, *text_read(value))
             return
         value = bytes(value)
-        # Whatever stands in a pickle has been read by itself.
         self._add(name, *bytes_read(value, not name.endswith("pickle")))
         if value.isascii():
             self._add(name, *text_read(value.decode("ascii")))

@@ -6,16 +6,25 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["bytes_read", "digits", "hashed", "text_read"]
+__all__ = ["bytes_read", "digits", "hashed", "is_cut", "text_read"]
 
 #: The most bytes that are read from either end, pieces of a text, and entries whose digits are.
 _HEAD, _TAIL, _PIECES, _ENTRIES = 2048, 512, 200, 256
+#: How bytes begin that gzip, zlib, bz2, lzma and zip have compressed.
+_COMPRESSED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"BZh",
+               b"\xfd7zXZ", b"PK")
 #: The most characters in which pieces are looked for.
 _TEXT = 20_000
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"\w+")
 #: Points a unit of grids beyond which digits are read, of so many entries.
 _GRIDS, _GRIDDED = 2.0 ** np.array([[0], [20], [30]]), 16
+
+
+def is_cut(value):
+    """Return whether readings of a text or of bytes leave out something, or all."""
+    return len(value) > _HEAD + _TAIL or (
+        not isinstance(value, str) and bytes(value).startswith(_COMPRESSED))
 
 
 @lru_cache(maxsize=1024)

@@ -81,6 +81,8 @@ class Rounds:
             fit.choose(self._places[pair])
             self.partial |= fit.partial
         layout = Layout(first + second)
+        # Of what is always the same the ends are enough.
+        self.partial |= set().union(*(fit.cut for fit in first + second)) & set(layout.names)
         first, second = (np.nan_to_num(layout.matrix(table), nan=-1e300)
                          for table in (first, second))
         # Numbers that are read from bytes may be as far apart as floats can be.

@@ -15,6 +15,8 @@ __all__ = ["Survey", "opened"]
 #: system and has no state.
 _CLASSES = {"Generator", "RandomState", "BitGenerator", "SeedSequence", "Random"}
 _PACKAGES, _STATELESS = {"numpy", "random", "torch", "cupy"}, "SystemRandom"
+#: The name of a state of numpy, and the length of one of Python.
+_TWISTER, _WORDS = "MT19937", 625
 
 
 class Survey:
@@ -94,20 +96,34 @@ class Survey:
 
     def _look_at(self, model, given):
         """Count keys, and find generators but for those that parameters gave."""
-        keys, found = set(), []
+        keys, found, known = set(), [], []
         for name, value in opened(model):
             if isinstance(value, Mapping):
                 keys.update(key for key in value if isinstance(key, str))
-            if (_is_generator(value) and not any(value is each for each in given)
-                    # What a generator is made of is named by its own name.
-                    and not any(name.startswith(f"{each}.") for each in found)):
-                found.append(name)
+            # What a generator is made of is named by its own name.
+            if _is_generator(value) and not any(
+                    name.startswith(f"{each}.") for each in [*found, *known]):
+                (known if any(value is each for each in given) else found).append(name)
         self._counts.update(keys)
         self.generators.update(found)
 
 
+def _is_state(value):
+    """Return whether a value is what a generator of numpy or of Python says is its state."""
+    if isinstance(value, Mapping):
+        return {"bit_generator", "state"} <= value.keys()
+    if type(value) is not tuple or len(value) < 3:
+        return False
+    of_python = isinstance(value[1], tuple) and len(value[1]) == _WORDS
+    return of_python or (isinstance(value[0], str) and value[0] == _TWISTER)
+
+
 def _is_generator(value):
-    """Return whether a value is of a known class of generators or seeds, or one that derives."""
+    """Return whether a value is of a known class of generators or seeds, one that derives, or
+    their state.
+    """
+    if _is_state(value):
+        return True
     names = {cls.__name__ for cls in type(value).__mro__
              if str(cls.__module__).partition(".")[0] in _PACKAGES}
     return bool(names & _CLASSES) and _STATELESS not in names

@@ -2,8 +2,10 @@
 
 import inspect
 import json
+import mmap
 import random
 import time
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from dpsk.auditing._survey import Survey
 from dpsk.auditing._tables import neighboring_tables
 from tests.auditing.faults import NoisyTotal
 from tests.auditing.leaks import LEAKS, Leaky
+from tests.auditing.makes import MADE
 from tests.auditing.views import VIEWS
 from tests.registry import (
     ALL_ESTIMATORS,
@@ -31,12 +34,13 @@ from tests.reporting.test_table import AROUND, ROWS
 
 #: So rarely is a claim refuted that holds, where a test of every run says that it is not.
 SURE = 1e-7
+_ALL = LEAKS | VIEWS | MADE
 
 
-@pytest.mark.parametrize("place", LEAKS | VIEWS)
+@pytest.mark.parametrize("place", _ALL)
 def test_a_row_is_found_wherever_it_is_kept(place):
     """Each is published without noise, and is missed with probability below 1e-7."""
-    found = audit((LEAKS | VIEWS)[place], claim=(1.0, 1e-6), runs=40)
+    found = audit(_ALL[place], claim=(1.0, 1e-6), runs=40)
     assert found.verdict == "refuted" and found.power is None, found
 
 
@@ -72,6 +76,27 @@ def test_what_is_read_in_part_is_named():
     found = audit(Leaky(_much_noise), runs=40, level=SURE, neighbors=_PAIR)
     assert not found.refuted and found.partial == ("much_",)
     assert "read of much_" in str(found) and found.to_dict()["partial"] == ["much_"]
+
+
+def _map_of(noise):
+    found = mmap.mmap(-1, 4096)
+    found.write(noise.tobytes()[:4096])
+    return found
+
+
+@pytest.mark.parametrize("name, hidden", {
+    "long text": ("much_", lambda noise: " ".join(map(str, noise))),
+    "compressed": ("much_", lambda noise: zlib.compress(noise[:20].tobytes())),
+    "map of memory": ("much_.content", _map_of)}.items())
+def test_what_does_not_show_all_that_it_holds_is_named(name, hidden):
+    """False-alarm rate at most 1e-7."""
+    named, make = hidden
+
+    def leak(model, entry, X):
+        model.much_ = make(np.random.default_rng().normal(size=600))
+
+    found = audit(Leaky(leak), runs=40, level=SURE, neighbors=_PAIR)
+    assert not found.refuted and found.partial == (named,)
 
 
 def _much_noise(model, entry, X):
@@ -241,7 +266,10 @@ _KEPT = {
     "generator": np.random.default_rng, "state": np.random.RandomState,
     "bits": np.random.PCG64, "seeds": np.random.SeedSequence, "random": Numbers,
     "method": lambda: np.random.default_rng().normal,
-    "inside": lambda: {"a": [np.random.default_rng()]}}
+    "inside": lambda: {"a": [np.random.default_rng()]},
+    "state of bits": lambda: np.random.default_rng().bit_generator.state,
+    "words of a state": lambda: np.random.RandomState().get_state(),
+    "words of Python": lambda: random.Random().getstate()}
 
 
 def _kept(kind):
