@@ -62,8 +62,9 @@ __all__ = ["N_OCTAVES", "bounded_grid", "distance_grid", "noisy_decimal", "noisy
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
-#: What the noise of choices from points in cells grows by.
-_MARGIN = 1.0 + 2.0**-20
+#: What the noise of choices from points in cells grows by, and how much more with a unit of it:
+#: weights are added to scores in its unit, so that what is rounded off grows with it.
+_MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-44
 #: Least and largest point of the positive grid, as powers of two, and points to an octave.
 _LEAST, _MOST, _OCTAVE = -32, 40, 64
 #: Ends of octaves that are chosen from, to an octave, and how many these are.
@@ -243,8 +244,9 @@ class _Choices:
         self._rows, self._numbers, self._releases = rows, numbers, releases
         self._event = declared.release(noise_multiplier)
         # Logarithms of sums are off by a few units in the last place.
-        self._part = Part(noise_multiplier * _MARGIN, 0.5, "gumbel", unit=0.5, rounded=False)
-        self._scale = 0.5 * noise_multiplier * _MARGIN
+        noise_multiplier *= _MARGIN + _MORE_MARGIN * noise_multiplier
+        self._part = Part(noise_multiplier, 0.5, "gumbel", unit=0.5, rounded=False)
+        self._scale = 0.5 * noise_multiplier
         self._places: Any = None
 
     def outside(self, low: float, high: float) -> list[int]:

@@ -18,6 +18,7 @@ __all__ = [
     "ARITHMETIC",
     "FIELD_RULES",
     "GROUP_RELATION",
+    "HANDED_OVER",
     "RELATION",
     "SAME_GROUPS",
     "Enforced",
@@ -35,6 +36,9 @@ RELATION = "replace-one: data sets of n rows that differ in one row, changed arb
 #: The relation where rows are in groups, whose number n is.
 GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one group, changed "
                   "arbitrarily, its number of rows included")
+#: Of folds that did not follow from indices alone.
+HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follow from no value "
+               "of a row, which was not checked")
 #: What a sum over groups rests on: which rows are a group is data, and is not kept.
 SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
                "other groups in one of them there is no guarantee for either")

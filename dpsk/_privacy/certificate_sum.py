@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.certificate import Certificate
 
-__all__ = ["dominates", "total"]
+__all__ = ["dominates", "n_fits", "total"]
 
 _FIXED = ("which fits were made and how each was set up: fixed before the first, or else account "
           "for them with a PrivacyBudget")
+#: Between the names of what a sum is of.
+_AND = " + "
 #: Where curves that have no closed form are compared, in epsilon.
 _POINTS = np.geomspace(1e-2, 1e2, 33)
 
@@ -65,8 +67,8 @@ def total(certificates: Sequence[Certificate]) -> Certificate:
         first, epsilon=max(epsilon, math.ulp(1.0)), delta=delta, event=event,
         # The weakest noise of all, 0 where one fit has none.
         noise_multiplier=min(each.noise_multiplier for each in certificates),
-        estimator=" + ".join(each.estimator for each in certificates),
-        solver=" + ".join(each.solver for each in certificates),
+        estimator=_AND.join(each.estimator for each in certificates),
+        solver=_AND.join(each.solver for each in certificates),
         enforced=_joined(certificates, "enforced"),
         public=tuple(dict.fromkeys((*_joined(certificates, "public"), *assumed))),
         released=_joined(certificates, "released"),
@@ -75,6 +77,11 @@ def total(certificates: Sequence[Certificate]) -> Certificate:
         # What is least exact says how exact all is.
         arithmetic=min((each.arithmetic for each in certificates), key=list(ARITHMETIC).index),
         versions=_joined(certificates, "versions"))
+
+
+def n_fits(certificate: Certificate) -> int:
+    """Return of how many fits a certificate is the sum."""
+    return len(certificate.estimator.split(_AND))
 
 
 def dominates(one: Certificate, other: Certificate) -> bool:

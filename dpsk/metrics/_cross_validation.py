@@ -18,6 +18,7 @@ from dpsk._data.labels import labels_fact
 from dpsk._parameters import check_integer
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk._privacy.noise.seeds import public_seed
 from dpsk._rehearsal import rehearse
 from dpsk.exceptions import PrivacyWarning
@@ -44,8 +45,6 @@ __all__ = ["CrossValidation", "dp_cross_validate"]
 #: Splitters that see no row; what derives from them may.
 _SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
 _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
-_HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follow from no value "
-                "of a row, which was not checked")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +174,7 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     paid = _worst([model.privacy_ for model in estimators], members)
     certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
     n_trainings = int(members.sum(axis=0).max())
-    facts = (_BY_INDEX if _is_by_index(cv) else _HANDED_OVER,
+    facts = (_BY_INDEX if _is_by_index(cv) else HANDED_OVER,
              f"that a row is in {n_trainings} trainings at most, and in one evaluation")
     # Here rows that train do evaluate others, and pay for both.
     public = [fact for fact in certificate.public if fact != DISJOINT]
@@ -185,7 +184,13 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
 
 def _is_by_index(cv):
     """Return whether this function, or a splitter that sees no row, chooses the folds."""
-    return type(cv) in _SPLITTERS or not hasattr(cv, "__iter__")
+    return _sees_no_row(cv) or not hasattr(cv, "__iter__")
+
+
+def _sees_no_row(cv):
+    """Return whether a splitter is a known one, none of whose methods were replaced."""
+    return (type(cv) in _SPLITTERS and getattr(cv, "cv", KFold) is KFold
+            and not any(hasattr(type(cv), name) for name in vars(cv)))
 
 
 def _check_fits(estimator, evaluated, splits, X, y):
@@ -298,7 +303,7 @@ def _predictor(estimator):
 def _splits(cv, n_samples, random_state):
     """Return (train, test) indices that no row had a say in; a ValueError unless each row is once.
     """
-    if type(cv) in _SPLITTERS:
+    if _sees_no_row(cv):
         splits = cv.split(np.zeros(n_samples))
     elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
         if hasattr(cv, "split"):

@@ -12,6 +12,7 @@ from dpsk._budget import PrivacyBudget
 from dpsk._drawing import LineDisplay
 from dpsk._origin import is_of
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
+from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
 from dpsk.reporting._attributes import attributes, is_own, is_template, parameters
 from dpsk.reporting._findings import (
@@ -24,7 +25,7 @@ from dpsk.reporting._findings import (
     Note,
     Private,
 )
-from dpsk.reporting._folds import STRATIFIED, are_stratified
+from dpsk.reporting._folds import LISTED, STRATIFIED, are_stratified
 from dpsk.reporting._report import PrivacyReport
 from dpsk.reporting._scores import scores
 from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, kind_of
@@ -280,6 +281,8 @@ def _certificate(fitted):
 
 def _of_certificate(certificate, path):
     yield Private(path, certificate)
+    if HANDED_OVER in certificate.public:
+        yield Exposed(path, LISTED)
     if certificate.reproducible:
         yield Note(path, "the noise repeats under a seed: it is not private for anyone who knows "
                          "or can guess that.")

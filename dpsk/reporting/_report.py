@@ -19,6 +19,7 @@ from dpsk._privacy.certificate_fields import (
     rounded_up,
     written_epsilon,
 )
+from dpsk._privacy.certificate_sum import n_fits
 from dpsk._privacy.events import Composed, Repeated
 
 if TYPE_CHECKING:
@@ -224,8 +225,9 @@ class PrivacyReport:
             Plain sentences.
         """
         kinds = sorted({part.certificate.estimator for part in self.private})
-        fits = max((sum(part.count for part in parts) for parts in self._alternatives()),
-                   default=0) if self.is_counted else math.inf
+        fits = max((sum(part.count * n_fits(part.certificate) for part in parts)
+                    for parts in self._alternatives()), default=0
+                   ) if self.is_counted else math.inf
         was, has = ("were", "have") if self.name == _SEVERAL else ("was", "has")
         first = f"{self.name} {was} trained with differential privacy"
         if not self.is_private:

@@ -70,6 +70,24 @@ def test_cells_have_the_chances_of_all_of_their_points(few, bounds):
         assert not total[-drawn_within:].any()
 
 
+@pytest.mark.parametrize("z", [1e-3, 1.0, 1e6, 1e9, 1e12])
+def test_what_is_rounded_off_is_in_the_noise_however_large(few, z):
+    """The loss of every cell under the noise that is drawn is within the claim."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        numbers = rng.choice(POOL, 5)
+        other = np.append(numbers[:4], rng.choice(POOL))
+        totals = []
+        for each in (numbers, other):
+            declared = Selections(1, False)
+            releases = Releases(EntropyStream(), Ledger(declared(z)))
+            with taped() as tape:
+                noisy_knots(column(each), first, 1, None, declared, z, releases)
+            (part,) = tape.parts[0]
+            totals.append(tape.totals[0][0][:-sum(few.parts)] / (part.multiplier * part.bound))
+        assert np.ptp(totals[0] - totals[1]) <= 4.0 / z
+
+
 def test_points_have_the_law_of_one_choice_from_all_of_them(few):
     """Of 6000 draws more than 60 are expected of every point, so that the level is as stated."""
     numbers, z, count = (-9.0, -1.5, 0.2, 0.2, 3.0), 2.0, 6000

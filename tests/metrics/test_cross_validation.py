@@ -22,6 +22,7 @@ from dpsk import (
     DPStandardScaler,
     PrivacyBudget,
     make_dp_pipeline,
+    privacy_report,
 )
 from dpsk.accounting import Gaussian, SampledGaussian, compose, delta, epsilon
 from dpsk.exceptions import PrivacyWarning
@@ -73,7 +74,10 @@ def test_folds_that_are_handed_over_are_taken_on_trust_and_said_so(wrap):
         return
     with pytest.warns(PrivacyWarning, match="folds that are handed over"):
         result = dp_cross_validate(MODEL, X, Y, cv=folds)
-    said = str(result.privacy_)
+    said, report = str(result.privacy_), privacy_report(result)
+    assert not report.is_private and "handed over" in report.exposed[0].sentence
+    # Two trainings of each row, and one evaluation.
+    assert "in at most 3 fits" in report.model_card()
     assert "handed over" in said and "without a look" not in said
     assert "without a look" in str(dp_cross_validate(MODEL, X, Y, cv=3).privacy_)
 
@@ -82,8 +86,15 @@ class Stratifying(KFold):
     """A splitter of somebody's own, which sees labels that nobody hands to it."""
 
 
-@pytest.mark.parametrize("cv", [StratifiedKFold(3), GroupKFold(3), LeaveOneOut(),
-                                Stratifying(3)])
+def _replaced(splitter, **attributes):
+    vars(splitter).update(attributes)
+    return splitter
+
+
+@pytest.mark.parametrize("cv", [
+    StratifiedKFold(3), GroupKFold(3), LeaveOneOut(), Stratifying(3),
+    _replaced(KFold(3), split=StratifiedKFold(3).split),
+    _replaced(RepeatedKFold(), cv=StratifiedKFold)])
 def test_splits_that_look_at_rows_are_refused(cv):
     with pytest.raises(TypeError, match="split by index alone"):
         dp_cross_validate(MODEL, X, Y, cv=cv)
