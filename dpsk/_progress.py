@@ -77,5 +77,7 @@ def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
 def without_callbacks(estimator: Any) -> Any:
     """Return an estimator that tells nobody of its fits, nor do those inside of it."""
     for part in (estimator, *estimator.get_params(deep=True).values()):
-        getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+        # A parameter may be a class, whose dictionary is not its own to change.
+        if not isinstance(part, type):
+            getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
     return estimator

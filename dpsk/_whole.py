@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["reachable", "state_as_whole"]
 
-_LEAVES = (type, ModuleType, str, bytes, int, float, Certificate)
+_PLAIN = {str, bytes, int, float, bool, complex, type(None), Certificate}
+_CLOSED = (type, ModuleType, Certificate)
 
 
 def state_as_whole(model: Any, certificate: Certificate, given: Any) -> None:
@@ -53,19 +54,24 @@ def _is_copy(value: Any, other: Any) -> bool:
 
 
 def reachable(value: Any) -> Iterator[Any]:
-    """Yield everything that can be reached from an object, itself included, each once."""
+    """Yield everything that can be reached from an object, itself included, each once.
+
+    Plain values are left out; classes and modules are not opened.
+    """
     seen, left = {id(value): value}, [value]
     while left:
         each = left.pop()
         yield each
         for part in _parts(each):
-            if id(part) not in seen and not isinstance(part, _LEAVES):
+            if id(part) not in seen and type(part) not in _PLAIN:
                 # Held, so that its number stays its own.
                 seen[id(part)] = part
                 left.append(part)
 
 
 def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, _CLOSED):
+        return
     if isinstance(value, dict):
         yield from value.values()
     elif isinstance(value, (list, tuple, set, frozenset, deque)):

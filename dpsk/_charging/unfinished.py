@@ -130,14 +130,14 @@ class Unfinished:
     def may_be_here(self) -> bool:
         """bool : whether this thread may do some of it.
 
-        Threads do their own, and those of a pool what somebody waits for.
+        Threads do their own, and those of any pool, also of an older one, what is waited for.
         """
         if any(each.is_here for each in self.work):
             return True
         thread = threading.current_thread()
-        if thread not in self.threads and thread.ident not in self.threads:
-            return False
-        return not _is_of_a_pool(thread) or any(not each.is_task for each in self.work)
+        if _is_of_a_pool(thread):
+            return any(not each.is_task for each in self.work)
+        return thread in self.threads or thread.ident in self.threads
 
     @property
     def may_be_in_workers(self) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
+import sysconfig
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
@@ -16,11 +18,13 @@ from dpsk._whole import reachable
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["is_foreign", "runs_foreign_code"]
+__all__ = ["holds_objects", "is_foreign", "runs_foreign_code"]
 
 #: Packages of which it is known that they make no private fits by themselves.
 _KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", *sys.stdlib_module_names} - {
     "__main__"}
+_STANDARD = {os.path.realpath(sysconfig.get_path(name)) + os.sep
+             for name in ("stdlib", "platstdlib")}
 #: Flag of a type that a class statement made, or that is made like one.
 _WRITTEN = 1 << 9
 
@@ -57,4 +61,21 @@ def is_foreign(value: Any) -> bool:
 
 
 def _is_known(module: Any) -> bool:
-    return type(module) is str and module.partition(".")[0] in _KNOWN
+    """Return whether a module, by its name, is of a known package."""
+    if type(module) is not str or (name := module.partition(".")[0]) not in _KNOWN:
+        return False
+    if name not in sys.stdlib_module_names:
+        return True
+    # A file beside a script hides what has its name in the standard library.
+    origin = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
+    return origin in ("built-in", "frozen") or (origin is not None and any(
+        os.path.realpath(origin).startswith(folder) for folder in _STANDARD) and (
+            "-packages" not in origin))
+
+
+def holds_objects(rows: Any) -> bool:
+    """Return whether entries of rows may be objects of any class, whose code may be called."""
+    dtypes = getattr(rows, "dtypes", None)
+    found = [getattr(rows, "dtype", None)] if dtypes is None else np.atleast_1d(
+        np.asarray(dtypes, dtype=object))
+    return any(str(each) == "object" for each in found) or isinstance(rows, (list, tuple))

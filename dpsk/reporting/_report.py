@@ -315,7 +315,8 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     TypeError
         If it is a PrivacyBudget, which says itself what has been spent.
     ValueError
-        If `disjoint` is set for what is neither a list nor a dict of members.
+        If `disjoint` is set for what is neither a list nor a dict of members, or if something
+        holds itself.
 
     See Also
     --------
@@ -360,7 +361,11 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
         raise ValueError(f"disjoint=True: goes with a list or a dict of fitted members, each on "
                          f"its own part of the rows; got {type(fitted).__name__}.")
     name = _SEVERAL if isinstance(fitted, (list, tuple, dict)) else type(fitted).__name__
-    parts = list(parts_of(fitted, "" if members else name))
+    try:
+        parts = list(parts_of(fitted, "" if members else name))
+    except RecursionError:
+        raise ValueError(f"{name}: holds itself, or too deeply what was fitted; give a flat list "
+                         "of the fitted models.") from None
     kinds: Any = (tuple(part for part in parts if isinstance(part, kind))
                   for kind in (Private, Exposed, Note))
     private, exposed, notes = kinds

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 import numpy as np
 import pytest
@@ -147,3 +148,27 @@ def test_work_that_goes_on_refuses_no_fits_but_its_own(monkeypatch):
     loop.run_until_complete(asyncio.gather(kept[1], return_exceptions=True))
     loop.close()
     pool.shutdown()
+
+
+@pytest.mark.parametrize("make", [ThreadPoolExecutor, ThreadPool])
+def test_jobs_that_runs_leave_in_an_older_pool_are_refused(make, monkeypatch):
+    """Its thread has been busy since before the search, so that it begins them after it."""
+    pool, go, jobs = make(1), threading.Event(), []
+    submit = pool.submit if make is ThreadPoolExecutor else pool.apply_async
+    submit(go.wait, (60,) if make is ThreadPool else 60)
+    inside = only_in_runs(monkeypatch)
+
+    def function(rows):
+        if inside[0]:
+            jobs.append(submit(_fit))
+        return rows
+
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        _search(function).fit(X, Y)
+        go.set()
+        for job in jobs:
+            with pytest.raises(BudgetExceededError):
+                job.result() if make is ThreadPoolExecutor else job.get()
+        submit(_fit)
+        _ = pool.shutdown() if make is ThreadPoolExecutor else (pool.close(), pool.join())
+    assert [charge.name for charge in budget.charges] == ["DPGridSearchCV", "DPRidge"]

@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
+import importlib
 import operator
+import sys
 from collections import deque
 from functools import partial
 from itertools import islice
@@ -10,12 +12,12 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import special
+from scipy import sparse, special
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from dpsk import DPLogisticRegression, DPRidge, make_dp_pipeline
+from dpsk import DPGridSearchCV, DPLogisticRegression, DPRidge, make_dp_pipeline
 from dpsk._whole import reachable, state_as_whole
-from dpsk.model_selection._inside import is_foreign, runs_foreign_code
+from dpsk.model_selection._inside import holds_objects, is_foreign, runs_foreign_code
 from tests.registry import ESTIMATORS
 
 
@@ -61,17 +63,47 @@ def borrowing(column):
     return column
 
 
+class Frame(pd.DataFrame):
+    """Somebody's own table, which may do anything when it is made."""
+
+
+class Share(float):
+    """Somebody's own number."""
+
+
 #: Functions, and what calls them, that borrow a name or do not show what they call.
 HIDDEN = {"name of another": borrowing, "caller of a method": operator.methodcaller("pipe", mine),
           "bound method of C code": np.zeros(3).__contains__,
           "class made by another": dataclasses.make_dataclass(
               "Mapped", [], namespace={"__call__": lambda self, rows: mine(rows)})(),
-          "own globals": eval("lambda rows: rows", {"__name__": "numpy"})}
+          "own globals": eval("lambda rows: rows", {"__name__": "numpy"}),
+          "class": Frame, "class with an argument": partial(Frame, copy=False),
+          "class of numbers": np.vectorize(Share),
+          "number": partial(np.multiply, Share(2.0))}
 
 
 @pytest.mark.parametrize("function", HIDDEN.values(), ids=HIDDEN)
 def test_what_borrows_a_name_or_hides_what_it_calls_is_not_known(function):
     assert runs_foreign_code(make_dp_pipeline(FunctionTransformer(function), DPRidge()))
+
+
+def test_a_file_that_hides_one_of_the_standard_library_is_not_known(tmp_path, monkeypatch):
+    (tmp_path / "colorsys.py").write_text("def scaled(rows):\n    return rows\n", "utf-8")
+    assert not is_foreign(importlib.import_module("colorsys").rgb_to_hsv)
+    monkeypatch.delitem(sys.modules, "colorsys")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert is_foreign(importlib.import_module("colorsys").scaled)
+    # Whatever is imported next is that of the standard library.
+    sys.modules.pop("colorsys")
+
+
+@pytest.mark.parametrize("rows, objects", [
+    (np.eye(2), False), (np.eye(2).astype(object), True), (pd.DataFrame(np.eye(2)), False),
+    (pd.DataFrame({"a": [1.0], "b": np.array([1], dtype=object)}), True),
+    (pd.Series([1.0], dtype=object), True), ([[1.0]], True), (sparse.csr_matrix([[1.0]]), False),
+    (None, False)])
+def test_rows_of_objects_may_run_their_code(rows, objects):
+    assert holds_objects(rows) == objects
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=ESTIMATORS)
@@ -109,3 +141,11 @@ def test_a_model_in_every_holder_states_the_certificate_of_the_whole(holder):
     assert any(each is part for each in reachable(whole))
     state_as_whole(whole, other.privacy_, ())
     assert part.privacy_ is other.privacy_
+
+
+def test_a_search_takes_a_class_for_a_function():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) / 4
+    model = DPLogisticRegression(solver="gd", max_iter=2, data_norm=1.0, classes=[0, 1])
+    search = DPGridSearchCV(make_dp_pipeline(FunctionTransformer(Frame), model), {}, n_iter=1)
+    assert search.fit(X, (X[:, 0] > 0).astype(int)).privacy_.epsilon == 1.0

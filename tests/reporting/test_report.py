@@ -339,6 +339,9 @@ def test_a_report_within_one_counts_and_a_budget_is_sent_elsewhere():
     for holder in (PrivacyBudget(1.0, 1e-5), [PrivacyBudget(1.0, 1e-5)]):
         with pytest.raises(TypeError, match=r"print it.*report on the fitted models"):
             privacy_report(holder)
+    (circle := [model]).append(circle)
+    with pytest.raises(ValueError, match="holds itself"):
+        privacy_report(circle)
 
 
 @pytest.mark.parametrize("cv, moves", [
