@@ -73,7 +73,7 @@ def _parts(value: Any) -> Iterator[Any]:
     if isinstance(value, _CLOSED):
         return
     if isinstance(value, dict):
-        yield from value.values()
+        yield from (*value, *value.values(), getattr(value, "default_factory", None))
     elif isinstance(value, (list, tuple, set, frozenset, deque)):
         yield from value
     elif isinstance(value, np.ndarray):

@@ -37,7 +37,8 @@ def runs_foreign_code(model: Any) -> bool:
 def is_foreign(value: Any) -> bool:
     """Return whether a class, a function, or the class of an object is of another package.
 
-    What may be called, and of which it is not seen what it calls, counts as of another.
+    What may be called or read to its end, and of which it is not seen what it calls, counts as of
+    another.
     """
     if isinstance(value, FunctionType):
         # Whatever name it has borrowed, it sees the names of the module that it was written in.
@@ -53,7 +54,7 @@ def is_foreign(value: Any) -> bool:
         return True
     shows = (hasattr(value, "__dict__") or isinstance(value, MethodType)
              or isinstance(inspect.getattr_static(kind, "__call__", None), FunctionType))
-    if shows or not callable(value):
+    if shows or not (callable(value) or hasattr(kind, "__next__")):
         return False
     # Built-in functions say by which module; so do those of foreign extensions.
     module = str(getattr(value, "__module__", None))

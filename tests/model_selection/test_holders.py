@@ -5,7 +5,7 @@ import functools
 import importlib
 import operator
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from functools import partial
 from itertools import islice
 
@@ -45,6 +45,7 @@ def closure_over(each):
 HOLDERS = {
     "itself": lambda each: each, "argument": lambda each: partial(map, each),
     "keyword": lambda each: partial(pd.DataFrame.apply, func=each, axis=0),
+    "default of a dict": lambda each: defaultdict(lambda: each), "key": lambda each: {each: 1.0},
     "dict": lambda each: {"a": each}, "tuple": lambda each: (each,),
     "list": lambda each: [each], "deque": lambda each: deque([each]), "array": array_of}
 #: Holders that are foreign code by themselves, or hold no functions that a candidate runs.
@@ -79,7 +80,9 @@ HIDDEN = {"name of another": borrowing, "caller of a method": operator.methodcal
           "own globals": eval("lambda rows: rows", {"__name__": "numpy"}),
           "class": Frame, "class with an argument": partial(Frame, copy=False),
           "class of numbers": np.vectorize(Share),
-          "number": partial(np.multiply, Share(2.0))}
+          "number": partial(np.multiply, Share(2.0)),
+          "iterator": partial(np.add, map(mine, [1.0])),
+          "generator": partial(np.add, (mine(each) for each in [1.0]))}
 
 
 @pytest.mark.parametrize("function", HIDDEN.values(), ids=HIDDEN)
