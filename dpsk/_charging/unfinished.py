@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Unfinished", "look_at_all", "pass_over_older", "under_way"]
 
-#: Modules whose threads work off queues, where they wait for these, and what waits.
+#: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
+#: Modules whose threads manage worker processes, and call back when a future is done.
+_MANAGERS = {"concurrent.futures.process", "joblib.externals.loky.process_executor",
+             "loky.process_executor"}
+#: What ends a future and then calls back.
+_ENDS = {"set_result", "set_exception", "_invoke_callbacks"}
+#: Where threads of pools wait for their queues, and what waits.
 _QUEUES = {"queue", "threading", "multiprocessing.queues", "multiprocessing.connection",
            "selectors"}
 _WAIT = {"_worker", "worker", "_handle_workers", "_handle_tasks", "_handle_results",
@@ -114,8 +120,12 @@ class Unfinished:
     work: list[Work] = field(default_factory=list)
 
     def since(self, before: Unfinished) -> Unfinished:
-        """Return what of this was not under way before."""
-        return Unfinished([each for each in self.threads if each not in before.threads],
+        """Return what of this was not under way before.
+
+        A thread that calls back is at what is newer than the thread.
+        """
+        return Unfinished([each for each in self.threads
+                           if each not in before.threads or _calls_back(each)],
                           [each for each in self.children if each not in before.children],
                           [each for each in self.work if each not in before.work])
 
@@ -135,9 +145,10 @@ class Unfinished:
         if any(each.is_here for each in self.work):
             return True
         thread = threading.current_thread()
-        if _is_of_a_pool(thread):
-            return any(not each.is_task for each in self.work)
-        return thread in self.threads or thread.ident in self.threads
+        is_left = thread in self.threads or thread.ident in self.threads
+        if _is_of(thread, _POOLS | _MANAGERS):
+            return self.may_be_in_workers or (is_left and _calls_back(thread))
+        return is_left
 
     @property
     def may_be_in_workers(self) -> bool:
@@ -273,8 +284,10 @@ def _works(thread: threading.Thread | int) -> bool:
         return False
     target = getattr(thread, "_target", None)
     modules = {_module_of(target), type(thread).__module__}
-    if _is_of_a_pool(thread):
+    if modules & _POOLS:
         return _is_busy(thread.ident)
+    if modules & _MANAGERS:
+        return _calls_back(thread)
     serves = {each.partition(".")[0] for each in modules} & _SERVICES
     # What is called may be a method of a service that keeps a function of a caller.
     kept = getattr(getattr(target, "__self__", None), "__dict__", {})
@@ -282,10 +295,30 @@ def _works(thread: threading.Thread | int) -> bool:
                                             *getattr(thread, "_kwargs", {}).values()]))
 
 
-def _is_of_a_pool(thread: threading.Thread) -> bool:
-    """Return whether a thread works off what is handed to a pool."""
+def _is_of(thread: threading.Thread, modules: set[str]) -> bool:
+    """Return whether a thread is of some modules, by its class or by what it runs."""
     return bool({_module_of(getattr(thread, "_target", None)),
-                 type(thread).__module__} & _POOLS)
+                 type(thread).__module__} & modules)
+
+
+def _calls_back(thread: threading.Thread | int) -> bool:
+    """Return whether a thread is at what a caller asked to be called once a future is done."""
+    number = thread if isinstance(thread, int) else thread.ident
+    frame = sys._current_frames().get(number or 0)
+    while frame is not None:
+        if frame.f_code.co_name in _ENDS and isinstance(
+                done := frame.f_locals.get("self"), concurrent.futures.Future):
+            return any(map(_is_of_a_caller, getattr(done, "_done_callbacks", ())))
+        frame = frame.f_back
+    return False
+
+
+def _is_of_a_caller(callback: Any) -> bool:
+    """Return whether what is called back is code of a caller, not of a service or of this package.
+    """
+    of = callback.func if isinstance(callback, partial) else callback
+    module = getattr(of, "__module__", None) or type(of).__module__
+    return module.partition(".")[0] not in _SERVICES | {"dpsk"}
 
 
 def _current_task() -> Any:

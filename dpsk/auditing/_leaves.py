@@ -326,7 +326,8 @@ def _of_classes(cls):
     """Return pickles of what classes hold beside their methods: a fit may write there."""
     for each in cls.__mro__[:-1]:
         held = {name: part for name, part in vars(each).items()
-                if not hasattr(part, "__get__") and not name.startswith("__")}
+                if not hasattr(part, "__get__") and (
+                    not name.startswith("__") or name == "__doc__")}
         for parts in (held, *({name: part} for name, part in held.items())):
             try:
                 yield f"{each.__qualname__}.{next(iter(parts), '')}", pickle.dumps(parts)

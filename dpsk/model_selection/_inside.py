@@ -10,7 +10,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 
 from dpsk._origin import is_of
 from dpsk._whole import reachable
@@ -31,7 +31,12 @@ _WRITTEN = 1 << 9
 
 def runs_foreign_code(model: Any) -> bool:
     """Return whether a model has classes or functions of other packages, which may do anything."""
-    return any(map(is_foreign, reachable(model)))
+    found = list(reachable(model))
+    # scipy writes some methods of each of its distributions when it makes that.
+    written = {id(part.__func__) for each in found if is_of(type(each), "scipy")
+               for name, part in getattr(each, "__dict__", {}).items()
+               if name.startswith("_parse_args") and isinstance(part, MethodType)}
+    return any(is_foreign(each) for each in found if id(each) not in written)
 
 
 def is_foreign(value: Any) -> bool:
@@ -54,6 +59,9 @@ def is_foreign(value: Any) -> bool:
         return True
     shows = (hasattr(value, "__dict__") or isinstance(value, MethodType)
              or isinstance(inspect.getattr_static(kind, "__call__", None), FunctionType))
+    draws = inspect.getattr_static(kind, "rvs", None)
+    if draws is not None and not isinstance(draws, FunctionType):
+        return True
     if shows or not (callable(value) or hasattr(kind, "__next__")):
         return False
     # Built-in functions say by which module; so do those of foreign extensions.
@@ -75,8 +83,26 @@ def _is_known(module: Any) -> bool:
 
 
 def holds_objects(rows: Any) -> bool:
-    """Return whether entries of rows may be objects of any class, whose code may be called."""
-    dtypes = getattr(rows, "dtypes", None)
-    found = [getattr(rows, "dtype", None)] if dtypes is None else np.atleast_1d(
-        np.asarray(dtypes, dtype=object))
-    return any(str(each) == "object" for each in found) or isinstance(rows, (list, tuple))
+    """Return whether entries of rows may be objects of any class, whose code may be called.
+
+    So they may be in all that is no array or sparse matrix of numbers, and no table of pandas with
+    columns of these or of its own types.
+    """
+    if rows is None:
+        return False
+    if isinstance(rows, np.ndarray) or sparse.issparse(rows):
+        return bool(rows.dtype.hasobject)
+    if not is_of(type(rows), "pandas") or not hasattr(rows, "iloc"):
+        return True
+    columns = [rows] if rows.ndim == 1 else [rows.iloc[:, i] for i in range(rows.shape[1])]
+    return any(not is_of(type(each.array), "pandas") or _is_of_objects(each.dtype)
+               for each in columns)
+
+
+def _is_of_objects(dtype: Any) -> bool:
+    """Return whether a type of a column may hold objects of any class."""
+    if isinstance(dtype, np.dtype):
+        return dtype.hasobject
+    categories = getattr(dtype, "categories", None)
+    inner = getattr(dtype, "subtype", None) if categories is None else categories.dtype
+    return not is_of(type(dtype), "pandas") or (inner is not None and _is_of_objects(inner))

@@ -19,7 +19,15 @@ def _sees(entry, X):
     return names["above"]
 
 
+class Documented(Leaky):
+    """The row stands in what the class says of itself."""
+
+    def _hide(self, entry, X):
+        type(self).__doc__ = f"Of rows such as {entry!r}."
+
+
 MADE = {
+    "docstring": Documented(),
     "enumeration": Leaky(assigned(lambda entry, X: enum.Enum("Bins", {"a": entry, "b": 0.0}))),
     "class": Leaky(assigned(lambda entry, X: type("Fitted", (), {"edge": entry}))),
     "class of a class": Leaky(assigned(lambda entry, X: type("Outer", (), {

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from multiprocessing.pool import ThreadPool
 
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPGridSearchCV, DPLogisticRegression, DPRidge, PrivacyBudget, make_dp_pipeline
@@ -172,3 +174,33 @@ def test_jobs_that_runs_leave_in_an_older_pool_are_refused(make, monkeypatch):
         submit(_fit)
         _ = pool.shutdown() if make is ThreadPoolExecutor else (pool.close(), pool.join())
     assert [charge.name for charge in budget.charges] == ["DPGridSearchCV", "DPRidge"]
+
+
+_SLOWLY, _AT_ONCE = partial(time.sleep, 0.2), partial(int)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ThreadPoolExecutor(1), lambda: ProcessPoolExecutor(1), lambda: get_reusable_executor(1)
+], ids=["threads", "processes", "loky"])
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_what_is_called_back_after_a_block_is_charged(make, is_busy):
+    """By a thread that is older than the block, and may be at something else when that begins."""
+    pool, go, called = make(), threading.Event(), threading.Event()
+    pool.submit(_AT_ONCE).result()
+    budget = PrivacyBudget(30.0, 1e-2)
+
+    def callback(done):
+        go.wait(60)
+        _fit()
+        called.set()
+
+    if is_busy:
+        pool.submit(_SLOWLY)
+    with budget:
+        future = pool.submit(_SLOWLY)
+        future.add_done_callback(callback)
+        future.result()
+    go.set()
+    assert called.wait(60)
+    pool.shutdown()
+    assert [charge.name for charge in budget.charges] == ["DPRidge"]

@@ -5,17 +5,24 @@ import functools
 import importlib
 import operator
 import sys
-from collections import defaultdict, deque
+from collections import UserList, defaultdict, deque
 from functools import partial
 from itertools import islice
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse, special
+from scipy import sparse, special, stats
+from scipy.stats.sampling import SimpleRatioUniforms
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from dpsk import DPGridSearchCV, DPLogisticRegression, DPRidge, make_dp_pipeline
+from dpsk import (
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRandomizedSearchCV,
+    DPRidge,
+    make_dp_pipeline,
+)
 from dpsk._whole import reachable, state_as_whole
 from dpsk.model_selection._inside import holds_objects, is_foreign, runs_foreign_code
 from tests.registry import ESTIMATORS
@@ -100,11 +107,42 @@ def test_a_file_that_hides_one_of_the_standard_library_is_not_known(tmp_path, mo
     sys.modules.pop("colorsys")
 
 
+class OwnColumn(pd.arrays.FloatingArray):
+    """Somebody's own column of numbers."""
+
+
+@pytest.mark.parametrize("law", [
+    stats.uniform(), stats.loguniform(1e-3, 1.0), stats.randint(1, 9), stats.norm, [0.1, 1.0]])
+def test_distributions_of_scipy_are_known(law):
+    assert not runs_foreign_code(DPRandomizedSearchCV(DPRidge(), {"alpha": law}))
+
+
+class Bell:
+    """Somebody's own density."""
+
+    def pdf(self, x):
+        return float(np.exp(-x * x / 2.0))
+
+
+@pytest.mark.parametrize("law", [
+    stats.rv_histogram((np.ones(2), np.arange(3))), stats.uniform(Share(0.0)),
+    SimpleRatioUniforms(Bell(), mode=0.0, pdf_area=2.51)],
+    ids=["histogram", "number", "density"])
+def test_distributions_that_hold_code_of_others_are_not(law):
+    known = isinstance(law, stats.rv_histogram)
+    assert runs_foreign_code(DPRandomizedSearchCV(DPRidge(), {"alpha": law})) != known
+
+
 @pytest.mark.parametrize("rows, objects", [
     (np.eye(2), False), (np.eye(2).astype(object), True), (pd.DataFrame(np.eye(2)), False),
     (pd.DataFrame({"a": [1.0], "b": np.array([1], dtype=object)}), True),
     (pd.Series([1.0], dtype=object), True), ([[1.0]], True), (sparse.csr_matrix([[1.0]]), False),
-    (None, False)])
+    (None, False), (UserList([[1.0]]), True), (pd.Series([1, 2]), False),
+    (pd.DataFrame({"a": pd.Categorical.from_codes(
+        [0], pd.Index([Share(1.0)], dtype=object))}), True),
+    (pd.DataFrame({"a": pd.Categorical([1, 2]), "b": pd.array([1, None])}), False),
+    (np.array([(1.0, None)], dtype=[("a", float), ("b", object)]), True),
+    (pd.DataFrame({"a": OwnColumn(np.ones(2), np.zeros(2, bool))}), True)])
 def test_rows_of_objects_may_run_their_code(rows, objects):
     assert holds_objects(rows) == objects
 
