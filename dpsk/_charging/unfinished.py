@@ -27,7 +27,7 @@ __all__ = ["Unfinished", "look_at_all", "pass_over_older", "under_way"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
-#: Modules whose threads manage worker processes, and call back when a future is done.
+#: Modules of threads that manage worker processes, and call back when a future is done.
 _MANAGERS = {"concurrent.futures.process", "joblib.externals.loky.process_executor",
              "loky.process_executor"}
 #: What ends a future and then calls back.
@@ -146,7 +146,7 @@ class Unfinished:
             return True
         thread = threading.current_thread()
         is_left = thread in self.threads or thread.ident in self.threads
-        if _is_of(thread, _POOLS | _MANAGERS):
+        if _is_of_a_pool(thread):
             return self.may_be_in_workers or (is_left and _calls_back(thread))
         return is_left
 
@@ -286,7 +286,7 @@ def _works(thread: threading.Thread | int) -> bool:
     modules = {_module_of(target), type(thread).__module__}
     if modules & _POOLS:
         return _is_busy(thread.ident)
-    if modules & _MANAGERS:
+    if type(thread).__module__ in _MANAGERS:
         return _calls_back(thread)
     serves = {each.partition(".")[0] for each in modules} & _SERVICES
     # What is called may be a method of a service that keeps a function of a caller.
@@ -295,10 +295,10 @@ def _works(thread: threading.Thread | int) -> bool:
                                             *getattr(thread, "_kwargs", {}).values()]))
 
 
-def _is_of(thread: threading.Thread, modules: set[str]) -> bool:
-    """Return whether a thread is of some modules, by its class or by what it runs."""
-    return bool({_module_of(getattr(thread, "_target", None)),
-                 type(thread).__module__} & modules)
+def _is_of_a_pool(thread: threading.Thread) -> bool:
+    """Return whether a thread works off what is handed to a pool, or manages its processes."""
+    return (bool({_module_of(getattr(thread, "_target", None)),
+                  type(thread).__module__} & _POOLS) or type(thread).__module__ in _MANAGERS)
 
 
 def _calls_back(thread: threading.Thread | int) -> bool:

@@ -10,7 +10,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse, special
+from scipy import special
 
 from dpsk._origin import is_of
 from dpsk._whole import reachable
@@ -90,7 +90,7 @@ def holds_objects(rows: Any) -> bool:
     """
     if rows is None:
         return False
-    if isinstance(rows, np.ndarray) or sparse.issparse(rows):
+    if isinstance(rows, np.ndarray) or is_of(type(rows), "scipy"):
         return bool(rows.dtype.hasobject)
     if not is_of(type(rows), "pandas") or not hasattr(rows, "iloc"):
         return True
