@@ -283,7 +283,7 @@ def _works(thread: threading.Thread | int) -> bool:
     if not thread.is_alive() or thread.ident is None:
         return False
     target = getattr(thread, "_target", None)
-    modules = {_module_of(target), type(thread).__module__}
+    modules = _modules_of(thread)
     if modules & _POOLS:
         return _is_busy(thread.ident)
     if type(thread).__module__ in _MANAGERS:
@@ -297,8 +297,12 @@ def _works(thread: threading.Thread | int) -> bool:
 
 def _is_of_a_pool(thread: threading.Thread) -> bool:
     """Return whether a thread works off what is handed to a pool, or manages its processes."""
-    return (bool({_module_of(getattr(thread, "_target", None)),
-                  type(thread).__module__} & _POOLS) or type(thread).__module__ in _MANAGERS)
+    return bool(_modules_of(thread) & _POOLS) or type(thread).__module__ in _MANAGERS
+
+
+def _modules_of(thread: threading.Thread) -> set[str]:
+    """Return the modules of what a thread runs, and of its class."""
+    return {_module_of(getattr(thread, "_target", None)), type(thread).__module__}
 
 
 def _calls_back(thread: threading.Thread | int) -> bool:

@@ -109,11 +109,11 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     `score_samples`, `sample` and `get_feature_names_out`. A fit that ends with an error counts as
     well, and the result names how many did in `failed`. Of arrays beyond 2000 entries, or 6000 in
     all, some that are evenly spread are read, and the 256 that differ most between tables in the
-    first fits. The result names in `partial` what is too long for the latter, and an estimator of
-    more than 20,000 objects. Of texts and bytes the first 2048 and last 512 bytes are read. Not
-    time, memory, messages and files, nor a pair of tables one of which is refused with a
-    ValueError before the first round, or both with any error: the result names it in `set_aside`.
-    Every fit gets a copy of its table.
+    first fits. Of texts and bytes the first 2048 and last 512 bytes are read. The result names in
+    `partial` what is too long for these, bytes that are compressed, objects that do not show what
+    they hold, and an estimator of more than 20,000 objects. Not time, memory, messages and files,
+    nor a pair of tables one of which is refused with a ValueError before the first round, or both
+    with any error: the result names it in `set_aside`. Every fit gets a copy of its table.
 
     *What stops "not refuted".* A random generator that a fit made and kept, from which its noise
     may be drawn again and taken off; pairs that differ in targets alone, where the estimator

@@ -92,7 +92,6 @@ class Fits:
                     self._progress(self.made, f"{pair.name}, {len(found[0])} of {count}")
         return found
 
-
     def _told(self, fits):
         """Return fits, of which those count as failed that leave nothing where others do."""
         self._any_leaves |= any(not fit.error for fit in fits)

@@ -62,8 +62,8 @@ class AuditResult:
     set_aside : tuple of str
         Pairs of tables that were not looked at, as the estimator refuses one of the two, or both.
     partial : tuple of str
-        Names of long arrays of which evenly spread entries alone were read, and an entry where a
-        fit holds more objects than are opened.
+        Names of long arrays and texts of which a part was read, of compressed bytes, and of
+        objects that do not show what they hold; an entry where a fit holds more than are opened.
     generators : tuple of str
         Places of random generators that a fit made and kept, and that may draw its noise again.
     moves_features : bool

@@ -90,6 +90,8 @@ def holds_objects(rows: Any) -> bool:
     """
     if rows is None:
         return False
+    if is_foreign(type(rows)):
+        return True
     if isinstance(rows, np.ndarray) or is_of(type(rows), "scipy"):
         return bool(rows.dtype.hasobject)
     if not is_of(type(rows), "pandas") or not hasattr(rows, "iloc"):

@@ -20,7 +20,7 @@ from dpsk._progress import watching
 from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
-from dpsk.model_selection._inside import holds_objects, is_foreign, runs_foreign_code
+from dpsk.model_selection._inside import holds_objects, runs_foreign_code
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import chosen_scorer
 
@@ -125,8 +125,7 @@ class BaseSearch(HoldoutModel):
         with ExitStack() as stack:
             stack.enter_context(watching(None))
             codes = any(map(runs_foreign_code, (self, *probes)))
-            if codes or any(map(is_foreign, (type(X), type(y)))) or any(
-                    map(holds_objects, (X, y))):
+            if codes or any(map(holds_objects, (X, y))):
                 stack.enter_context(in_secret(f"a {type(self).__name__}"))
             # All are drawn, and checked, before any is trained; warnings would count them.
             runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))
