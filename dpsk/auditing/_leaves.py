@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpsk._origin import is_of
+from dpsk._origin import home_of, is_of, is_written
 
 __all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
 
@@ -29,8 +29,6 @@ _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescr
                 types.ClassMethodDescriptorType, types.WrapperDescriptorType)
 #: Packages whose classes, those of estimators left out, no fit writes to.
 _INSTALLED = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "pandas", "dpsk"}
-#: Flag of a type that a class statement made.
-_WRITTEN = 1 << 9
 #: What pandas holds a frame or a column in, whose cells are read.
 _OF_TABLES = {"_mgr", "_item_cache", "_is_copy", "_attrs", "_flags", "_cache", "_name", "_index"}
 #: How long fits and scores took, as scikit-learn names it, is no part of a model.
@@ -157,7 +155,7 @@ def _is_shared(value):
 
 def _is_of_a_class(value):
     """Return whether a class statement made the type of a value, which may have attributes."""
-    return isinstance(value, _PLAIN) and bool(type(value).__flags__ & _WRITTEN)
+    return isinstance(value, _PLAIN) and is_written(type(value))
 
 
 def _fits_an_array(values):
@@ -254,8 +252,7 @@ def _of_function(function):
     found = [("closure", cells), ("defaults", function.__defaults__),
              ("keywords", function.__kwdefaults__), ("attributes", vars(function)),
              ("code", function.__code__)]
-    home = sys.modules.get(str(function.__globals__.get("__name__")))
-    if home is None or vars(home) is not function.__globals__:
+    if home_of(function) is None:
         # A fit may have made the names that it sees.
         found.append(("globals", {name: function.__globals__[name] for name in
                                   sorted(_names(function.__code__))
@@ -318,7 +315,7 @@ def _may_keep(cls):
     """Return whether a fit may write to a class: to one of an estimator, or of no known package.
     """
     package = str(cls.__module__).partition(".")[0]
-    return hasattr(cls, "get_params") or (bool(cls.__flags__ & _WRITTEN) and (
+    return hasattr(cls, "get_params") or (is_written(cls) and (
         package not in _INSTALLED or not is_of(cls, str(cls.__module__))))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from dpsk._origin import is_of
+from dpsk._origin import home_of, is_of, is_written
 from dpsk._whole import reachable
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ _KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", *sys.stdlib_m
     "__main__"}
 _STANDARD = {os.path.realpath(sysconfig.get_path(name)) + os.sep
              for name in ("stdlib", "platstdlib")}
-#: Flag of a type that a class statement made, or that is made like one.
-_WRITTEN = 1 << 9
 
 
 def runs_foreign_code(model: Any) -> bool:
@@ -47,15 +45,15 @@ def is_foreign(value: Any) -> bool:
     """
     if isinstance(value, FunctionType):
         # Whatever name it has borrowed, it sees the names of the module that it was written in.
-        home = sys.modules.get(str(value.__globals__.get("__name__")))
-        return not (home and _is_known(home.__name__) and vars(home) is value.__globals__)
+        home = home_of(value)
+        return home is None or not _is_known(home.__name__)
     if isinstance(value, np.ufunc):
         # Anybody can make one of any function.
         name = value.__name__
         return value is not getattr(np, name, None) and value is not getattr(special, name, None)
     kind = value if isinstance(value, type) else type(value)
     if not _is_known(kind.__module__) or (
-            kind.__flags__ & _WRITTEN and not is_of(kind, kind.__module__)):
+            is_written(kind) and not is_of(kind, kind.__module__)):
         return True
     shows = (hasattr(value, "__dict__") or isinstance(value, MethodType)
              or isinstance(inspect.getattr_static(kind, "__call__", None), FunctionType))
