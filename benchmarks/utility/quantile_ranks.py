@@ -16,8 +16,8 @@ import numpy as np
 from benchmarks.datasets import load_table
 from dpsk._data.source import Rows
 from dpsk._oracle import Releases
+from dpsk._oracle.cells import noisy_knots
 from dpsk._oracle.decimals import decimal_points
-from dpsk._oracle.quantiles import noisy_knots
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Repeated
 from dpsk._privacy.ledger import Ledger

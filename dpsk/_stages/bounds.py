@@ -29,10 +29,10 @@ from dpsk._defaults.budgets import (
     TIGHTER_SIGNAL,
     mu_of_share,
 )
+from dpsk._oracle.cells import noisy_decimal
 from dpsk._oracle.quantiles import (
     N_OCTAVES,
     distance_grid,
-    noisy_decimal,
     noisy_octaves,
     noisy_quantile,
     positive_grid,

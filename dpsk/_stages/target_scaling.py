@@ -11,7 +11,8 @@ from scipy.special import ndtri
 
 from dpsk._defaults.budgets import SCALE_DEVIATIONS, SCALE_TAILS
 from dpsk._objective.losses import Huber
-from dpsk._oracle.quantiles import noisy_decimal, noisy_quantile, positive_grid
+from dpsk._oracle.cells import noisy_decimal
+from dpsk._oracle.quantiles import noisy_quantile, positive_grid
 from dpsk._privacy.plans import Selections
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import quantile_rule

@@ -35,7 +35,7 @@ from dpsk._oracle.categories import (
     frequent_categories,
     noisy_counts,
 )
-from dpsk._oracle.quantiles import noisy_knots
+from dpsk._oracle.cells import noisy_knots
 from dpsk._oracle.statistics import noisy_counts as noisy_group_counts
 from dpsk._parameters import (
     GAUSSIAN_DELTA,

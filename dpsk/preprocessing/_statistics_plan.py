@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpsk._defaults.budgets import TARGET_REACH
+from dpsk._oracle.cells import noisy_decimal
 from dpsk._oracle.column_sums import moment_noise, noisy_column_sums
-from dpsk._oracle.quantiles import bounded_grid, noisy_decimal, noisy_quantile, positive_grid
+from dpsk._oracle.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated, gaussian
 from dpsk._privacy.plans import choice_price

@@ -16,11 +16,11 @@ from scipy.special import ndtr
 from test_choices import CLAIMS, X, measured
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases, categories, quantiles
+from dpsk._oracle import Releases, categories, cells
 from dpsk._oracle.categories import category_event, category_threshold, frequent_categories
+from dpsk._oracle.cells import noisy_knots
 from dpsk._oracle.decimals import even_points
 from dpsk._oracle.pairs import noisy_pairs
-from dpsk._oracle.quantiles import noisy_knots
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
@@ -39,7 +39,7 @@ _RUNS = 2000
 @pytest.fixture
 def wide(monkeypatch):
     """Let knots be points of a grid of two wide gaps."""
-    monkeypatch.setattr(quantiles, "decimal_points", lambda: even_points(GRID))
+    monkeypatch.setattr(cells, "decimal_points", lambda: even_points(GRID))
 
 
 def sides(delta, steps, runs, rows=X, epsilon=EPSILON):

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._oracle import Releases, quantiles
+from dpsk._oracle import Releases, cells
+from dpsk._oracle.cells import noisy_knots
 from dpsk._oracle.decimals import decimal_points, even_points
-from dpsk._oracle.quantiles import noisy_knots
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
@@ -34,7 +34,7 @@ TABLES = list(itertools.product(POOL, repeat=3))
 @pytest.fixture
 def small(monkeypatch):
     """Let knots be points of a grid of five."""
-    monkeypatch.setattr(quantiles, "decimal_points", lambda: even_points(GRID))
+    monkeypatch.setattr(cells, "decimal_points", lambda: even_points(GRID))
 
 
 def asked(numbers, levels, z=2.0, bounds=None, rows=None):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._oracle import Releases, quantiles
+from dpsk._oracle import Releases
+from dpsk._oracle import cells as of_cells
+from dpsk._oracle.cells import noisy_decimal, noisy_knots
 from dpsk._oracle.decimals import Points, decimal_points
-from dpsk._oracle.quantiles import noisy_knots
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
@@ -26,21 +27,25 @@ GROUPED = Points(np.array([-2.0, 1.0, 4.0]), np.array([1.0, 2.0, 0.7]),
 POOL = (-9.0, -1.5, 0.2, 1.0, 3.0)
 
 
-@pytest.fixture(params=[FEW, GROUPED], ids=["cells", "groups"])
+@pytest.fixture(params=[(FEW, 100.0), (GROUPED, 100.0), (FEW, 0.2), (GROUPED, 0.2)],
+                ids=["cells", "groups", "far cells", "far groups"])
 def few(request, monkeypatch):
-    monkeypatch.setattr(quantiles, "decimal_points", lambda: request.param)
-    return request.param
+    """Points, of which most are as far as scores tell where these end at a fifth of the noise."""
+    points, far = request.param
+    monkeypatch.setattr(of_cells, "decimal_points", lambda: points)
+    monkeypatch.setattr(of_cells, "_FAR", far)
+    return points
 
 
-def chances(few, numbers, low, high, z):
+def chances(few, numbers, low, high, z, q=0.5):
     """Return the chances of the points of a slice by the definition, one point at a time."""
     places = [place for place in few.places(np.array(numbers)) if low <= place <= high]
-    half, found = 0.5 * len(places), []
+    rank, reach, found = q * len(places), 1.0 + of_cells._FAR * 0.5 * z, []
     for point in range(low, high + 1):
         cell, step = divmod(point, few.n_each)
         below, up_to = sum(p < point for p in places), sum(p <= point for p in places)
         found.append(few.cell_weights[cell] * few.weights[step] * np.exp(
-            -max(0.0, below - half, half - up_to) * 2.0 / z))
+            -min(reach, max(0.0, below - rank, rank - up_to)) * 2.0 / z))
     return np.array(found) / sum(found)
 
 
@@ -53,6 +58,14 @@ def level(numbers, bounds, z, count=1):
     return points, tape.totals[0][0]
 
 
+def assert_of_cells(few, total, expected, low, z):
+    cells = np.arange(low, low + len(expected)) // few.n_each
+    found = np.exp(total[:-sum(few.parts)] * 2.0 / z)
+    # The noise is larger by 2^-20.
+    np.testing.assert_allclose(found / found.sum(),
+                               np.bincount(cells - cells[0], weights=expected), rtol=1e-5)
+
+
 @pytest.mark.parametrize("bounds", [None, (-2.0, 4.0), (-1.2, 2.0), (-9.0, 0.0)])
 def test_cells_have_the_chances_of_all_of_their_points(few, bounds):
     z, points = 3.0, [few.point(place) for place in range(len(few))]
@@ -61,13 +74,20 @@ def test_cells_have_the_chances_of_all_of_their_points(few, bounds):
     low, high, drawn_within = inside[0], inside[-1], sum(few.parts)
     for numbers in itertools.product(POOL, repeat=3):
         _, total = level(numbers, bounds, z)
-        every = chances(few, numbers, low, high, z)
-        cells = np.arange(low, high + 1) // few.n_each
-        expected = np.bincount(cells - cells[0], weights=every)
-        found = np.exp(total[:-drawn_within] * 2.0 / z)
-        # The noise is larger by 2^-20.
-        np.testing.assert_allclose(found / found.sum(), expected, rtol=1e-5)
+        assert_of_cells(few, total, chances(few, numbers, low, high, z), low, z)
         assert not total[-drawn_within:].any()
+
+
+@pytest.mark.parametrize("q", [0.0, 0.2, 0.9])
+def test_cells_have_the_chances_of_points_near_any_quantile(few, q):
+    z = 3.0
+    for numbers in itertools.product(POOL, repeat=3):
+        declared = Selections(1, False)
+        with taped() as tape:
+            noisy_decimal(column(numbers), first, q, declared, z,
+                          Releases(EntropyStream(), Ledger(declared(z))))
+        assert_of_cells(few, tape.totals[0][0],
+                        chances(few, numbers, 0, len(few) - 1, z, q), 0, z)
 
 
 @pytest.mark.parametrize("z", [1e-3, 1.0, 1e6, 1e9, 1e12])
