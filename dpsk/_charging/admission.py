@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from dpsk._charging.account import Account, Charge
 from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
 from dpsk._charging.prepaid import Prepaid, current
+from dpsk._charging.threads import this_thread
 from dpsk._charging.unfinished import Unfinished, look_at_all, pass_over_older, under_way
 from dpsk._rehearsal import stop_rehearsal
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
@@ -162,7 +163,7 @@ def _block(of: _Of) -> _Block[_Of]:
     """Return a block that is entered now."""
     before = under_way()
     # Another thread may leave the block.
-    before.threads.append(threading.current_thread())
+    before.threads.append(this_thread())
     return _Block(of, before)
 
 

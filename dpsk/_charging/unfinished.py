@@ -11,13 +11,22 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from functools import cache, partial
-from types import CoroutineType, FunctionType, GeneratorType, MethodType
+from types import GeneratorType
 from typing import TYPE_CHECKING
 from weakref import finalize, ref
 
 import joblib
 
 from dpsk._charging.board import living_children
+from dpsk._charging.threads import (
+    SERVICES,
+    Job,
+    calls_back,
+    is_of_a_pool,
+    other_threads,
+    this_thread,
+    works,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,23 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Unfinished", "look_at_all", "pass_over_older", "under_way"]
 
-#: Modules whose threads work off queues.
-_POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
-#: Modules of threads that manage worker processes, and call back when a future is done.
-_MANAGERS = {"concurrent.futures.process", "joblib.externals.loky.process_executor",
-             "loky.process_executor"}
-#: What ends a future and then calls back.
-_ENDS = {"set_result", "set_exception", "_invoke_callbacks"}
-#: Where threads of pools wait for their queues, and what waits.
-_QUEUES = {"queue", "threading", "multiprocessing.queues", "multiprocessing.connection",
-           "selectors"}
-_WAIT = {"_worker", "worker", "_handle_workers", "_handle_tasks", "_handle_results",
-         "_wait_for_updates"}
-#: Packages whose own threads do nothing of a caller's.
-_SERVICES = {"joblib", "loky", "multiprocessing", "concurrent", "distributed", "tornado", "tqdm",
-             "ipykernel", "IPython", "zmq", "debugpy", "pydevd", "execnet", "xdist", "asyncio"}
-#: So deep in what threads of services are given functions of a caller are looked for.
-_DEPTH = 4
+#: Packages whose tasks do nothing of a caller's. What asyncio itself runs, such as a sleep, does.
+_SERVICES = SERVICES - {"asyncio"}
 #: In a list, so that the garbage collector knows whether it was frozen since.
 _NEW: list[Any] = []
 
@@ -106,7 +100,7 @@ class Unfinished:
 
     Attributes
     ----------
-    threads : list of Thread or int
+    threads : list of Thread, int or Job
         Those that wait in a pool are not among them. Numbers are of threads that `threading`
         does not know of.
     children : list of (int, str)
@@ -115,7 +109,7 @@ class Unfinished:
         Lazy results, futures and tasks.
     """
 
-    threads: list[threading.Thread | int] = field(default_factory=list)
+    threads: list[threading.Thread | int | Job] = field(default_factory=list)
     children: list[tuple[int, str]] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
 
@@ -125,14 +119,14 @@ class Unfinished:
         A thread that calls back is at what is newer than the thread.
         """
         return Unfinished([each for each in self.threads
-                           if each not in before.threads or _calls_back(each)],
+                           if each not in before.threads or calls_back(each)],
                           [each for each in self.children if each not in before.children],
                           [each for each in self.work if each not in before.work])
 
     def still(self) -> Unfinished:
         """Return what of this is not done yet."""
         living = living_children() if self.children else []
-        return Unfinished([each for each in self.threads if _works(each)],
+        return Unfinished([each for each in self.threads if works(each)],
                           [each for each in self.children if each in living],
                           [each for each in self.work if not each.is_done])
 
@@ -144,11 +138,10 @@ class Unfinished:
         """
         if any(each.is_here for each in self.work):
             return True
-        thread = threading.current_thread()
-        is_left = thread in self.threads or thread.ident in self.threads
-        if _is_of_a_pool(thread):
-            return self.may_be_in_workers or (is_left and _calls_back(thread))
-        return is_left
+        if is_of_a_pool(threading.current_thread()) and self.may_be_in_workers:
+            return True
+        here = this_thread()
+        return threading.get_ident() in self.threads or (here in self.threads and works(here))
 
     @property
     def may_be_in_workers(self) -> bool:
@@ -190,17 +183,7 @@ def under_way() -> Unfinished:
     code, kinds = _lazy_code(), set(_kinds())
     found = [each for each in _objects() if type(each) in kinds]
     work = [each for each in found if not isinstance(each, GeneratorType) or each.gi_code in code]
-    threads: list[Any] = [each for each in threading.enumerate()
-                          if each is not threading.current_thread()]
-    threads += _unknown_threads()
-    return Unfinished(threads, living_children(), list(map(Work, work))).still()
-
-
-def _unknown_threads() -> list[int]:
-    """Return the numbers of threads that `threading` does not know of."""
-    # No frame is kept: one that held itself would hold all that is under way.
-    running = set(sys._current_frames())
-    return list(running - {each.ident for each in threading.enumerate()})
+    return Unfinished(other_threads(), living_children(), list(map(Work, work))).still()
 
 
 def _objects() -> list[Any]:
@@ -260,8 +243,7 @@ def _is_service(work: Any) -> bool:
     """Return whether a task of asyncio runs code of what serves other packages."""
     frame = getattr(getattr(work, "get_coro", dict)(), "cr_frame", None)
     name = "" if frame is None else frame.f_globals.get("__name__", "")
-    # What asyncio itself runs, such as a sleep or a wait, is part of a caller's task.
-    return name.partition(".")[0] in _SERVICES - {"asyncio"}
+    return name.partition(".")[0] in _SERVICES
 
 
 def _is_over(result: Any) -> bool:
@@ -273,91 +255,9 @@ def _is_over(result: Any) -> bool:
     return bool(state == multiprocessing.pool.TERMINATE)
 
 
-def _works(thread: threading.Thread | int) -> bool:
-    """Return whether a thread lives, and does not stand by for whatever comes next."""
-    if isinstance(thread, int):
-        return thread in _unknown_threads()
-    if isinstance(thread, threading._DummyThread):
-        # One that `threading` did not begin, and of whose end it does not know.
-        return thread.ident in set(sys._current_frames())
-    if not thread.is_alive() or thread.ident is None:
-        return False
-    target = getattr(thread, "_target", None)
-    modules = _modules_of(thread)
-    if modules & _POOLS:
-        return _is_busy(thread.ident)
-    if type(thread).__module__ in _MANAGERS:
-        return _calls_back(thread)
-    serves = {each.partition(".")[0] for each in modules} & _SERVICES
-    # What is called may be a method of a service that keeps a function of a caller.
-    kept = getattr(getattr(target, "__self__", None), "__dict__", {})
-    return not serves or any(map(_may_run, [*getattr(thread, "_args", ()), *kept.values(),
-                                            *getattr(thread, "_kwargs", {}).values()]))
-
-
-def _is_of_a_pool(thread: threading.Thread) -> bool:
-    """Return whether a thread works off what is handed to a pool, or manages its processes."""
-    return bool(_modules_of(thread) & _POOLS) or type(thread).__module__ in _MANAGERS
-
-
-def _modules_of(thread: threading.Thread) -> set[str]:
-    """Return the modules of what a thread runs, and of its class."""
-    return {_module_of(getattr(thread, "_target", None)), type(thread).__module__}
-
-
-def _calls_back(thread: threading.Thread | int) -> bool:
-    """Return whether a thread is at what a caller asked to be called once a future is done."""
-    number = thread if isinstance(thread, int) else thread.ident
-    frame = sys._current_frames().get(number or 0)
-    while frame is not None:
-        if frame.f_code.co_name in _ENDS and isinstance(
-                done := frame.f_locals.get("self"), concurrent.futures.Future):
-            return any(map(_is_of_a_caller, getattr(done, "_done_callbacks", ())))
-        frame = frame.f_back
-    return False
-
-
-def _is_of_a_caller(callback: Any) -> bool:
-    """Return whether what is called back is code of a caller, not of a service or of this package.
-    """
-    of = callback.func if isinstance(callback, partial) else callback
-    module = getattr(of, "__module__", None) or type(of).__module__
-    return module.partition(".")[0] not in _SERVICES | {"dpsk"}
-
-
 def _current_task() -> Any:
     """Return the task of asyncio that runs in this thread, or None."""
     try:
         return sys.modules["asyncio"].current_task()
     except RuntimeError:
         return None
-
-
-def _module_of(target: Any) -> str:
-    """Return the module of the code that a thread runs; of an object that is called, none.
-
-    Such an object may stand for code of a caller.
-    """
-    code = getattr(target, "__func__", target)
-    return code.__module__ or "" if isinstance(code, FunctionType) else ""
-
-
-def _may_run(given: Any, depth: int = _DEPTH) -> bool:
-    """Return whether what a thread of a service was given may be code of a caller."""
-    if isinstance(given, (FunctionType, MethodType)):
-        return _module_of(given).partition(".")[0] not in _SERVICES | sys.stdlib_module_names
-    if isinstance(given, (list, tuple, dict)) and depth:
-        parts = given.values() if isinstance(given, dict) else given
-        return any(_may_run(each, depth - 1) for each in parts)
-    return isinstance(given, (GeneratorType, CoroutineType))
-
-
-def _is_busy(number: int) -> bool:
-    """Return whether a thread of a pool does something else than wait for work."""
-    frame = sys._current_frames().get(number)
-    if frame is None:
-        return False
-    # The innermost frames of one that waits are those of its queue.
-    while frame is not None and frame.f_globals.get("__name__") in _QUEUES:
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_name not in _WAIT

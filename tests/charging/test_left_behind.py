@@ -10,11 +10,13 @@ import sys
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from multiprocessing.pool import ThreadPool
 
 import numpy as np
 import pytest
+from joblib import Memory
 from joblib.externals.loky import get_reusable_executor
 from sklearn.preprocessing import FunctionTransformer
 
@@ -199,6 +201,108 @@ def test_what_is_called_back_after_a_block_is_charged(make, is_busy):
     with budget:
         future = pool.submit(_SLOWLY)
         future.add_done_callback(callback)
+        future.result()
+    go.set()
+    assert called.wait(60)
+    pool.shutdown()
+    assert [charge.name for charge in budget.charges] == ["DPRidge"]
+
+
+def _terminated(function):
+    with ThreadPool(1) as pool:
+        pool.apply_async(function)
+        time.sleep(0.2)
+
+
+def _begun_by(function):
+    _KEPT.append(ThreadPool(1, initializer=function))
+    time.sleep(0.2)
+
+
+def _called_back(function):
+    pool = ThreadPoolExecutor(1)
+    pool.submit(_SLOWLY).add_done_callback(lambda done: function())
+    time.sleep(0.4)
+
+
+_KEPT = []
+_IN_POOLS = pytest.mark.parametrize("begin", [_terminated, _begun_by, _called_back])
+
+
+def _named(name, function):
+    function.__code__ = function.__code__.replace(co_name=name)
+    return function
+
+
+@_IN_POOLS
+@pytest.mark.parametrize("name", ["late", "worker", "_worker"])
+def test_what_a_thread_of_a_pool_goes_on_with_is_charged_whatever_its_name(begin, name):
+    go, done = threading.Event(), threading.Event()
+
+    def function():
+        go.wait(60)
+        _fit()
+        done.set()
+
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        begin(_named(name, function))
+    go.set()
+    assert done.wait(60)
+    assert [charge.name for charge in budget.charges] == ["DPRidge"]
+
+
+@_IN_POOLS
+def test_what_threads_of_pools_go_on_with_after_a_search_is_refused(begin, monkeypatch):
+    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    go, answers, begun, inside = threading.Event(), [], [], only_in_runs(monkeypatch)
+
+    def function():
+        go.wait(60)
+        with pytest.raises(BudgetExceededError):
+            _fit()
+        answers.append("refused")
+
+    def step(rows):
+        if inside[0]:
+            begun.append(begin(function))
+        return rows
+
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        _search(step).fit(X, Y)
+        go.set()
+        until = time.monotonic() + 60
+        while len(answers) < len(begun) and time.monotonic() < until:
+            time.sleep(0.05)
+    assert answers == ["refused"] * len(begun) and begun
+    assert [charge.name for charge in budget.charges] == ["DPGridSearchCV"]
+
+
+@contextmanager
+def _nothing():
+    yield
+
+
+def _wrapped(function):
+    """Yield what keeps, binds or wraps a function and is made by another package."""
+    yield Memory(None).cache(function)
+    yield Memory(None).cache(partial(function)).__call__
+    yield lru_cache(function)
+    yield _nothing()(function)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_callbacks_that_something_known_wraps_are_a_callers(place):
+    pool, go, called = ProcessPoolExecutor(1), threading.Event(), threading.Event()
+    pool.submit(_AT_ONCE).result()
+
+    def callback(done):
+        go.wait(60)
+        _fit()
+        called.set()
+
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        future = pool.submit(_SLOWLY)
+        future.add_done_callback(list(_wrapped(callback))[place])
         future.result()
     go.set()
     assert called.wait(60)

@@ -1,0 +1,223 @@
+"""What threads of this process are at: work of a caller, or waiting for some."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import gc
+import sys
+import threading
+from dataclasses import dataclass
+from functools import partial
+from types import (
+    BuiltinFunctionType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    MethodWrapperType,
+)
+from typing import TYPE_CHECKING
+from weakref import ref
+
+from dpsk._origin import home_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import FrameType
+    from typing import Any
+
+__all__ = ["SERVICES", "Job", "calls_back", "is_of_a_pool", "other_threads", "this_thread",
+           "works"]
+
+#: Modules whose threads work off queues.
+_POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
+#: The loops of these threads.
+_LOOPS = {"_worker", "worker", "_handle_workers", "_handle_tasks", "_handle_results",
+          "_wait_for_updates"}
+#: What holds a job of an executor; those of `multiprocessing` are tuples that begin with a number.
+_ITEM = "_WorkItem"
+#: Modules of threads that manage worker processes, and call back when a future is done.
+_MANAGERS = {"concurrent.futures.process", "joblib.externals.loky.process_executor",
+             "loky.process_executor"}
+#: What ends a future and then calls back.
+_ENDS = {"set_result", "set_exception", "_invoke_callbacks"}
+#: Where threads of pools wait for their queues.
+_QUEUES = {"queue", "threading", "multiprocessing.queues", "multiprocessing.connection",
+           "selectors"}
+#: Packages whose own threads do nothing of a caller's.
+SERVICES = {"joblib", "loky", "multiprocessing", "concurrent", "distributed", "tornado", "tqdm",
+             "ipykernel", "IPython", "zmq", "debugpy", "pydevd", "execnet", "xdist", "asyncio"}
+_NO_CALLERS = (SERVICES | sys.stdlib_module_names | {"dpsk"}) - {"__main__"}
+_LAZY = (GeneratorType, CoroutineType)
+#: So deep in what threads and callbacks are given functions of a caller are looked for.
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a thread of a pool is at: the next thing that it does may be somebody else's.
+
+    Attributes
+    ----------
+    thread : Thread
+    what : object
+        Like no other job of the thread.
+    """
+
+    thread: threading.Thread
+    what: Any
+
+
+def other_threads() -> list[Any]:
+    """Return what the other threads of this process are at: Thread, int or Job.
+
+    Numbers are of threads that `threading` does not know of.
+    """
+    here = threading.current_thread()
+    return [*(_at(each) for each in threading.enumerate() if each is not here),
+            *_unknown_threads()]
+
+
+def this_thread() -> Any:
+    """Return what this thread is at: Thread or Job."""
+    return _at(threading.current_thread())
+
+
+def works(thread: threading.Thread | int | Job) -> bool:
+    """Return whether a thread lives, and does not stand by for whatever comes next."""
+    if isinstance(thread, int):
+        return thread in _unknown_threads()
+    if isinstance(thread, Job):
+        return _is_busy(thread.thread) and _at(thread.thread) == thread
+    if isinstance(thread, threading._DummyThread):
+        # One that `threading` did not begin, and of whose end it does not know.
+        return thread.ident in set(sys._current_frames())
+    if not thread.is_alive() or thread.ident is None:
+        return False
+    if type(thread).__module__ in _MANAGERS:
+        return calls_back(thread)
+    serves = {each.partition(".")[0] for each in _modules_of(thread)} & SERVICES
+    given = (getattr(thread, "_target", None), *getattr(thread, "_args", ()),
+             *getattr(thread, "_kwargs", {}).values())
+    return not serves or any(map(_may_run, given))
+
+
+def is_of_a_pool(thread: threading.Thread) -> bool:
+    """Return whether a thread works off what is handed to a pool, or manages its processes."""
+    return bool(_modules_of(thread) & _POOLS) or type(thread).__module__ in _MANAGERS
+
+
+def calls_back(thread: threading.Thread | int | Job) -> bool:
+    """Return whether a thread is at what a caller asked to be called once a future is done."""
+    thread = thread.thread if isinstance(thread, Job) else thread
+    for frame in _frames(thread if isinstance(thread, int) else thread.ident):
+        if frame.f_code.co_name in _ENDS and isinstance(
+                done := frame.f_locals.get("self"), concurrent.futures.Future):
+            return any(map(_may_run, getattr(done, "_done_callbacks", ())))
+    return False
+
+
+def _unknown_threads() -> list[int]:
+    """Return the numbers of threads that `threading` does not know of."""
+    # No frame is kept: one that held itself would hold all that is under way.
+    running = set(sys._current_frames())
+    return list(running - {each.ident for each in threading.enumerate()})
+
+
+def _at(thread: threading.Thread) -> threading.Thread | Job:
+    """Return a thread, or the job of one of a pool."""
+    if not _modules_of(thread) & _POOLS:
+        return thread
+    loops = [each for each in _frames(thread.ident) if _is_loop(each)]
+    # Not by the names of locals, which a frame would go on to hold.
+    held = [each for loop in loops for each in gc.get_referents(loop)]
+    return Job(thread, (
+        [ref(each) for each in held if type(each).__name__ == _ITEM],
+        [each[0] for each in held if isinstance(each, tuple) and each and type(each[0]) is int]))
+
+
+def _is_busy(thread: threading.Thread) -> bool:
+    """Return whether a thread of a pool does something else than wait for work."""
+    frames = list(_frames(thread.ident))
+    # The innermost frames of one that waits are those of its queue.
+    while frames and _home(frames[0]) in _QUEUES:
+        frames.pop(0)
+    return bool(frames) and not (_is_loop(frames[0]) and all(
+        _home(each) in _POOLS | _QUEUES for each in frames))
+
+
+def _is_loop(frame: FrameType) -> bool:
+    return frame.f_code.co_name in _LOOPS and _home(frame) in _POOLS
+
+
+def _home(frame: FrameType) -> str:
+    """Return the module whose names code sees, or "" where it is none of the process."""
+    name = str(frame.f_globals.get("__name__"))
+    return name if getattr(sys.modules.get(name), "__dict__", None) is frame.f_globals else ""
+
+
+def _frames(number: int | None) -> Iterable[FrameType]:
+    """Yield the frames of a thread, the innermost first."""
+    frame = sys._current_frames().get(number or 0)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _modules_of(thread: threading.Thread) -> set[str]:
+    """Return the modules of what a thread runs, and of its class."""
+    target = getattr(thread, "_target", None)
+    code = getattr(target, "__func__", target)
+    # An object that is called may stand for code of a caller.
+    home = home_of(code) if isinstance(code, FunctionType) else None
+    return {"" if home is None else home.__name__, type(thread).__module__}
+
+
+def _may_run(given: Any, depth: int = _DEPTH) -> bool:
+    """Return whether what is called, or given to what is called, may run code of a caller."""
+    is_known, parts = _opened(given)
+    return not is_known or (depth > 0 and any(_may_run(each, depth - 1) for each in parts))
+
+
+def _opened(given: Any) -> tuple[bool, Iterable[Any]]:
+    """Return whether something is no code of a caller by itself, and what it may call.
+
+    What a service has made may keep, bind or wrap a function of a caller.
+    """
+    if isinstance(given, _LAZY):
+        return False, ()
+    if isinstance(given, FunctionType):
+        return _is_no_callers(getattr(home_of(given), "__name__", "")), _contents(given)
+    if isinstance(given, MethodType):
+        return True, (given.__func__, *_kept(given.__self__))
+    if isinstance(given, partial):
+        return True, (given.func, *given.args, *given.keywords.values())
+    if isinstance(given, ref):
+        return True, (given(),)
+    if isinstance(given, (list, tuple, dict)):
+        return True, given.values() if isinstance(given, dict) else given
+    if isinstance(given, (BuiltinFunctionType, MethodWrapperType)):
+        return not isinstance(given.__self__, _LAZY), ()
+    if isinstance(given, type):
+        return _is_no_callers(given.__module__), ()
+    shows = hasattr(given, "__dict__") and _is_no_callers(type(given).__module__)
+    return (shows, _kept(given)) if callable(given) else (True, ())
+
+
+def _is_no_callers(module: str) -> bool:
+    return module.partition(".")[0] in _NO_CALLERS
+
+
+def _kept(value: Any) -> Iterable[Any]:
+    """Return the attributes of an object."""
+    return list(getattr(value, "__dict__", {}).values())
+
+
+def _contents(function: FunctionType) -> Iterator[Any]:
+    """Yield what a function closes over."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            # A name that nothing was given to yet.
+            continue
