@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import TYPE_CHECKING
+from functools import partial, partialmethod
+from operator import is_
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from types import FunctionType, ModuleType
-    from typing import Any
+    from collections.abc import Iterator
+    from types import ModuleType
 
-__all__ = ["home_of", "is_of", "is_written"]
+__all__ = ["contents_of", "home_of", "is_intact", "is_of", "is_written"]
 
+#: Packages whose functions classes of other packages may have for methods.
+_LENDERS = {"sklearn", "numpy", "scipy", "dpsk", *sys.stdlib_module_names} - {"__main__"}
+#: The bases of a class, itself included, whatever its metaclass says.
+_bases: Any = type.__dict__["__mro__"].__get__
+#: What classes were found intact, and all that these then called their own.
+_INTACT: WeakKeyDictionary[type, tuple[bool, list[Any]]] = WeakKeyDictionary()
 #: Flag of a type that a class statement made, or that is made like one.
 _WRITTEN = 1 << 9
 
@@ -38,3 +48,70 @@ def home_of(function: FunctionType) -> ModuleType | None:
     """Return the module whose names a function sees; None where it is none of the process."""
     home = sys.modules.get(str(function.__globals__.get("__name__")))
     return home if home is not None and vars(home) is function.__globals__ else None
+
+
+def is_intact(cls: type) -> bool:
+    """Return whether all methods of a class are of its packages: none was put in their place."""
+    # Nothing of ours or of scikit-learn's is a class of the standard library, or a named tuple.
+    bases = [] if issubclass(cls, tuple) else [
+        each for each in _bases(cls) if _package(each.__module__) not in sys.stdlib_module_names]
+    own = [each for base in bases for each in vars(base).values()]
+    known, before = _INTACT.get(cls, (False, [None]))
+    if len(own) != len(before) or not all(map(is_, own, before)):
+        packages = _LENDERS | {_package(base.__module__) for base in bases}
+        known = all(_package_of(each) in packages for each in _methods(own))
+        _INTACT[cls] = known, own
+    return known
+
+
+def contents_of(function: FunctionType) -> Iterator[Any]:
+    """Yield what a function closes over."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            # A name that nothing was given to yet.
+            continue
+
+
+def _methods(values: list[Any]) -> list[Any]:
+    """Return functions, classes and instances among attributes of classes, and in what holds them.
+    """
+    found, seen = [], set()
+    while values:
+        value = values.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        found.append(value)
+        if isinstance(value, (classmethod, staticmethod, MethodType)):
+            values += [value.__func__, getattr(value, "__self__", None)]
+        elif isinstance(value, (partial, partialmethod)):
+            values.append(value.func)
+        elif isinstance(value, property):
+            values += [value.fget, value.fset, value.fdel]
+        elif isinstance(value, FunctionType):
+            values += filter(_is_code, contents_of(value))
+        elif not isinstance(value, type):
+            # Such as `cached_property`, and what is there under a condition.
+            values += filter(_is_code, getattr(value, "__dict__", {}).values())
+    return found
+
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, (FunctionType, MethodType, partial))
+
+
+def _package_of(value: Any) -> str:
+    """Return the package that a function sees, or that a class or an instance is of."""
+    if isinstance(value, FunctionType):
+        home = home_of(value)
+        return "" if home is None else _package(home.__name__)
+    kind = value if isinstance(value, type) else type(value)
+    # Compiled functions say themselves of which module they are.
+    is_compiled = _package(kind.__module__).startswith("_cython")
+    return _package((value if is_compiled else kind).__module__)
+
+
+def _package(module: Any) -> str:
+    return str(module).partition(".")[0]

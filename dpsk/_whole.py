@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import joblib
 import numpy as np
 
+from dpsk._origin import contents_of
 from dpsk._privacy.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, MethodType):
         yield from (value.__func__, value.__self__)
     elif isinstance(value, FunctionType):
-        yield from _contents(value)
+        yield from contents_of(value)
     else:
         yield from getattr(value, "__dict__", {}).values()
         for kind in type(value).__mro__:
@@ -91,12 +92,3 @@ def _parts(value: Any) -> Iterator[Any]:
             names = (slots,) if isinstance(slots, str) else slots
             yield from (getattr(value, name) for name in names
                         if name not in ("__dict__", "__weakref__") and hasattr(value, name))
-
-
-def _contents(function: FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:
-            # A name that nothing was given to yet.
-            continue

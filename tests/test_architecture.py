@@ -39,7 +39,7 @@ _LAYERS = {"_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fit": 3, "_budget": 3
            "_oracle": 5,
            "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8, "_data": 9,
            "_privacy": 11, "_docs": 12, "_output": 12, "_parameters": 10, "_version": 12,
-           "_progress": 12, "_whole": 10, "_origin": 12,
+           "_progress": 12, "_whole": 10, "_origin": 12, "_kinds": 11.5,
            "_delegation": 12, "_deprecation": 12, "_drawing": 12, "_typing": 13, "exceptions": 12}
 _ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
                            "auditing": {"accounting"}, "audit": {"auditing"}, **{

@@ -19,10 +19,10 @@ from types import (
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from dpsk._origin import home_of
+from dpsk._origin import contents_of, home_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from types import FrameType
     from typing import Any
 
@@ -187,7 +187,7 @@ def _opened(given: Any) -> tuple[bool, Iterable[Any]]:
     if isinstance(given, _LAZY):
         return False, ()
     if isinstance(given, FunctionType):
-        return _is_no_callers(getattr(home_of(given), "__name__", "")), _contents(given)
+        return _is_no_callers(getattr(home_of(given), "__name__", "")), contents_of(given)
     if isinstance(given, MethodType):
         return True, (given.__func__, *_kept(given.__self__))
     if isinstance(given, partial):
@@ -211,13 +211,3 @@ def _is_no_callers(module: str) -> bool:
 def _kept(value: Any) -> Iterable[Any]:
     """Return the attributes of an object."""
     return list(getattr(value, "__dict__", {}).values())
-
-
-def _contents(function: FunctionType) -> Iterator[Any]:
-    """Yield what a function closes over."""
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:
-            # A name that nothing was given to yet.
-            continue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from dpsk._origin import home_of, is_of, is_written
+from dpsk._origin import home_of, is_intact, is_of, is_written
 from dpsk._whole import reachable
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def is_foreign(value: Any) -> bool:
         return value is not getattr(np, name, None) and value is not getattr(special, name, None)
     kind = value if isinstance(value, type) else type(value)
     if not _is_known(kind.__module__) or (
-            is_written(kind) and not is_of(kind, kind.__module__)):
+            is_written(kind) and not (is_of(kind, kind.__module__) and is_intact(kind))):
         return True
     shows = (hasattr(value, "__dict__") or isinstance(value, MethodType)
              or isinstance(inspect.getattr_static(kind, "__call__", None), FunctionType))

@@ -5,6 +5,8 @@ from inspect import Parameter, signature
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
+from dpsk._kinds import NOTHING as LEARNS_NOTHING
+from dpsk._kinds import kind_of
 from dpsk.pipeline._composition import NOTHING
 
 __all__ = ["is_private", "learns_nothing", "stand_in", "takes"]
@@ -19,6 +21,7 @@ def is_private(step):
 def learns_nothing(step):
     """Return whether a step that is not private keeps nothing of rows."""
     return step in NOTHING or isinstance(step, FrozenEstimator) or (
+        kind_of(type(step)) == LEARNS_NOTHING) or (
         hasattr(step, "transform") and hasattr(step, "__sklearn_tags__")
         and not get_tags(step).requires_fit)
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from dpsk.reporting._table import is_one_of
+from dpsk._kinds import is_one_of
 
 __all__ = ["GROUPED", "LISTED", "STRATIFIED", "are_grouped", "are_listed", "are_stratified",
            "are_whole_groups"]

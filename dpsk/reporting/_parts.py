@@ -10,6 +10,7 @@ from sklearn.utils import Bunch, get_tags
 
 from dpsk._budget import PrivacyBudget
 from dpsk._drawing import LineDisplay
+from dpsk._kinds import KEEPS, MIXES, NOTHING, OURS, PICKS, kind_of
 from dpsk._origin import is_of
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk._privacy.certificate_fields import HANDED_OVER
@@ -28,7 +29,6 @@ from dpsk.reporting._findings import (
 from dpsk.reporting._folds import LISTED, STRATIFIED, are_stratified
 from dpsk.reporting._report import PrivacyReport
 from dpsk.reporting._scores import scores
-from dpsk.reporting._table import KEEPS, MIXES, NOTHING, OURS, PICKS, kind_of
 from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import STATELESS, UNKEPT_FITS, WRAPPERS
 

@@ -347,9 +347,9 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     is known.
     """
     # What knows all of scikit-learn's wrappers imports them, as nothing else here does.
+    from dpsk._kinds import kind_of
     from dpsk.reporting._findings import Exposed, Note, Private
     from dpsk.reporting._parts import parts_of
-    from dpsk.reporting._table import kind_of
 
     # What classes of somebody's own say of themselves is not asked for.
     if kind_of(type(fitted)) is not None and hasattr(fitted, "fit"):

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 
+from dpsk._kinds import kind_of
 from dpsk._origin import is_of
 from dpsk.reporting._attributes import attributes
 from dpsk.reporting._findings import UNKEPT, Exposed
-from dpsk.reporting._table import kind_of
 from dpsk.reporting._values import EXACT, inside, is_estimator
 
 __all__ = ["are_private", "scores"]

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
     check_cv,
 )
 
+from dpsk._kinds import OURS, is_one_of, kind_of
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
@@ -28,7 +29,6 @@ from dpsk.reporting._folds import (
     are_whole_groups,
 )
 from dpsk.reporting._scores import are_private
-from dpsk.reporting._table import OURS, is_one_of, kind_of
 from dpsk.reporting._values import inside, is_estimator
 from dpsk.reporting._wrappers import wraps
 

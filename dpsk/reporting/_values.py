@@ -9,9 +9,9 @@ import numpy as np
 from scipy import special
 from sklearn.utils import Bunch
 
+from dpsk._kinds import is_one_of, kind_of
 from dpsk._origin import is_of
 from dpsk.reporting._attributes import attributes, own_names
-from dpsk.reporting._table import is_one_of, kind_of
 
 __all__ = ["EXACT", "inside", "is_estimator"]
 

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 
+from dpsk._kinds import is_one_of, kind_of
 from dpsk._origin import is_of
 from dpsk.reporting._findings import UNKEPT, UNKNOWN, Exposed, Member, Note
 from dpsk.reporting._folds import LISTED, are_listed
-from dpsk.reporting._table import is_one_of, kind_of
 
 __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
 

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from scipy import sparse, special, stats
 from scipy.stats.sampling import SimpleRatioUniforms
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from dpsk import (
@@ -172,6 +173,17 @@ def test_what_is_held_twice_or_in_circles_is_met_once():
     met = list(islice(reachable([part, other]), 100))
     assert len(met) < 10
     assert sum(each is part for each in met) == sum(each is other for each in met) == 1
+
+
+@pytest.mark.parametrize("cls, method", [(DPRidge, "predict"), (FunctionTransformer, "transform"),
+                                         (BaseEstimator, "get_params")])
+def test_methods_that_were_replaced_are_not_known(cls, method, monkeypatch):
+    model = make_dp_pipeline(FunctionTransformer(np.log1p), DPRidge())
+    before = getattr(cls, method)
+    monkeypatch.setattr(cls, method, lambda self, *args, **kwargs: before(self, *args, **kwargs))
+    assert runs_foreign_code(model)
+    monkeypatch.undo()
+    assert not runs_foreign_code(model)
 
 
 @pytest.mark.parametrize("holder", [*HOLDERS.values(), *ALSO_OF_MODELS.values()],

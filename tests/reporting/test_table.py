@@ -2,18 +2,22 @@
 
 import inspect
 import pickle
+from contextlib import contextmanager
+from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.experimental import (  # noqa: F401  # makes them importable
     enable_halving_search_cv,
     enable_iterative_imputer,
 )
 from sklearn.utils import all_estimators
+from sklearn.utils.metaestimators import available_if
 
-from dpsk import DPLogisticRegression, DPStandardScaler, privacy_report
-from dpsk.reporting._table import COUNTS, HIDES, KINDS, MIXES, NOTHING, kind_of
+from dpsk import DPLogisticRegression, DPStandardScaler, make_dp_pipeline, privacy_report
+from dpsk._kinds import COUNTS, HIDES, KINDS, MIXES, NOTHING, kind_of
 from tests.registry import (
     ALL_ESTIMATORS,
     ESTIMATORS,
@@ -54,7 +58,7 @@ def dense(values):
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_every_estimator_of_scikit_learn_has_one_place(name):
-    assert kind_of(ALL[name]) in KINDS, f"{name} has no place in dpsk/reporting/_table.py"
+    assert kind_of(ALL[name]) in KINDS, f"{name} has no place in dpsk/_kinds.py"
     assert sum(name in names.split() for names in KINDS.values()) == 1
 
 
@@ -64,12 +68,54 @@ def test_a_class_that_borrows_a_place_has_none(name):
     assert kind_of(theirs) is None
 
 
+@pytest.mark.parametrize("name", sorted([*ALL, *ALL_ESTIMATORS]))
+def test_a_class_whose_methods_were_replaced_has_none(name, monkeypatch):
+    cls = ALL[name] if name in ALL else ALL_ESTIMATORS[name]
+    kind = kind_of(cls)
+    monkeypatch.setattr(cls, "fit", lambda self, X, y=None: self)
+    assert kind is not None and kind_of(cls) is None
+    monkeypatch.undo()
+    assert kind_of(cls) == kind
+
+
+def _function(self, *args):
+    return args
+
+
+class _Callable:
+    def __call__(self, *args):
+        return args
+
+
+@pytest.mark.parametrize("put", [
+    property(_function), classmethod(_function), staticmethod(_function), partial(_function),
+    partialmethod(_function), cached_property(_function), contextmanager(_function),
+    lru_cache(_function), singledispatchmethod(_function), available_if(_function)(_function),
+    _Callable(), _Callable().__call__, _Callable])
+def test_methods_are_found_in_what_holds_them(put, monkeypatch):
+    assert kind_of(ALL["Normalizer"]) == NOTHING
+    monkeypatch.setattr(ALL["Normalizer"], "transform", put)
+    assert kind_of(ALL["Normalizer"]) is None
+
+
+def test_a_base_whose_methods_were_replaced_makes_nothing_known(monkeypatch):
+    monkeypatch.setattr(BaseEstimator, "get_params", lambda self, deep=True: {})
+    assert kind_of(ALL["Normalizer"]) is None and kind_of(DPLogisticRegression) is None
+
+
 @pytest.mark.parametrize("name", sorted(KINDS[NOTHING].split()))
 def test_what_learns_nothing_is_the_same_for_other_rows(name):
     one, other = TABLES.get(name, (ROWS, OTHERS))
     assert pickle.dumps(made(name).fit(one)) == pickle.dumps(made(name).fit(other))
     report = privacy_report([made(name).fit(one)])
     assert not report.exposed
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS[NOTHING].split()) - set(TABLES)))
+def test_what_learns_nothing_is_a_step_of_pipelines_of_this_package(name):
+    labels = np.arange(len(ROWS)) % 2
+    report = privacy_report([make_dp_pipeline(made(name), linear()).fit(ROWS, labels)])
+    assert report.epsilon == pytest.approx(1.0) and not report.exposed
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(ALL) if hasattr(

@@ -29,8 +29,8 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils import all_estimators, get_tags
 
 from dpsk import DPLogisticRegression, DPRidge, DPStandardScaler, privacy_report
+from dpsk._kinds import KINDS, MIXES
 from dpsk.accounting import compose, epsilon
-from dpsk.reporting._table import KINDS, MIXES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

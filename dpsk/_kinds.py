@@ -1,10 +1,11 @@
 """The table of scikit-learn's estimators: what each does with rows.
 
 A class that is not in it, of scikit-learn or of anybody, has no guarantee. Classes are told by
-identity: a subclass is another class, and so is one that borrows a name.
+identity: a subclass is another class, so is one that borrows a name, and so is one whose methods
+were replaced.
 """
 
-from dpsk._origin import is_of
+from dpsk._origin import is_intact, is_of
 
 __all__ = ["COUNTS", "HIDES", "KEEPS", "KINDS", "LEARNS", "MIXES", "NOTHING", "OURS", "PICKS",
            "WEIGHS", "is_one_of", "kind_of"]
@@ -106,8 +107,8 @@ def kind_of(cls):
         One of `KINDS`, or `OURS`.
     """
     if is_of(cls, "dpsk"):
-        return OURS
-    return _KIND_OF.get(cls.__name__) if is_of(cls, "sklearn") else None
+        return OURS if is_intact(cls) else None
+    return _KIND_OF.get(cls.__name__) if is_of(cls, "sklearn") and is_intact(cls) else None
 
 
 def is_one_of(cls, known):
