@@ -70,10 +70,13 @@ class Fitted:
     ----------
     path : str
     fitted : object
+    frozen : object or None
+        The outermost FrozenEstimator that it is in, which may be in several members.
     """
 
     path: str
     fitted: object
+    frozen: object = None
 
 
 @dataclass(frozen=True)

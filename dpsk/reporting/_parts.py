@@ -90,8 +90,11 @@ def parts_of(fitted, path):
                            UNKNOWN if kind == MIXES else LEARNT)
 
 
-def _of_several(members):
-    """Yield the findings in what the caller gave, and which objects are in more than one."""
+def _of_several(members, together=False):
+    """Yield the findings in members, and which objects are in more than one.
+
+    Members that were fitted together, by one call, may share what is frozen.
+    """
     met = {}
     for member in members:
         for part in _expanded(member):
@@ -99,8 +102,9 @@ def _of_several(members):
             if not isinstance(part, Fitted):
                 continue
             # The object is held, so that no later one has its identity.
-            first, _ = met.setdefault(id(part.fitted), (member, part.fitted))
-            if first is not member:
+            first, other = met.setdefault(id(part.fitted), (member, part))
+            shared = together and part.frozen is not None and part.frozen is other.frozen
+            if first is not member and not shared:
                 yield Exposed(part.path, _AGAIN, UNKNOWN)
 
 
@@ -143,12 +147,10 @@ def _ours(fitted, path):
 
 def _wrapper(model, path):
     """Yield what a wrapper of scikit-learn says, its members, and what else it holds."""
-    seen, found, is_open = {}, [], False
-    for part in WRAPPERS[type(model).__name__](model, path):
-        if isinstance(part, Member):
-            seen[id(part.fitted)] = part.fitted
-        is_open |= isinstance(part, Exposed)
-        found += _expanded(part)
+    said = list(WRAPPERS[type(model).__name__](model, path))
+    seen = {id(part.fitted): part.fitted for part in said if isinstance(part, Member)}
+    is_open = any(isinstance(part, Exposed) for part in said)
+    found = list(_of_several(said, together=getattr(model, "cv", None) != "prefit"))
     found += scores(model, path)
     name = type(model).__name__
     if _splits_by_labels(model) and not any(
@@ -160,7 +162,8 @@ def _wrapper(model, path):
         found.append(Exposed(path, "bags are drawn by rows, as many as there are, which "
                                    "guarantees for groups of rows do not cover."))
     if name == "FrozenEstimator":
-        found = _frozen(model, found, path)
+        found = [replace(part, frozen=model) if isinstance(part, Fitted) else part
+                 for part in _frozen(model, found, path)]
     yield from found
     # The best of a search carries the certificate of its member.
     seen |= {id(part.certificate): part.certificate for part in found

@@ -24,11 +24,11 @@ from sklearn.model_selection import (
     ShuffleSplit,
 )
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils import all_estimators, get_tags
 
-from dpsk import DPLogisticRegression, DPRidge, DPStandardScaler, privacy_report
+from dpsk import DPLogisticRegression, DPRidge, DPStandardScaler, _kinds, privacy_report
 from dpsk._kinds import KINDS, MIXES
 from dpsk.accounting import compose, epsilon
 
@@ -137,6 +137,8 @@ TAKE_CLASSES_AS_PUBLIC = {"BaggingClassifier", "OneVsRestClassifier", "OutputCod
 def fits(monkeypatch):
     """Return the events of all fits that the marked row is in, as they are made."""
     made = []
+    # Counting is no code of a caller.
+    monkeypatch.setattr(_kinds, "is_intact", lambda cls: True)
     for cls in (DPLogisticRegression, DPRidge, DPStandardScaler):
         monkeypatch.setattr(cls, "fit", counting(cls.fit, made))
     return made
@@ -243,6 +245,35 @@ def test_folds_of_calibration_are_counted_or_said_not_to_be(ensemble, cv, fits):
     assert report.fits_epsilon >= spent(fits, report)
     # What was not kept has no price, whatever is known of the others.
     assert (report.fits_epsilon == math.inf) == (ensemble is False)
+
+
+def _shared(scaled):
+    """Return two pipelines with one scaler, which the second one has fitted anew."""
+    both = []
+    for amount in (20.0, 0.1):
+        scaled.set_params(epsilon=amount)
+        both.append(make_pipeline(scaled, linear()).fit(X, Y))
+    return both
+
+
+@pytest.mark.parametrize("whole", [
+    lambda one, other: StackingClassifier([("a", one), ("b", other)], cv="prefit",
+                                          final_estimator=linear()),
+    lambda one, other: VotingClassifier([("a", FrozenEstimator(one)),
+                                         ("b", FrozenEstimator(other))]),
+    lambda one, other: FeatureUnion([("a", FrozenEstimator(one[0])),
+                                     ("b", FrozenEstimator(other[0]))])])
+def test_what_members_share_that_were_fitted_before_may_have_been_another(whole):
+    report = privacy_report(whole(*_shared(scaler())).fit(X, Y))
+    assert report.epsilon == report.fits_epsilon == math.inf
+    assert any("the same object is here more than once" in part.sentence
+               for part in report.exposed)
+
+
+def test_what_is_frozen_may_be_shared_by_members_that_are_fitted_together():
+    frozen = FrozenEstimator(scaler().fit(X))
+    voting = VotingClassifier([(name, make_pipeline(frozen, linear())) for name in "ab"])
+    assert privacy_report(voting.fit(X, Y)).is_private
 
 
 def test_weights_of_bags_move_other_rows():
