@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 
 from dpsk._callbacks import TakesCallbacks
 from dpsk._charging import Carries
-from dpsk._data.dask import is_dask, opened_dask
+from dpsk._data.dask import opened_dask
 from dpsk._data.groups import groups_of
 from dpsk._data.opening import opened
 from dpsk._data.source import Rows
-from dpsk._data.validation import is_source
+from dpsk._data.validation import is_dask, is_source
 from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice, norm_origin

@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from dpsk._data.dask import delayed_chunks, is_dask, like_rows, whole_rows
+from dpsk._data.dask import delayed_chunks, like_rows, whole_rows
 from dpsk._data.opening import guarded, parts_of
-from dpsk._data.validation import is_source
+from dpsk._data.validation import is_dask, is_source
 
 __all__ = ["blockwise"]
 

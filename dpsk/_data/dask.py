@@ -16,18 +16,13 @@ from dpsk._data.cluster import Cluster
 from dpsk._data.errors import discreetly
 from dpsk._data.opening import Reader, check_targets, features_again, guarded, opened
 from dpsk._data.parted import PartedRows
-from dpsk._data.validation import check_block, check_part
+from dpsk._data.validation import check_block, check_part, is_dask
 from dpsk._data.weights import check_weights
 
-__all__ = ["delayed_chunks", "is_dask", "like_rows", "opened_dask", "whole_rows"]
+__all__ = ["delayed_chunks", "like_rows", "opened_dask", "whole_rows"]
 
 #: The part of a worker's memory that sums may fill with chunks that are made anew otherwise.
 _SHARE = 0.4
-
-
-def is_dask(X):
-    """Return whether an object is a collection of Dask, which is not imported for that."""
-    return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
 
 
 def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_checks):

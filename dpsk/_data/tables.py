@@ -14,9 +14,8 @@ from sklearn import config_context
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from dpsk._data.columns import described, is_frame, refuse_dates, refuse_twins
-from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, without_warnings
-from dpsk._data.validation import refuse_source
+from dpsk._data.validation import is_dask, refuse_source
 
 __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
 

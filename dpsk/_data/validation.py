@@ -11,9 +11,9 @@ from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
 
-__all__ = ["FLOATS", "check_block", "check_next_rows", "check_part", "check_prediction_rows",
-           "check_public_rows", "check_rows", "check_unlabeled_rows", "count_rows", "is_source",
-           "refuse_source"]
+__all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check_part",
+           "check_prediction_rows", "check_public_rows", "check_rows", "check_unlabeled_rows",
+           "count_rows", "is_dask", "is_source", "refuse_source"]
 
 #: The types of rows that are kept; others become the first.
 FLOATS = [np.float64, np.float32]
@@ -27,6 +27,18 @@ def is_source(X):
     """Return whether rows come in blocks: from an object with `n`, `n_features` and `blocks()`."""
     kind = type(X)
     return callable(getattr(kind, "blocks", None)) and hasattr(X, "n_features") and hasattr(X, "n")
+
+
+def is_dask(X):
+    """Return whether an object is a collection of Dask, which is not imported for that."""
+    return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
+
+
+def check_in_memory(name, does, X):
+    """Raise a ValueError where rows do not lie in memory, as what `name` does asks for."""
+    if is_source(X) or is_dask(X):
+        raise ValueError(f"X of type {type(X).__name__}: {name} {does}, so it takes arrays, "
+                         "tables and CSR matrices in memory only.")
 
 
 def refuse_source(what, X):

@@ -1,5 +1,7 @@
 """Everything inside an object: its attributes, items and hidden state, down to plain values."""
 
+import contextvars
+import functools
 import gc
 import pickle
 import sys
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpsk._origin import home_of, is_of, is_written
+from dpsk.auditing._classes import may_keep, of_classes, of_methods
 
 __all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
 
@@ -22,13 +25,17 @@ _PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
 #: Parts of classes and modules that stand for what the process does with them.
 _OF_THE_PROCESS = {"__dict__", "__weakref__", "_abc_impl", "__builtins__", "__loader__",
                    "__spec__"}
+_CACHE = type(functools.lru_cache(len))
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 #: Descriptors of Python itself: methods, and slots, which are read with the attributes.
 _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescriptorType,
                 types.GetSetDescriptorType, types.MethodDescriptorType,
                 types.ClassMethodDescriptorType, types.WrapperDescriptorType)
-#: Packages whose classes, those of estimators left out, no fit writes to.
-_INSTALLED = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "pandas", "dpsk"}
+#: What a function says of itself, and what its code is made of, but for what Python does without.
+_SAID = ("__doc__", "__annotations__", "__name__", "__qualname__", "__module__")
+_OF_CODE = tuple(name for name, each in vars(types.CodeType).items() if name.startswith("co_")
+                 and isinstance(each, types.GetSetDescriptorType | types.MemberDescriptorType)
+                 and name != "co_lnotab")
 #: What pandas holds a frame or a column in, whose cells are read.
 _OF_TABLES = {"_mgr", "_item_cache", "_is_copy", "_attrs", "_flags", "_cache", "_name", "_index"}
 #: How long fits and scores took, as scikit-learn names it, is no part of a model.
@@ -100,9 +107,10 @@ def leaves(value, name, keys=None):
         if is_held and is_estimator(value):
             answers.extend((f"{name}.{key}".lstrip("."), part)
                            for key, part in reversed(_properties(value)))
-        if _may_keep(type(value)) and id(type(value)) not in seen:
+        if may_keep(type(value)) and id(type(value)) not in seen:
             seen[id(type(value))] = type(value)
-            yield from _of_classes(type(value))
+            yield from of_classes(type(value))
+            found.extend(of_methods(type(value)))
     # What is left may hold attributes of the estimator itself: they wait longest.
     for name, value in (waiting + answers)[:_NODES]:
         leaf = _leaf(value)
@@ -131,7 +139,7 @@ def _leaf(value):
         return (value,)
     if isinstance(value, Unread):
         return (value,)
-    if isinstance(value, types.FrameType) or _is_shared(value):
+    if _is_shared(value) or (isinstance(value, types.FrameType) and _is_running(value)):
         return (Opaque(value),)
     if type(value) in (list, tuple) and value:
         # Long lists of numbers or words are read as one.
@@ -141,6 +149,14 @@ def _leaf(value):
     if type(value) is np.ndarray and value.dtype.kind in "biufcUSmM":
         return (value,)
     return None
+
+
+def _is_running(frame):
+    """Return whether a frame is one of those that look at it, which are no part of a fit."""
+    here = sys._getframe()
+    while here is not None and here is not frame:
+        here = here.f_back
+    return here is frame
 
 
 def _is_shared(value):
@@ -174,13 +190,22 @@ def _parts(value, keys):
         return [*_named(value), *attributes(value)]
     if isinstance(value, weakref.ref):
         return [("()", value()), *attributes(value)]
+    if isinstance(value, weakref.finalize):
+        return [("call", value.peek())]
+    if isinstance(value, contextvars.ContextVar):
+        return [("value", value.get(None))]
+    if isinstance(value, _CACHE):
+        # It may hold all earlier fits.
+        held = [("cache", Unread())] if value.cache_info().currsize else []
+        return [*held, *attributes(value)]
+    if isinstance(value, types.FrameType):
+        return [("locals", dict(value.f_locals))]
     if isinstance(value, types.TracebackType):
         return [("locals", dict(value.tb_frame.f_locals)), ("next", value.tb_next)]
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if isinstance(value, types.CodeType):
-        return [("constants", value.co_consts), ("names", value.co_names),
-                ("code", value.co_code)]
+        return [(name, getattr(value, name)) for name in _OF_CODE]
     if isinstance(value, type | types.ModuleType):
         return [each for each in vars(value).items() if each[0] not in _OF_THE_PROCESS
                 and not isinstance(each[1], types.GetSetDescriptorType)]
@@ -251,7 +276,8 @@ def _of_function(function):
             cells[name] = None
     found = [("closure", cells), ("defaults", function.__defaults__),
              ("keywords", function.__kwdefaults__), ("attributes", vars(function)),
-             ("code", function.__code__)]
+             ("code", function.__code__),
+             *((name, _tried(lambda name=name: getattr(function, name))) for name in _SAID)]
     if home_of(function) is None:
         # A fit may have made the names that it sees.
         found.append(("globals", {name: function.__globals__[name] for name in
@@ -282,10 +308,11 @@ def _of_instance(value):
         found.append(("array", _tried(lambda: np.asarray(value))))
     own = type(value).__reduce__ is not object.__reduce__ or (
         type(value).__reduce_ex__ is not object.__reduce_ex__)
-    if own or not found:
-        state = _pickled(value)
-        known = [each for each in gc.get_referents(value) if each is not type(value)]
-        found += list(enumerate(known)) if state is None else state
+    state = _pickled(value) if own or not found else None
+    found += state or []
+    if (state is None and (own or not found)) or not is_written(type(value)):
+        # What no class statement made may hold more than it shows.
+        found += enumerate(each for each in gc.get_referents(value) if each is not type(value))
     # What has neither is seen by its own methods alone.
     return found or [("content", Unread())]
 
@@ -309,30 +336,6 @@ def _base(value):
     # Views of strides stand on something that only holds an array.
     base = getattr(base, "base", base) if not isinstance(base, np.ndarray) else base
     return [] if base is None else [base.tobytes() if isinstance(base, memoryview) else base]
-
-
-def _may_keep(cls):
-    """Return whether a fit may write to a class: to one of an estimator, or of no known package.
-    """
-    package = str(cls.__module__).partition(".")[0]
-    return hasattr(cls, "get_params") or (is_written(cls) and (
-        package not in _INSTALLED or not is_of(cls, str(cls.__module__))))
-
-
-def _of_classes(cls):
-    """Return pickles of what classes hold beside their methods: a fit may write there."""
-    for each in cls.__mro__[:-1]:
-        held = {name: part for name, part in vars(each).items()
-                if not hasattr(part, "__get__") and (
-                    not name.startswith("__") or name == "__doc__")}
-        for parts in (held, *({name: part} for name, part in held.items())):
-            try:
-                yield f"{each.__qualname__}.{next(iter(parts), '')}", pickle.dumps(parts)
-            except Exception:
-                # One that has no pickle hides no other.
-                continue
-            if parts is held:
-                break
 
 
 def _properties(value):

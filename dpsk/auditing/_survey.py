@@ -110,7 +110,7 @@ class Survey:
 
 def _is_state(value):
     """Return whether a value is what a generator of numpy or of Python says is its state."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {"bit_generator", "state"} <= value.keys()
     if type(value) is not tuple or len(value) < 3:
         return False

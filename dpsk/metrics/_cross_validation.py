@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.labels import labels_fact
+from dpsk._data.validation import check_in_memory
 from dpsk._parameters import check_integer
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
@@ -154,6 +155,7 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     >>> 1.5 < result.privacy_.epsilon < 2.5
     True
     """
+    check_in_memory("dp_cross_validate", "splits rows by their index", X)
     discreetly("X", check_consistent_length, X, y)
     splits = _splits(cv, len(y), random_state)
     evaluated = _opened(estimator, y, epsilon, delta, random_state, options)

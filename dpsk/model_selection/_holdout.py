@@ -13,13 +13,12 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._charging import Carries, paid_for
-from dpsk._data.dask import is_dask
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.targets import numeric_targets
-from dpsk._data.validation import count_rows, is_source
+from dpsk._data.validation import check_in_memory, count_rows
 from dpsk._delegation import Delegates
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, certify, opened_stream
@@ -114,9 +113,7 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
     def _opened(self, X, y):
         """Return rows that can be split, and their number."""
         name = type(self).__name__
-        if is_source(X) or is_dask(X):
-            raise ValueError(f"X of type {type(X).__name__}: {name} splits rows by their index, "
-                             "so it takes arrays, tables and CSR matrices in memory only.")
+        check_in_memory(name, "splits rows by their index", X)
         n_samples = count_rows(name, X)
         (X,) = discreetly("X", indexable, X)
         return X, y, n_samples

@@ -11,6 +11,7 @@ from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import check_array
 
 from dpsk._data.errors import discreetly
+from dpsk._data.validation import check_in_memory
 from dpsk.pipeline._known import is_private
 
 __all__ = ["every_part", "fit_parts", "has_parts", "named_parts",
@@ -45,7 +46,8 @@ def rows_of_parts(name, step, X):
     """
     if not _takes_columns(step):
         return {each: X for each, _ in every_part([(name, step)])}
-    if not hasattr(X, "shape"):
+    check_in_memory(type(step).__name__, "takes columns of rows", X)
+    if len(getattr(X, "shape", ())) != 2:
         X = discreetly("X", check_array, X, dtype=object, ensure_all_finite=False)
     found, taken = {}, set()
     for part, each, columns in step.transformers:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._callbacks import private_fit
-from dpsk._data.dask import is_dask
 from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.source import Rows
+from dpsk._data.validation import is_dask
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk

@@ -2,8 +2,12 @@
 
 import dataclasses
 import enum
+import inspect
 import types
+import weakref
 from collections import namedtuple
+from contextvars import ContextVar
+from functools import partial
 
 from tests.auditing.leaks import Leaky, assigned
 
@@ -26,8 +30,69 @@ class Documented(Leaky):
         type(self).__doc__ = f"Of rows such as {entry!r}."
 
 
+class Replaced(Leaky):
+    """The row stands in a method that the fit puts on the class."""
+
+    def _hide(self, entry, X):
+        type(self).decide = lambda self, Z: Z > entry
+
+
+class Accessed(Leaky):
+    """The row stands in a property that the fit puts on the class."""
+
+    def _hide(self, entry, X):
+        type(self).edge = property(lambda self: entry)
+
+
+class Defaulting(Leaky):
+    """The row stands in a default of a method."""
+
+    def _hide(self, entry, X, met=[]):  # noqa: B006
+        met[:] = [entry]
+
+
+class Noted(Leaky):
+    """The row stands in an attribute of a method."""
+
+    def _hide(self, entry, X):
+        type(self)._hide.last = entry
+
+
+def _frame(entry, X):
+    return inspect.currentframe()
+
+
+def _said(name, value):
+    """Return a function that says something of itself, of a row."""
+    def _of_row(entry, X):
+        def rule(rows):
+            return rows
+        setattr(rule, name, value(entry))
+        return rule
+    return _of_row
+
+
+def _named(entry, X):
+    code = _frame.__code__
+    return code.replace(co_name=f"above {entry!r}")
+
+
+def _in_context(entry, X):
+    (found := ContextVar("edge")).set(entry)
+    return found
+
+
 MADE = {
-    "docstring": Documented(),
+    "docstring": Documented(), "method of the class": Replaced(),
+    "property of the class": Accessed(), "default of a method": Defaulting(),
+    "attribute of a method": Noted(), "frame": Leaky(assigned(_frame)),
+    "docstring of a function": Leaky(assigned(_said("__doc__", repr))),
+    "annotation": Leaky(assigned(_said("__annotations__", lambda entry: {"rows": entry}))),
+    "name of a function": Leaky(assigned(_said("__qualname__", repr))),
+    "name of code": Leaky(assigned(_named)), "variable of a context": Leaky(assigned(_in_context)),
+    "class method": Leaky(assigned(lambda entry, X: classmethod(lambda cls: entry))),
+    "static method": Leaky(assigned(lambda entry, X: staticmethod(partial(max, entry)))),
+    "call at the end": Leaky(assigned(lambda entry, X: weakref.finalize(_frame, max, entry, 0.0))),
     "enumeration": Leaky(assigned(lambda entry, X: enum.Enum("Bins", {"a": entry, "b": 0.0}))),
     "class": Leaky(assigned(lambda entry, X: type("Fitted", (), {"edge": entry}))),
     "class of a class": Leaky(assigned(lambda entry, X: type("Outer", (), {

@@ -212,3 +212,10 @@ def test_a_later_training_part_that_is_refused_costs_nothing():
     with PrivacyBudget(100.0, 1e-3) as budget, pytest.raises(ValueError, match="to train on"):
         dp_cross_validate(DPGridSearchCV(MODEL, {}, delta=1e-6), X, Y, cv=parts)
     assert budget.charges == []
+
+
+def test_rows_that_do_not_lie_in_memory_are_refused():
+    frame = pytest.importorskip("dask.dataframe").from_pandas(
+        pd.DataFrame({"a": [0.0, 1.0] * 20}), npartitions=2)
+    with pytest.raises(ValueError, match="splits rows by their index"):
+        dp_cross_validate(DPLogisticRegression(), frame, [0, 1] * 20)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -153,6 +154,18 @@ def test_a_step_that_changes_the_number_of_rows_is_refused(silent):
     pipeline = make_dp_pipeline(FunctionTransformer(lambda X: X[:-1]), DPTableVectorizer())
     with pytest.raises(ValueError, match="changes the number of rows"):
         pipeline.fit(table()[0])
+
+
+@pytest.mark.parametrize("rows", [
+    np.zeros(600), np.zeros(600, dtype=[("a", float), ("b", float)]), "dask"],
+    ids=["one column", "records", "dask"])
+def test_columns_are_taken_of_tables_in_memory(rows, silent):
+    if isinstance(rows, str):
+        frame = pd.DataFrame(np.zeros((600, 2)), columns=["a", "b"])
+        rows = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
+    columns = ColumnTransformer([("a", Normalizer(), [0])])
+    with pytest.raises(ValueError, match=r"Expected 2D array|in memory only"):
+        make_dp_pipeline(columns, DPRidge()).fit(rows, np.zeros(600))
 
 
 def test_errors_of_functions_of_rows_are_not_quoted(silent):
