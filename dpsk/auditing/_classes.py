@@ -4,7 +4,7 @@ import pickle
 import sys
 import types
 
-from dpsk._origin import contents_of, is_of, is_written
+from dpsk._origin import contents_of, is_intact, is_of, is_written
 
 __all__ = ["may_keep", "of_classes", "of_methods"]
 
@@ -18,9 +18,12 @@ _OF_PYTHON = (types.MemberDescriptorType, types.GetSetDescriptorType, types.Meth
 def may_keep(cls):
     """Return whether a fit may write to a class: to one of an estimator, or of no known package.
     """
+    return hasattr(cls, "get_params") or (is_written(cls) and not _is_installed(cls))
+
+
+def _is_installed(cls):
     package = str(cls.__module__).partition(".")[0]
-    return hasattr(cls, "get_params") or (is_written(cls) and (
-        package not in _INSTALLED or not is_of(cls, str(cls.__module__))))
+    return package in _INSTALLED and is_of(cls, str(cls.__module__))
 
 
 def of_classes(cls):
@@ -44,8 +47,12 @@ def of_methods(cls):
 
     Of a method that stands where its class statement wrote it, that is all but its code.
     """
-    found = []
+    found: list = []
+    if _is_installed(cls) and is_intact(cls):
+        return found
     for each in cls.__mro__[:-1]:
+        if _is_installed(each) and is_intact(each):
+            continue
         for name, part in vars(each).items():
             if hasattr(part, "__get__") and not isinstance(part, _OF_PYTHON):
                 found += ((f"{each.__qualname__}.{name}", held)

@@ -32,10 +32,10 @@ _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescr
                 types.GetSetDescriptorType, types.MethodDescriptorType,
                 types.ClassMethodDescriptorType, types.WrapperDescriptorType)
 #: What a function says of itself, and what its code is made of, but for what Python does without.
-_SAID = ("__doc__", "__annotations__", "__name__", "__qualname__", "__module__")
+_SAID = ("__doc__", "__name__", "__qualname__", "__module__")
 _OF_CODE = tuple(name for name, each in vars(types.CodeType).items() if name.startswith("co_")
                  and isinstance(each, types.GetSetDescriptorType | types.MemberDescriptorType)
-                 and name != "co_lnotab")
+                 and name not in ("co_consts", "co_lnotab"))
 #: What pandas holds a frame or a column in, whose cells are read.
 _OF_TABLES = {"_mgr", "_item_cache", "_is_copy", "_attrs", "_flags", "_cache", "_name", "_index"}
 #: How long fits and scores took, as scikit-learn names it, is no part of a model.
@@ -205,7 +205,7 @@ def _parts(value, keys):
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if isinstance(value, types.CodeType):
-        return [(name, getattr(value, name)) for name in _OF_CODE]
+        return [("constants", value.co_consts), ("code", _said(value, _OF_CODE))]
     if isinstance(value, type | types.ModuleType):
         return [each for each in vars(value).items() if each[0] not in _OF_THE_PROCESS
                 and not isinstance(each[1], types.GetSetDescriptorType)]
@@ -277,13 +277,19 @@ def _of_function(function):
     found = [("closure", cells), ("defaults", function.__defaults__),
              ("keywords", function.__kwdefaults__), ("attributes", vars(function)),
              ("code", function.__code__),
-             *((name, _tried(lambda name=name: getattr(function, name))) for name in _SAID)]
+             ("annotations", _tried(lambda: function.__annotations__)),
+             ("names", _said(function, _SAID))]
     if home_of(function) is None:
         # A fit may have made the names that it sees.
         found.append(("globals", {name: function.__globals__[name] for name in
                                   sorted(_names(function.__code__))
                                   if name in function.__globals__}))
     return found
+
+
+def _said(value, names):
+    """Return the plain values of some attributes as one."""
+    return _tried(lambda: pickle.dumps([getattr(value, name) for name in names]))
 
 
 def _names(code):
