@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import gc
 import sys
 import threading
 from dataclasses import dataclass
@@ -34,8 +33,8 @@ _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.thre
 #: The loops of these threads.
 _LOOPS = {"_worker", "worker", "_handle_workers", "_handle_tasks", "_handle_results",
           "_wait_for_updates"}
-#: What holds a job of an executor; those of `multiprocessing` are tuples that begin with a number.
-_ITEM = "_WorkItem"
+#: What these name the job that they are at: an item, or a tuple that begins with a number.
+_JOBS = ("work_item", "task")
 #: Modules of threads that manage worker processes, and call back when a future is done.
 _MANAGERS = {"concurrent.futures.process", "joblib.externals.loky.process_executor",
              "loky.process_executor"}
@@ -128,17 +127,26 @@ def _at(thread: threading.Thread) -> threading.Thread | Job:
     """Return a thread, or the job of one of a pool."""
     if not _modules_of(thread) & _POOLS:
         return thread
-    loops = [each for each in _frames(thread.ident) if _is_loop(each)]
-    # Not by the names of locals, which a frame would go on to hold.
-    held = [each for loop in loops for each in gc.get_referents(loop)]
-    return Job(thread, (
-        [ref(each) for each in held if type(each).__name__ == _ITEM],
-        [each[0] for each in held if isinstance(each, tuple) and each and type(each[0]) is int]))
+    return Job(thread, [_told_by(each) for each in _frames(thread.ident) if _is_loop(each)])
+
+
+def _told_by(loop: FrameType) -> list[Any]:
+    """Return what tells the job that a loop is at from its others, and holds nothing of it."""
+    names = loop.f_locals
+    jobs = [names[each] for each in _JOBS if names.get(each) is not None]
+    told = [each[0] if isinstance(each, tuple) else ref(each) for each in jobs]
+    if isinstance(names, dict) and not (threading.gettrace() or threading.getprofile()):
+        # Before Python 3.13 a frame keeps what it has answered, and with it rows of its last job.
+        names.clear()
+    return told
 
 
 def _is_busy(thread: threading.Thread) -> bool:
     """Return whether a thread of a pool does something else than wait for work."""
     frames = list(_frames(thread.ident))
+    # What called the loop, such as a monitor of threads, is no job.
+    ends = [place + 1 for place, each in enumerate(frames) if _is_loop(each)]
+    frames = frames[:ends[-1]] if ends else frames
     # The innermost frames of one that waits are those of its queue.
     while frames and _home(frames[0]) in _QUEUES:
         frames.pop(0)
