@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from functools import partial, partialmethod
 from operator import is_
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+from scipy import special
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import ModuleType
 
-__all__ = ["contents_of", "home_of", "is_intact", "is_of", "is_written"]
+__all__ = ["contents_of", "home_of", "is_intact", "is_known_ufunc", "is_of", "is_written"]
 
 #: Packages whose functions classes of other packages may have for methods.
 _LENDERS = {"sklearn", "numpy", "scipy", "dpsk", *sys.stdlib_module_names} - {"__main__"}
@@ -59,9 +63,21 @@ def is_intact(cls: type) -> bool:
     known, before = _INTACT.get(cls, (False, [None]))
     if len(own) != len(before) or not all(map(is_, own, before)):
         packages = _LENDERS | {_package(base.__module__) for base in bases}
-        known = all(_package_of(each) in packages for each in _methods(own))
+        names = {base.__qualname__ for base in bases}
+        known = all(_package_of(each) in packages for each in _methods(own)) and all(
+            _is_named_in(each, names) for base in bases for each in vars(base).values())
         _INTACT[cls] = known, own
     return known
+
+
+def _is_named_in(method: Any, names: set[str]) -> bool:
+    """Return whether a method has the name of one of some classes, if it has that of any."""
+    if isinstance(method, (classmethod, staticmethod)):
+        method = method.__func__
+    if not isinstance(method, FunctionType):
+        return True
+    of = method.__qualname__.rpartition(".")[0]
+    return not of or of.endswith("<locals>") or of in names
 
 
 def contents_of(function: FunctionType) -> Iterator[Any]:
@@ -74,10 +90,10 @@ def contents_of(function: FunctionType) -> Iterator[Any]:
             continue
 
 
-def _methods(values: list[Any]) -> list[Any]:
+def _methods(values: Iterable[Any]) -> list[Any]:
     """Return functions, classes and instances among attributes of classes, and in what holds them.
     """
-    found, seen = [], set()
+    values, found, seen = [*values], [], set()
     while values:
         value = values.pop()
         if id(value) in seen:
@@ -87,19 +103,30 @@ def _methods(values: list[Any]) -> list[Any]:
         if isinstance(value, (classmethod, staticmethod, MethodType)):
             values += [value.__func__, getattr(value, "__self__", None)]
         elif isinstance(value, (partial, partialmethod)):
-            values.append(value.func)
+            values += [value.func, *filter(_is_code, (*value.args, *value.keywords.values()))]
         elif isinstance(value, property):
             values += [value.fget, value.fset, value.fdel]
         elif isinstance(value, FunctionType):
-            values += filter(_is_code, contents_of(value))
-        elif not isinstance(value, type):
-            # Such as `cached_property`, and what is there under a condition.
-            values += filter(_is_code, getattr(value, "__dict__", {}).values())
+            values += filter(_is_code, _inside(contents_of(value)))
+        elif not isinstance(value, type) and _package(type(value).__module__) != "scipy":
+            # Such as `cached_property`, and what is there under a condition. Distributions of
+            # scipy have methods that were written for each of them.
+            values += filter(_is_code, _inside(getattr(value, "__dict__", {}).values()))
     return found
 
 
+def _inside(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield values, and those in lists and mappings among them, such as what is registered."""
+    for value in values:
+        if isinstance(value, (list, tuple, Mapping)):
+            yield from value.values() if isinstance(value, Mapping) else value
+        yield value
+
+
 def _is_code(value: Any) -> bool:
-    return isinstance(value, (FunctionType, MethodType, partial))
+    return isinstance(value, (FunctionType, MethodType, partial, np.ufunc)) or (
+        callable(value) and not isinstance(value, type)
+        and _package(type(value).__module__) not in _LENDERS)
 
 
 def _package_of(value: Any) -> str:
@@ -107,10 +134,19 @@ def _package_of(value: Any) -> str:
     if isinstance(value, FunctionType):
         home = home_of(value)
         return "" if home is None else _package(home.__name__)
+    if isinstance(value, np.ufunc):
+        # Anybody can make one of any function.
+        return "numpy" if is_known_ufunc(value) else ""
     kind = value if isinstance(value, type) else type(value)
     # Compiled functions say themselves of which module they are.
     is_compiled = _package(kind.__module__).startswith("_cython")
     return _package((value if is_compiled else kind).__module__)
+
+
+def is_known_ufunc(value: np.ufunc) -> bool:
+    """Return whether a ufunc is what numpy or scipy has by its name."""
+    name = value.__name__
+    return value is getattr(np, name, None) or value is getattr(special, name, None)
 
 
 def _package(module: Any) -> str:

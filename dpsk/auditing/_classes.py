@@ -13,6 +13,12 @@ _INSTALLED = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "pandas", "
 #: Of what they are made of nothing is written by a fit.
 _OF_PYTHON = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
               types.ClassMethodDescriptorType, types.WrapperDescriptorType, type)
+#: What Python writes on every class, and what a static method says as its function does.
+_WRITTEN = {"__module__", "__qualname__", "__slots__", "__firstlineno__", "__static_attributes__",
+            "__abstractmethods__", "__parameters__", "__orig_bases__", "__match_args__",
+            "__annotate_func__", "__annotations_cache__", "_abc_impl", "__classcell__"}
+_COPIED = {"__module__", "__name__", "__qualname__", "__doc__", "__wrapped__",
+           "__annotations__", "__isabstractmethod__"}
 
 
 def may_keep(cls):
@@ -29,23 +35,19 @@ def _is_installed(cls):
 def of_classes(cls):
     """Return pickles of what classes hold beside their methods: a fit may write there."""
     for each in cls.__mro__[:-1]:
-        held = {name: part for name, part in vars(each).items()
-                if not hasattr(part, "__get__") and (
-                    not name.startswith("__") or name == "__doc__")}
+        held = _beside_methods(each)
         for parts in (held, *({name: part} for name, part in held.items())):
-            try:
-                yield f"{each.__qualname__}.{next(iter(parts), '')}", pickle.dumps(parts)
-            except Exception:
-                # One that has no pickle hides no other.
-                continue
-            if parts is held:
-                break
+            if (found := _pickled(parts)) is not None:
+                yield f"{each.__qualname__}.{next(iter(parts), '')}", found
+                if parts is held:
+                    break
 
 
 def of_methods(cls):
     """Return [(name, part)] of what the methods of a class hold, and of those that it was given.
 
-    Of a method that stands where its class statement wrote it, that is all but its code.
+    Of a method that stands where its class statement wrote it, that is all but its code. What a
+    class holds beside methods, and has no pickle, is there as well.
     """
     found: list = []
     if _is_installed(cls) and is_intact(cls):
@@ -53,24 +55,42 @@ def of_methods(cls):
     for each in cls.__mro__[:-1]:
         if _is_installed(each) and is_intact(each):
             continue
+        held = _beside_methods(each)
+        if _pickled(held) is None:
+            found += ((f"{each.__qualname__}.{name}", part) for name, part in held.items()
+                      if _pickled({name: part}) is None)
         for name, part in vars(each).items():
             if hasattr(part, "__get__") and not isinstance(part, _OF_PYTHON):
-                found += ((f"{each.__qualname__}.{name}", held)
-                          for held in _held(part, f"{each.__qualname__}.{name}"))
+                found += ((f"{each.__qualname__}.{name}", own)
+                          for own in _held(part, f"{each.__qualname__}.{name}"))
     return found
+
+
+def _beside_methods(cls):
+    return {name: part for name, part in vars(cls).items()
+            if not hasattr(part, "__get__") and name not in _WRITTEN}
+
+
+def _pickled(parts):
+    try:
+        return pickle.dumps(parts)
+    except Exception:
+        return None
 
 
 def _held(method, name):
     """Yield what a method or another descriptor holds; itself where no class statement wrote it.
     """
     if isinstance(method, classmethod | staticmethod):
+        yield {key: part for key, part in vars(method).items() if key not in _COPIED}
         yield from _held(method.__func__, name)
     elif isinstance(method, property):
-        for function in (method.fget, method.fset, method.fdel):
-            if function is not None:
-                yield from _held(function, name)
+        yield method.__doc__
+        for function in filter(None, (method.fget, method.fset, method.fdel)):
+            yield from _held(function, name)
     elif not isinstance(method, types.FunctionType) or method.__qualname__ != name:
         yield method
     else:
+        yield method.__doc__, method.__name__, method.__annotations__
         yield from filter(None, (method.__defaults__, method.__kwdefaults__, vars(method)))
         yield from contents_of(method)

@@ -5,6 +5,7 @@ import functools
 import gc
 import pickle
 import sys
+import threading
 import types
 import weakref
 from collections import defaultdict, deque
@@ -25,6 +26,7 @@ _PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
 #: Parts of classes and modules that stand for what the process does with them.
 _OF_THE_PROCESS = {"__dict__", "__weakref__", "_abc_impl", "__builtins__", "__loader__",
                    "__spec__"}
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _CACHE = type(functools.lru_cache(len))
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 #: Descriptors of Python itself: methods, and slots, which are read with the attributes.
@@ -139,7 +141,8 @@ def _leaf(value):
         return (value,)
     if isinstance(value, Unread):
         return (value,)
-    if _is_shared(value) or (isinstance(value, types.FrameType) and _is_running(value)):
+    if isinstance(value, _LOCKS) or _is_shared(value) or (
+            isinstance(value, types.FrameType) and _is_running(value)):
         return (Opaque(value),)
     if type(value) in (list, tuple) and value:
         # Long lists of numbers or words are read as one.

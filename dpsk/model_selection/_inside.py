@@ -10,9 +10,8 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
-from dpsk._origin import home_of, is_intact, is_of, is_written
+from dpsk._origin import home_of, is_intact, is_known_ufunc, is_of, is_written
 from dpsk._whole import reachable
 
 if TYPE_CHECKING:
@@ -48,12 +47,10 @@ def is_foreign(value: Any) -> bool:
         home = home_of(value)
         return home is None or not _is_known(home.__name__)
     if isinstance(value, np.ufunc):
-        # Anybody can make one of any function.
-        name = value.__name__
-        return value is not getattr(np, name, None) and value is not getattr(special, name, None)
+        return not is_known_ufunc(value)
     kind = value if isinstance(value, type) else type(value)
     if not _is_known(kind.__module__) or (
-            is_written(kind) and not (is_of(kind, kind.__module__) and is_intact(kind))):
+            is_written(kind) and not (is_of(kind, kind.__module__) and _is_as_written(kind))):
         return True
     shows = (hasattr(value, "__dict__") or isinstance(value, MethodType)
              or isinstance(inspect.getattr_static(kind, "__call__", None), FunctionType))
@@ -65,6 +62,14 @@ def is_foreign(value: Any) -> bool:
     # Built-in functions say by which module; so do those of foreign extensions.
     module = str(getattr(value, "__module__", None))
     return not (_is_known(module) and is_of(value, module))
+
+
+def _is_as_written(kind: type) -> bool:
+    """Return whether the methods of a known class are its own.
+
+    Packages add methods to tables of pandas, which nothing calls that is known.
+    """
+    return is_of(kind, "pandas") or is_intact(kind)
 
 
 def _is_known(module: Any) -> bool:

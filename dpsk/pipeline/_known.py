@@ -7,9 +7,10 @@ from sklearn.utils import get_tags
 
 from dpsk._kinds import NOTHING as LEARNS_NOTHING
 from dpsk._kinds import kind_of
+from dpsk._privacy.noise.public import PublicDraws
 from dpsk.pipeline._composition import NOTHING
 
-__all__ = ["is_private", "learns_nothing", "stand_in", "takes"]
+__all__ = ["is_private", "learns_nothing", "seed_draws", "stand_in", "takes"]
 
 
 def is_private(step):
@@ -24,6 +25,17 @@ def learns_nothing(step):
         kind_of(type(step)) == LEARNS_NOTHING) or (
         hasattr(step, "transform") and hasattr(step, "__sklearn_tags__")
         and not get_tags(step).requires_fit)
+
+
+def seed_draws(step):
+    """Give a step, a clone, seeds of its own wherever it has none.
+
+    What it would draw from NumPy's global generator would tell how often a search has fitted it.
+    """
+    for name, given in step.get_params().items():
+        if given is None and name.split("__")[-1] == "random_state":
+            drawn = PublicDraws(None).uniforms(1)[0]
+            step.set_params(**{name: int(drawn * 2**31)})
 
 
 def takes(step, parameter):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 
 from dpsk._data.errors import discreetly
 from dpsk._data.validation import check_in_memory
-from dpsk.pipeline._known import is_private
+from dpsk.pipeline._known import is_private, seed_draws
 
 __all__ = ["every_part", "fit_parts", "has_parts", "named_parts",
            "rows_of_parts"]
@@ -82,6 +82,9 @@ def fit_parts(name, step, X, y, fit):
         Returns a private part, a clone, as it is fitted at its share.
     """
     rows = rows_of_parts(name, step, X)
+    for _, each in named_parts(step):
+        if hasattr(each, "get_params") and not is_private(each):
+            seed_draws(each)
     fitted = {part: fit(f"{name}__{part}", clone(each), rows[f"{name}__{part}"])
               for part, each in named_parts(step) if is_private(each)}
     frozen = {part: FrozenEstimator(each) for part, each in fitted.items()}

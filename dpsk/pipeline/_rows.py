@@ -4,6 +4,7 @@ from sklearn.utils.validation import _num_samples
 
 from dpsk._data.errors import discreetly
 from dpsk.pipeline._composition import NOTHING
+from dpsk.pipeline._known import seed_draws
 from dpsk.pipeline._parts import fit_parts, has_parts
 
 __all__ = ["mapped", "transformed"]
@@ -15,6 +16,7 @@ def mapped(step, X, n_samples):
         return X
     if has_parts(step):
         return transformed(fit_parts("", step, X, None, None), X, n_samples)
+    seed_draws(step)
     step = discreetly("X", step.fit, X, None)
     if not hasattr(step, "transform"):
         # A frozen model, the last step.

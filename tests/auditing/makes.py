@@ -51,6 +51,36 @@ class Defaulting(Leaky):
         met[:] = [entry]
 
 
+class Unpickled(Leaky):
+    """The row stands in what has no pickle, on the class."""
+
+    def _hide(self, entry, X):
+        type(self).rules = {"above": lambda rows: rows > entry}
+
+
+class Local(Leaky):
+    """The row stands in a class that a fit has made and keeps on its own."""
+
+    def _hide(self, entry, X):
+        class Rule:
+            edge = entry
+        type(self).Rule = Rule
+
+
+class Annotated(Leaky):
+    """The row stands in an annotation of the class."""
+
+    def _hide(self, entry, X):
+        type(self).__annotations__ = {"edge": f"above {entry!r}"}
+
+
+class Described(Leaky):
+    """The row stands in what a method says of itself."""
+
+    def _hide(self, entry, X):
+        type(self)._hide.__doc__ = f"Above {entry!r}."
+
+
 class Noted(Leaky):
     """The row stands in an attribute of a method."""
 
@@ -85,7 +115,9 @@ def _in_context(entry, X):
 MADE = {
     "docstring": Documented(), "method of the class": Replaced(),
     "property of the class": Accessed(), "default of a method": Defaulting(),
-    "attribute of a method": Noted(), "frame": Leaky(assigned(_frame)),
+    "attribute of a method": Noted(), "function on the class": Unpickled(),
+    "class on the class": Local(), "annotation of the class": Annotated(),
+    "docstring of a method": Described(), "frame": Leaky(assigned(_frame)),
     "docstring of a function": Leaky(assigned(_said("__doc__", repr))),
     "annotation": Leaky(assigned(_said("__annotations__", lambda entry: {"rows": entry}))),
     "name of a function": Leaky(assigned(_said("__qualname__", repr))),

@@ -186,6 +186,16 @@ def test_methods_that_were_replaced_are_not_known(cls, method, monkeypatch):
     assert not runs_foreign_code(model)
 
 
+def test_methods_that_packages_add_to_tables_are_called_by_nothing_known(monkeypatch):
+    monkeypatch.setattr(pd.DataFrame, "progress_apply", lambda self: self, raising=False)
+    assert not holds_objects(pd.DataFrame({"a": [1.0]}))
+
+
+def test_all_distributions_of_scipy_are_known():
+    laws = [each for each in vars(stats).values() if isinstance(each, stats.rv_continuous)]
+    assert laws and not any(map(runs_foreign_code, laws))
+
+
 @pytest.mark.parametrize("holder", [*HOLDERS.values(), *ALSO_OF_MODELS.values()],
                          ids=[*HOLDERS, *ALSO_OF_MODELS])
 def test_a_model_in_every_holder_states_the_certificate_of_the_whole(holder):

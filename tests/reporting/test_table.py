@@ -3,16 +3,26 @@
 import inspect
 import pickle
 from contextlib import contextmanager
-from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
+from functools import (
+    cached_property,
+    lru_cache,
+    partial,
+    partialmethod,
+    reduce,
+    singledispatch,
+    singledispatchmethod,
+)
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
 from sklearn.experimental import (  # noqa: F401  # makes them importable
     enable_halving_search_cv,
     enable_iterative_imputer,
 )
+from sklearn.pipeline import FeatureUnion
 from sklearn.utils import all_estimators
 from sklearn.utils.metaestimators import available_if
 
@@ -87,11 +97,18 @@ class _Callable:
         return args
 
 
+def _registered():
+    found = singledispatch(len)
+    found.register(np.ndarray, _function)
+    return found
+
+
 @pytest.mark.parametrize("put", [
     property(_function), classmethod(_function), staticmethod(_function), partial(_function),
     partialmethod(_function), cached_property(_function), contextmanager(_function),
     lru_cache(_function), singledispatchmethod(_function), available_if(_function)(_function),
-    _Callable(), _Callable().__call__, _Callable])
+    _Callable(), _Callable().__call__, _Callable, partialmethod(reduce, _function),
+    partial(map, _function), np.frompyfunc(_function, 2, 1), _registered(), ALL["SVC"].fit])
 def test_methods_are_found_in_what_holds_them(put, monkeypatch):
     assert kind_of(ALL["Normalizer"]) == NOTHING
     monkeypatch.setattr(ALL["Normalizer"], "transform", put)
@@ -116,6 +133,21 @@ def test_what_learns_nothing_is_a_step_of_pipelines_of_this_package(name):
     labels = np.arange(len(ROWS)) % 2
     report = privacy_report([make_dp_pipeline(made(name), linear()).fit(ROWS, labels)])
     assert report.epsilon == pytest.approx(1.0) and not report.exposed
+
+
+@pytest.mark.parametrize("within", [
+    lambda step: step, lambda step: ColumnTransformer([("part", step, [0, 1, 2, 3])]),
+    lambda step: FeatureUnion([("part", step)])])
+@pytest.mark.parametrize("name", sorted(set(KINDS[NOTHING].split()) - set(TABLES)))
+def test_steps_draw_nothing_from_the_global_generator(name, within):
+    """Its state would tell how often a search has fitted them."""
+    given = {key: value for key, value in GIVEN.get(name, {}).items() if key != "random_state"}
+    np.random.seed(0)  # noqa: NPY002
+    before = np.random.get_state()[1:3]  # noqa: NPY002
+    labels = np.arange(len(ROWS)) % 2
+    make_dp_pipeline(within(ALL[name](**given)), linear()).fit(ROWS, labels)
+    after = np.random.get_state()[1:3]  # noqa: NPY002
+    assert (before[0] == after[0]).all() and before[1] == after[1]
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(ALL) if hasattr(
