@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["contents_of", "home_of", "is_intact", "is_known_ufunc", "is_of", "is_written"]
 
 #: Packages whose functions classes of other packages may have for methods.
-_LENDERS = {"sklearn", "numpy", "scipy", "dpsk", *sys.stdlib_module_names} - {"__main__"}
+_LENDERS = {"sklearn", "numpy", "scipy", "joblib", "dpsk", *sys.stdlib_module_names} - {"__main__"}
 #: The bases of a class, itself included, whatever its metaclass says.
 _bases: Any = type.__dict__["__mro__"].__get__
 #: What classes were found intact, and all that these then called their own.
@@ -62,9 +62,10 @@ def is_intact(cls: type) -> bool:
     own = [each for base in bases for each in vars(base).values()]
     known, before = _INTACT.get(cls, (False, [None]))
     if len(own) != len(before) or not all(map(is_, own, before)):
-        packages = _LENDERS | {_package(base.__module__) for base in bases}
+        packages = _LENDERS | {_package(cls.__module__)}
         names = {base.__qualname__ for base in bases}
-        known = all(_package_of(each) in packages for each in _methods(own)) and all(
+        code = (*bases, *_methods(_inside(own)))
+        known = all(_package_of(each) in packages for each in code) and all(
             _is_named_in(each, names) for base in bases for each in vars(base).values())
         _INTACT[cls] = known, own
     return known

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-__all__ = ["SERVICES", "Job", "calls_back", "is_of_a_pool", "other_threads", "this_thread",
-           "works"]
+__all__ = ["SERVICES", "Job", "is_of_a_pool", "other_threads", "this_thread", "works"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -93,8 +92,6 @@ def works(thread: threading.Thread | int | Job) -> bool:
         return thread.ident in set(sys._current_frames())
     if not thread.is_alive() or thread.ident is None:
         return False
-    if type(thread).__module__ in _MANAGERS:
-        return calls_back(thread)
     serves = {each.partition(".")[0] for each in _modules_of(thread)} & SERVICES
     given = (getattr(thread, "_target", None), *getattr(thread, "_args", ()),
              *getattr(thread, "_kwargs", {}).values())
@@ -103,17 +100,18 @@ def works(thread: threading.Thread | int | Job) -> bool:
 
 def is_of_a_pool(thread: threading.Thread) -> bool:
     """Return whether a thread works off what is handed to a pool, or manages its processes."""
-    return bool(_modules_of(thread) & _POOLS) or type(thread).__module__ in _MANAGERS
+    return type(thread).__module__ in _MANAGERS or bool(_modules_of(thread) & _POOLS) or any(
+        map(_is_loop, _frames(thread.ident)))
 
 
-def calls_back(thread: threading.Thread | int | Job) -> bool:
-    """Return whether a thread is at what a caller asked to be called once a future is done."""
-    thread = thread.thread if isinstance(thread, Job) else thread
-    for frame in _frames(thread if isinstance(thread, int) else thread.ident):
+def _called(thread: threading.Thread) -> list[Any]:
+    """Return what tells the callback of a caller that a thread is at, once a future is done."""
+    for frame in _frames(thread.ident):
         if frame.f_code.co_name in _ENDS and isinstance(
-                done := frame.f_locals.get("self"), concurrent.futures.Future):
-            return any(map(_may_run, getattr(done, "_done_callbacks", ())))
-    return False
+                done := frame.f_locals.get("self"), concurrent.futures.Future) and any(
+                    map(_may_run, getattr(done, "_done_callbacks", ()))):
+            return [_told(done), id(frame.f_locals.get("callback"))]
+    return []
 
 
 def _unknown_threads() -> list[int]:
@@ -125,25 +123,38 @@ def _unknown_threads() -> list[int]:
 
 def _at(thread: threading.Thread) -> threading.Thread | Job:
     """Return a thread, or the job of one of a pool."""
-    if not _modules_of(thread) & _POOLS:
+    if not is_of_a_pool(thread):
         return thread
-    return Job(thread, [_told_by(each) for each in _frames(thread.ident) if _is_loop(each)])
+    jobs = [_told_by(each) for each in _frames(thread.ident) if _is_loop(each)]
+    return Job(thread, [*jobs, _called(thread)])
 
 
 def _told_by(loop: FrameType) -> list[Any]:
     """Return what tells the job that a loop is at from its others, and holds nothing of it."""
     names = loop.f_locals
     jobs = [names[each] for each in _JOBS if names.get(each) is not None]
-    told = [each[0] if isinstance(each, tuple) else ref(each) for each in jobs]
+    told = [each[0] if isinstance(each, tuple) else _told(each) for each in jobs]
     if isinstance(names, dict) and not (threading.gettrace() or threading.getprofile()):
         # Before Python 3.13 a frame keeps what it has answered, and with it rows of its last job.
         names.clear()
     return told
 
 
+def _told(thing: Any) -> Any:
+    """Return what is equal for the same thing alone, and does not hold it where that can be."""
+    try:
+        return ref(thing)
+    except TypeError:
+        return id(thing)
+
+
 def _is_busy(thread: threading.Thread) -> bool:
     """Return whether a thread of a pool does something else than wait for work."""
+    if type(thread).__module__ in _MANAGERS:
+        return bool(_called(thread))
     frames = list(_frames(thread.ident))
+    if any(_told_by(each) for each in frames if _is_loop(each)):
+        return True
     # What called the loop, such as a monitor of threads, is no job.
     ends = [place + 1 for place, each in enumerate(frames) if _is_loop(each)]
     frames = frames[:ends[-1]] if ends else frames

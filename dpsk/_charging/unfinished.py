@@ -21,7 +21,6 @@ from dpsk._charging.board import living_children
 from dpsk._charging.threads import (
     SERVICES,
     Job,
-    calls_back,
     is_of_a_pool,
     other_threads,
     this_thread,
@@ -114,12 +113,8 @@ class Unfinished:
     work: list[Work] = field(default_factory=list)
 
     def since(self, before: Unfinished) -> Unfinished:
-        """Return what of this was not under way before.
-
-        A thread that calls back is at what is newer than the thread.
-        """
-        return Unfinished([each for each in self.threads
-                           if each not in before.threads or calls_back(each)],
+        """Return what of this was not under way before."""
+        return Unfinished([each for each in self.threads if each not in before.threads],
                           [each for each in self.children if each not in before.children],
                           [each for each in self.work if each not in before.work])
 

@@ -56,6 +56,8 @@ def of_methods(cls):
         if _is_installed(each) and is_intact(each):
             continue
         held = _beside_methods(each)
+        found += ((f"{each.__qualname__}.{name}", part) for name, part in held.items()
+                  if isinstance(part, type))
         if _pickled(held) is None:
             found += ((f"{each.__qualname__}.{name}", part) for name, part in held.items()
                       if _pickled({name: part}) is None)

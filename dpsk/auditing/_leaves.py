@@ -91,6 +91,11 @@ def leaves(value, name, keys=None):
         if leaf is not None:
             yield name, leaf[0]
         found = waiting if is_held else answers
+        if isinstance(value, type) and leaf is not None and may_keep(value) and (
+                id(value) not in seen):
+            seen[id(value)] = value
+            yield from of_classes(value)
+            found.extend(of_methods(value))
         for base in _base(value):
             if id(base) not in bases:
                 bases[id(base)] = base

@@ -67,6 +67,25 @@ class Local(Leaky):
         type(self).Rule = Rule
 
 
+class Nesting(Leaky):
+    """The row stands in a class that the class statement has made."""
+
+    class Inner:
+        """Nothing at first."""
+
+    def _hide(self, entry, X):
+        type(self).Inner.edge = entry
+
+
+class Helper:
+    """Nothing at first."""
+
+
+def _helped(entry, X):
+    Helper.edge = entry
+    return Helper
+
+
 class Annotated(Leaky):
     """The row stands in an annotation of the class."""
 
@@ -117,7 +136,8 @@ MADE = {
     "property of the class": Accessed(), "default of a method": Defaulting(),
     "attribute of a method": Noted(), "function on the class": Unpickled(),
     "class on the class": Local(), "annotation of the class": Annotated(),
-    "docstring of a method": Described(), "frame": Leaky(assigned(_frame)),
+    "docstring of a method": Described(), "class in the class": Nesting(),
+    "class that is held": Leaky(assigned(_helped)), "frame": Leaky(assigned(_frame)),
     "docstring of a function": Leaky(assigned(_said("__doc__", repr))),
     "annotation": Leaky(assigned(_said("__annotations__", lambda entry: {"rows": entry}))),
     "name of a function": Leaky(assigned(_said("__qualname__", repr))),

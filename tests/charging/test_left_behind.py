@@ -13,7 +13,6 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from multiprocessing.pool import ThreadPool
-from weakref import ref
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPGridSearchCV, DPLogisticRegression, DPRidge, PrivacyBudget, make_dp_pipeline
-from dpsk._charging.threads import this_thread
 from dpsk._oracle import release
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.test_searches_elsewhere import only_in_runs
@@ -308,51 +306,5 @@ def test_callbacks_that_something_known_wraps_are_a_callers(place):
         future.result()
     go.set()
     assert called.wait(60)
-    pool.shutdown()
-    assert [charge.name for charge in budget.charges] == ["DPRidge"]
-
-
-def _results(pool, function, tables):
-    """Return what a function makes of tables, one job each."""
-    if isinstance(pool, ThreadPoolExecutor):
-        return [each.result() for each in [pool.submit(function, each) for each in tables]]
-    return [each.get() for each in [pool.apply_async(function, (each,)) for each in tables]]
-
-
-@pytest.mark.parametrize("make", [ThreadPoolExecutor, ThreadPool])
-def test_jobs_of_one_thread_are_told_apart_and_hold_nothing(make):
-    with make(1) as pool:
-        (one, same), (other, _) = _results(pool, lambda rows: (this_thread(), this_thread()),
-                                           [X, X])
-        assert one.thread is other.thread and one == same != other
-        held = ref(rows := X.copy())
-        _results(pool, lambda rows: this_thread() and None, [rows])
-        del rows
-        # The thread lets go of its last job when it has noted that it is done.
-        until = time.monotonic() + 60
-        while held() is not None and time.monotonic() < until:
-            time.sleep(0.01)
-        assert held() is None
-
-
-def test_a_job_in_an_older_pool_holds_no_block_open_once_it_is_done():
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(_AT_ONCE).result()
-        with PrivacyBudget(30.0, 1e-2) as budget:
-            job = pool.submit(lambda: (time.sleep(0.3), _fit()))
-        job.result()
-        for _ in range(3):
-            pool.submit(_fit).result()
-    assert [charge.name for charge in budget.charges] == ["DPRidge"]
-
-
-def test_a_monitor_of_threads_is_no_job(monkeypatch):
-    run = threading.Thread.run
-    monkeypatch.setattr(threading.Thread, "run", lambda self: run(self))
-    with PrivacyBudget(30.0, 1e-2) as budget:
-        pool = ThreadPoolExecutor(1)
-        pool.submit(_fit).result()
-        time.sleep(0.1)
-    _fit()
     pool.shutdown()
     assert [charge.name for charge in budget.charges] == ["DPRidge"]

@@ -108,7 +108,8 @@ def _registered():
     partialmethod(_function), cached_property(_function), contextmanager(_function),
     lru_cache(_function), singledispatchmethod(_function), available_if(_function)(_function),
     _Callable(), _Callable().__call__, _Callable, partialmethod(reduce, _function),
-    partial(map, _function), np.frompyfunc(_function, 2, 1), _registered(), ALL["SVC"].fit])
+    partial(map, _function), np.frompyfunc(_function, 2, 1), _registered(), ALL["SVC"].fit,
+    {"rule": _function}, [_function]])
 def test_methods_are_found_in_what_holds_them(put, monkeypatch):
     assert kind_of(ALL["Normalizer"]) == NOTHING
     monkeypatch.setattr(ALL["Normalizer"], "transform", put)
