@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import ModuleType
 
-__all__ = ["contents_of", "home_of", "is_intact", "is_known_ufunc", "is_of", "is_written"]
+__all__ = ["contents_of", "home_of", "is_intact", "is_known_ufunc", "is_of",
+           "is_only_added_to", "is_written"]
 
 #: Packages whose functions classes of other packages may have for methods.
 _LENDERS = {"sklearn", "numpy", "scipy", "joblib", "dpsk", *sys.stdlib_module_names} - {"__main__"}
@@ -69,6 +70,28 @@ def is_intact(cls: type) -> bool:
             _is_named_in(each, names) for base in bases for each in vars(base).values())
         _INTACT[cls] = known, own
     return known
+
+
+def is_only_added_to(cls: type) -> bool:
+    """Return whether what other packages have put on a class replaces nothing that it had.
+
+    It stands behind all that the class was made with, under names that no base has.
+    """
+    for base in _bases(cls)[:-1]:
+        own = list(vars(base).items())
+        while own and not _is_lent(own[-1][1], cls):
+            name, _ = own.pop()
+            if any(name in vars(each) for each in _bases(cls) if each is not base):
+                return False
+        if not all(_is_lent(each, cls) for _, each in own):
+            return False
+    return True
+
+
+def _is_lent(value: Any, cls: type) -> bool:
+    """Return whether an attribute of a class is of its package, or of one that lends methods."""
+    packages = _LENDERS | {_package(cls.__module__)}
+    return all(_package_of(each) in packages for each in _methods(_inside([value])))
 
 
 def _is_named_in(method: Any, names: set[str]) -> bool:

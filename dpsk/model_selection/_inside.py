@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._origin import home_of, is_intact, is_known_ufunc, is_of, is_written
+from dpsk._origin import (
+    home_of,
+    is_intact,
+    is_known_ufunc,
+    is_of,
+    is_only_added_to,
+    is_written,
+)
 from dpsk._whole import reachable
 
 if TYPE_CHECKING:
@@ -69,7 +76,7 @@ def _is_as_written(kind: type) -> bool:
 
     Packages add methods to tables of pandas, which nothing calls that is known.
     """
-    return is_of(kind, "pandas") or is_intact(kind)
+    return is_intact(kind) or (is_of(kind, "pandas") and is_only_added_to(kind))
 
 
 def _is_known(module: Any) -> bool:

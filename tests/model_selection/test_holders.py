@@ -191,6 +191,15 @@ def test_methods_that_packages_add_to_tables_are_called_by_nothing_known(monkeyp
     assert not holds_objects(pd.DataFrame({"a": [1.0]}))
 
 
+@pytest.mark.parametrize("name", ["__array__", "take", "iloc", "__len__", "sort_values"])
+@pytest.mark.parametrize("cls", [pd.DataFrame, pd.core.generic.NDFrame])
+def test_methods_of_tables_that_were_replaced_are_not_known(cls, name, monkeypatch):
+    monkeypatch.setattr(cls, name, lambda self, *args: self, raising=False)
+    assert holds_objects(pd.DataFrame({"a": [1.0]}))
+    monkeypatch.undo()
+    assert not holds_objects(pd.DataFrame({"a": [1.0]}))
+
+
 def test_all_distributions_of_scipy_are_known():
     laws = [each for each in vars(stats).values() if isinstance(each, stats.rv_continuous)]
     assert laws and not any(map(runs_foreign_code, laws))
