@@ -150,9 +150,9 @@ def test_only_oracles_and_the_fit_open_what_draws():
                                  "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
     # What a sampler draws after its fit is public, and so are random features, splits, the rows
-    # of audits, and the draws of a known noise that give its error.
+    # of audits, seeds of steps, and the draws of a known noise that give its error.
     assert users <= {"_fit.py", "auditing/_tables.py", "generative/_base.py", "metrics/_table.py",
-                     "model_selection/_split.py",
+                     "model_selection/_split.py", "pipeline/_known.py",
                      "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 
 
