@@ -13,10 +13,12 @@ _INSTALLED = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "pandas", "
 #: Of what they are made of nothing is written by a fit.
 _OF_PYTHON = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
               types.ClassMethodDescriptorType, types.WrapperDescriptorType, type)
-#: What Python writes on every class, and what a static method says as its function does.
+#: What Python writes on every class, at its first pickle too, and what a static method says as its
+#: function does.
 _WRITTEN = {"__module__", "__qualname__", "__slots__", "__firstlineno__", "__static_attributes__",
             "__abstractmethods__", "__parameters__", "__orig_bases__", "__match_args__",
-            "__annotate_func__", "__annotations_cache__", "_abc_impl", "__classcell__"}
+            "__annotate_func__", "__annotations_cache__", "_abc_impl", "__classcell__",
+            "__slotnames__"}
 _COPIED = {"__module__", "__name__", "__qualname__", "__doc__", "__wrapped__",
            "__annotations__", "__isabstractmethod__"}
 
