@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = ["contents_of", "home_of", "is_intact", "is_known_ufunc", "is_of",
-           "is_only_added_to", "is_written"]
+           "is_only_added_to", "is_written", "module_of"]
 
 #: Packages whose functions classes of other packages may have for methods.
 _LENDERS = {"sklearn", "numpy", "scipy", "joblib", "dpsk", *sys.stdlib_module_names} - {"__main__"}
@@ -51,8 +51,13 @@ def is_written(cls: type) -> bool:
 
 def home_of(function: FunctionType) -> ModuleType | None:
     """Return the module whose names a function sees; None where it is none of the process."""
-    home = sys.modules.get(str(function.__globals__.get("__name__")))
-    return home if home is not None and vars(home) is function.__globals__ else None
+    return module_of(function.__globals__)
+
+
+def module_of(names: dict[str, Any]) -> ModuleType | None:
+    """Return the module whose global names some are; None where it is none of the process."""
+    home = sys.modules.get(str(names.get("__name__")))
+    return home if getattr(home, "__dict__", None) is names else None
 
 
 def is_intact(cls: type) -> bool:
@@ -63,10 +68,8 @@ def is_intact(cls: type) -> bool:
     own = [each for base in bases for each in vars(base).values()]
     known, before = _INTACT.get(cls, (False, [None]))
     if len(own) != len(before) or not all(map(is_, own, before)):
-        packages = _LENDERS | {_package(cls.__module__)}
         names = {base.__qualname__ for base in bases}
-        code = (*bases, *_methods(_inside(own)))
-        known = all(_package_of(each) in packages for each in code) and all(
+        known = _are_lent([*bases, *own], cls) and all(
             _is_named_in(each, names) for base in bases for each in vars(base).values())
         _INTACT[cls] = known, own
     return known
@@ -79,19 +82,19 @@ def is_only_added_to(cls: type) -> bool:
     """
     for base in _bases(cls)[:-1]:
         own = list(vars(base).items())
-        while own and not _is_lent(own[-1][1], cls):
+        while own and not _are_lent([own[-1][1]], cls):
             name, _ = own.pop()
             if any(name in vars(each) for each in _bases(cls) if each is not base):
                 return False
-        if not all(_is_lent(each, cls) for _, each in own):
+        if not _are_lent([each for _, each in own], cls):
             return False
     return True
 
 
-def _is_lent(value: Any, cls: type) -> bool:
-    """Return whether an attribute of a class is of its package, or of one that lends methods."""
+def _are_lent(values: list[Any], cls: type) -> bool:
+    """Return whether attributes of a class are of its package, or of one that lends methods."""
     packages = _LENDERS | {_package(cls.__module__)}
-    return all(_package_of(each) in packages for each in _methods(_inside([value])))
+    return all(_package_of(each) in packages for each in _methods(_inside(values)))
 
 
 def _is_named_in(method: Any, names: set[str]) -> bool:

@@ -18,7 +18,7 @@ from types import (
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from dpsk._origin import contents_of, home_of
+from dpsk._origin import contents_of, home_of, module_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +86,7 @@ def works(thread: threading.Thread | int | Job) -> bool:
     if isinstance(thread, int):
         return thread in _unknown_threads()
     if isinstance(thread, Job):
-        return _is_busy(thread.thread) and _at(thread.thread) == thread
+        return _at(thread.thread) == thread and _is_busy(thread)
     if isinstance(thread, threading._DummyThread):
         # One that `threading` did not begin, and of whose end it does not know.
         return thread.ident in set(sys._current_frames())
@@ -148,13 +148,11 @@ def _told(thing: Any) -> Any:
         return id(thing)
 
 
-def _is_busy(thread: threading.Thread) -> bool:
-    """Return whether a thread of a pool does something else than wait for work."""
-    if type(thread).__module__ in _MANAGERS:
-        return bool(_called(thread))
-    frames = list(_frames(thread.ident))
-    if any(_told_by(each) for each in frames if _is_loop(each)):
-        return True
+def _is_busy(job: Job) -> bool:
+    """Return whether what a thread of a pool is at now is something else than to wait for work."""
+    if any(job.what) or type(job.thread).__module__ in _MANAGERS:
+        return any(job.what)
+    frames = list(_frames(job.thread.ident))
     # What called the loop, such as a monitor of threads, is no job.
     ends = [place + 1 for place, each in enumerate(frames) if _is_loop(each)]
     frames = frames[:ends[-1]] if ends else frames
@@ -171,8 +169,7 @@ def _is_loop(frame: FrameType) -> bool:
 
 def _home(frame: FrameType) -> str:
     """Return the module whose names code sees, or "" where it is none of the process."""
-    name = str(frame.f_globals.get("__name__"))
-    return name if getattr(sys.modules.get(name), "__dict__", None) is frame.f_globals else ""
+    return getattr(module_of(frame.f_globals), "__name__", "")
 
 
 def _frames(number: int | None) -> Iterable[FrameType]:

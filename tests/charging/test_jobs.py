@@ -104,25 +104,23 @@ def test_items_of_executors_of_ones_own_are_jobs():
     assert len(spent.charges) == 1
 
 
-def test_a_pool_is_known_whatever_its_threads_are_said_to_run(monkeypatch):
+def _wrap_target(monkeypatch):
     begin = threading.Thread.__init__
 
     def wrapping(self, *args, target=None, **kwargs):
         begin(self, *args, target=lambda *given, **more: target(*given, **more), **kwargs)
 
     monkeypatch.setattr(threading.Thread, "__init__", wrapping)
-    with budget() as spent:
-        pool = ThreadPoolExecutor(1)
-        pool.submit(evaluated).result()
-        time.sleep(0.1)
-    evaluated()
-    pool.shutdown()
-    assert len(spent.charges) == 1
 
 
-def test_a_monitor_of_threads_is_no_job(monkeypatch):
+def _wrap_run(monkeypatch):
     run = threading.Thread.run
     monkeypatch.setattr(threading.Thread, "run", lambda self: run(self))
+
+
+@pytest.mark.parametrize("wrap", [_wrap_target, _wrap_run])
+def test_a_pool_is_known_whatever_wraps_its_threads(wrap, monkeypatch):
+    wrap(monkeypatch)
     with budget() as spent:
         pool = ThreadPoolExecutor(1)
         pool.submit(evaluated).result()
