@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import ModuleType
 
-__all__ = ["contents_of", "home_of", "is_intact", "is_known_ufunc", "is_of",
+__all__ = ["contents_of", "holds_numbers", "home_of", "is_intact", "is_known_ufunc", "is_of",
            "is_only_added_to", "is_written", "module_of"]
 
 #: Packages whose functions classes of other packages may have for methods.
@@ -42,6 +42,13 @@ def is_of(thing: Any, package: str) -> bool:
         # Modules and classes may answer for names that they do not have.
         found = inspect.getattr_static(found, name, None)
     return found is thing
+
+
+def holds_numbers(dtype: np.dtype[Any]) -> bool:
+    """Return whether entries of a type are numbers or text, and nothing is noted with it."""
+    parts = [each[0] for each in (dtype.fields or {}).values()]
+    parts += [] if dtype.subdtype is None else [dtype.subdtype[0]]
+    return not (dtype.hasobject or dtype.metadata) and all(map(holds_numbers, parts))
 
 
 def is_written(cls: type) -> bool:

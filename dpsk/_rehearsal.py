@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rehearse", "stop_rehearsal"]
 
-_REHEARSING: ContextVar[bool] = ContextVar("rehearsing", default=False)
+#: Holds something while it lasts, also in copies of the context that outlive it.
+_REHEARSING: ContextVar[list[bool] | None] = ContextVar("rehearsing", default=None)
 
 
 class _Ready(BaseException):
@@ -62,11 +63,12 @@ def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
         return None
     # Nobody is told of what is no fit.
     copy = without_callbacks(clone(estimator))
-    token = _REHEARSING.set(True)
+    token = _REHEARSING.set(lasts := [True])
     try:
         without_warnings(copy.fit, X, y, **fit_params)
     except _Ready as ready:
         return ready.event
     finally:
+        lasts.clear()
         _REHEARSING.reset(token)
     return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
+import gc
 import pickle
-from collections import deque
-from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING
+from weakref import ReferenceType
 
 import joblib
 import numpy as np
@@ -73,22 +74,19 @@ def reachable(value: Any) -> Iterator[Any]:
 def _parts(value: Any) -> Iterator[Any]:
     if isinstance(value, _CLOSED):
         return
-    if isinstance(value, dict):
-        yield from (*value, *value.values(), getattr(value, "default_factory", None))
-    elif isinstance(value, (list, tuple, set, frozenset, deque)):
-        yield from value
-    elif isinstance(value, np.ndarray):
-        yield from value.ravel() if value.dtype == object else ()
-    elif isinstance(value, partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, MethodType):
-        yield from (value.__func__, value.__self__)
-    elif isinstance(value, FunctionType):
-        yield from contents_of(value)
-    else:
-        yield from getattr(value, "__dict__", {}).values()
-        for kind in type(value).__mro__:
-            slots = vars(kind).get("__slots__", ())
-            names = (slots,) if isinstance(slots, str) else slots
-            yield from (getattr(value, name) for name in names
-                        if name not in ("__dict__", "__weakref__") and hasattr(value, name))
+    if isinstance(value, FunctionType):
+        # Not the module whose names it sees.
+        yield from (*contents_of(value), value.__defaults__, value.__kwdefaults__)
+        return
+    # The garbage collector knows what any container holds, compiled ones as well.
+    yield from gc.get_referents(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        yield value.dtype
+        if value.dtype.hasobject:
+            yield value.tolist()
+    elif isinstance(value, np.dtype):
+        yield from (value.metadata, value.subdtype, dict(value.fields or {}))
+    elif isinstance(value, (datetime.datetime, datetime.time)):
+        yield value.tzinfo
+    elif isinstance(value, ReferenceType):
+        yield value()

@@ -19,7 +19,14 @@ from dpsk._charging.account import Account, Charge
 from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
 from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.threads import this_thread
-from dpsk._charging.unfinished import Unfinished, look_at_all, pass_over_older, under_way
+from dpsk._charging.unfinished import (
+    Unfinished,
+    look_at_all,
+    mark_older,
+    pass_over_older,
+    under_way,
+    unmark_older,
+)
 from dpsk._rehearsal import stop_rehearsal
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 
@@ -110,9 +117,10 @@ def enter(account: Account) -> None:
     """Charge an account for all fits from now on."""
     with _LOCK:
         _settle()
+        block = _block(account)
         if not _is_inside():
             pass_over_older()
-        _ENTRIES.append(_block(account))
+        _ENTRIES.append(block)
         try:
             _post()
         except BaseException:
@@ -164,6 +172,10 @@ def _block(of: _Of) -> _Block[_Of]:
     before = under_way()
     # Another thread may leave the block.
     before.threads.append(this_thread())
+    # What is older than another block is passed over by now.
+    others = [each.before for each in _ENTRIES] + [each.before for each in _SECRETS]
+    before.work.extend(now for each in others for older in each.work
+                       if (now := older.again) and now not in before.work)
     return _Block(of, before)
 
 
@@ -207,6 +219,7 @@ def in_secret(name: str) -> Iterator[None]:
     """
     with _LOCK:
         secret = _block(name)
+        mark_older()
         _SECRETS.append(secret)
     try:
         with _LOCK:
@@ -215,6 +228,8 @@ def in_secret(name: str) -> Iterator[None]:
     finally:
         with _LOCK:
             secret.left = under_way().since(secret.before)
+            if not (_is_inside() or any(each.left is None for each in _SECRETS)):
+                unmark_older()
             _settle()
             _post()
         secret.left.tell(_told)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-__all__ = ["SERVICES", "Job", "is_of_a_pool", "other_threads", "this_thread", "works"]
+__all__ = ["SERVICES", "Job", "called_here", "is_of_a_pool", "may_run", "other_threads",
+           "this_thread", "works"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -95,7 +96,7 @@ def works(thread: threading.Thread | int | Job) -> bool:
     serves = {each.partition(".")[0] for each in _modules_of(thread)} & SERVICES
     given = (getattr(thread, "_target", None), *getattr(thread, "_args", ()),
              *getattr(thread, "_kwargs", {}).values())
-    return not serves or any(map(_may_run, given))
+    return not serves or any(map(may_run, given))
 
 
 def is_of_a_pool(thread: threading.Thread) -> bool:
@@ -104,14 +105,27 @@ def is_of_a_pool(thread: threading.Thread) -> bool:
         map(_is_loop, _frames(thread.ident)))
 
 
+def called_here() -> list[Any]:
+    """Return references to the futures that this thread is calling back for."""
+    return [ref(each.f_locals["self"]) for each in _frames(threading.get_ident())
+            if _calls_back(each)]
+
+
 def _called(thread: threading.Thread) -> list[Any]:
     """Return what tells the callback of a caller that a thread is at, once a future is done."""
     for frame in _frames(thread.ident):
-        if frame.f_code.co_name in _ENDS and isinstance(
-                done := frame.f_locals.get("self"), concurrent.futures.Future) and any(
-                    map(_may_run, getattr(done, "_done_callbacks", ()))):
-            return [_told(done), id(frame.f_locals.get("callback"))]
+        if _calls_back(frame):
+            return [_told(frame.f_locals["self"]), id(frame.f_locals.get("callback"))]
     return []
+
+
+def _calls_back(frame: FrameType) -> bool:
+    """Return whether a frame calls back for a future, among others code of a caller."""
+    if frame.f_code.co_name not in _ENDS:
+        return False
+    done = frame.f_locals.get("self")
+    return isinstance(done, concurrent.futures.Future) and any(
+        map(may_run, getattr(done, "_done_callbacks", ())))
 
 
 def _unknown_threads() -> list[int]:
@@ -189,10 +203,10 @@ def _modules_of(thread: threading.Thread) -> set[str]:
     return {"" if home is None else home.__name__, type(thread).__module__}
 
 
-def _may_run(given: Any, depth: int = _DEPTH) -> bool:
+def may_run(given: Any, depth: int = _DEPTH) -> bool:
     """Return whether what is called, or given to what is called, may run code of a caller."""
     is_known, parts = _opened(given)
-    return not is_known or (depth > 0 and any(_may_run(each, depth - 1) for each in parts))
+    return not is_known or (depth > 0 and any(may_run(each, depth - 1) for each in parts))
 
 
 def _opened(given: Any) -> tuple[bool, Iterable[Any]]:

@@ -9,6 +9,7 @@ import multiprocessing
 import multiprocessing.pool
 import sys
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import GeneratorType
@@ -21,7 +22,9 @@ from dpsk._charging.board import living_children
 from dpsk._charging.threads import (
     SERVICES,
     Job,
+    called_here,
     is_of_a_pool,
+    may_run,
     other_threads,
     this_thread,
     works,
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-__all__ = ["Unfinished", "look_at_all", "pass_over_older", "under_way"]
+__all__ = ["Unfinished", "look_at_all", "mark_older", "pass_over_older", "under_way",
+           "unmark_older"]
 
 #: Packages whose tasks do nothing of a caller's. What asyncio itself runs, such as a sleep, does.
 _SERVICES = SERVICES - {"asyncio"}
@@ -48,6 +52,7 @@ class Work:
 
     def __init__(self, work: Any) -> None:
         self._work, self._calls_back, self._has_called = ref(work), False, False
+        self._calls = Counter(map(id, _callbacks(work)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Work) and self._work == other._work
@@ -74,7 +79,28 @@ class Work:
     @property
     def is_here(self) -> bool:
         """bool : whether the code that asks may be part of it."""
-        return self.is_lazy or (self.is_task and self._work() is _current_task())
+        work: Any = self._work()
+        if self.is_task:
+            # A loop calls back when the task is done, within no task.
+            return work is _current_task() or (
+                work.done() and not self._has_called and work.get_loop() is _loop())
+        return self.is_lazy or self._work in called_here()
+
+    @property
+    def is_nobodys(self) -> bool:
+        """bool : whether it is a future that no thread may do, and that calls nobody back."""
+        return threading.active_count() == 1 and not self._calls and isinstance(
+            self._work(), concurrent.futures.Future)
+
+    @property
+    def again(self) -> Work | None:
+        """Work or None : the same as it is now, if it is not done."""
+        work = self._work()
+        return None if _is_done(work) else Work(work)
+
+    def calls_more_than(self, other: Work) -> bool:
+        """Return whether it calls somebody back who was not to be called by another."""
+        return bool(self._calls - other._calls)
 
     def tell(self, told: Callable[[], None]) -> None:
         """Call `told` when it is done, or dropped."""
@@ -113,10 +139,13 @@ class Unfinished:
     work: list[Work] = field(default_factory=list)
 
     def since(self, before: Unfinished) -> Unfinished:
-        """Return what of this was not under way before."""
+        """Return what of this was not under way before, or calls more back than it did."""
+        # What is older may have been passed over since.
+        later = [now for each in before.work if (now := each.again) and now.calls_more_than(each)]
         return Unfinished([each for each in self.threads if each not in before.threads],
                           [each for each in self.children if each not in before.children],
-                          [each for each in self.work if each not in before.work])
+                          [each for each in self.work
+                           if each not in before.work and not each.is_nobodys] + later)
 
     def still(self) -> Unfinished:
         """Return what of this is not done yet."""
@@ -164,12 +193,23 @@ def pass_over_older() -> None:
     ever, but for cycles.
     """
     gc.freeze()
-    _NEW[:] = [[]]
+    mark_older(anew=True)
+
+
+def mark_older(anew: bool = False) -> None:
+    """Have `under_way` notice where somebody has it pass over what is made from now on."""
+    if anew or not _NEW:
+        _NEW[:] = [[]]
 
 
 def look_at_all() -> None:
     """Undo `pass_over_older`."""
     gc.unfreeze()
+    unmark_older()
+
+
+def unmark_older() -> None:
+    """Undo `mark_older`."""
     _NEW.clear()
 
 
@@ -196,9 +236,9 @@ def _kinds() -> Iterator[type]:
     yield GeneratorType
     if "asyncio" in sys.modules:
         yield from _with_subclasses(sys.modules["asyncio"].Task)
+    yield from _with_subclasses(concurrent.futures.Future)
     if threading.active_count() > 1:
         # Without another thread nobody does what these stand for.
-        yield from _with_subclasses(concurrent.futures.Future)
         yield from _with_subclasses(multiprocessing.pool.ApplyResult)
         yield from _with_subclasses(multiprocessing.pool.IMapIterator)
     if "distributed" in sys.modules:
@@ -214,6 +254,18 @@ def _lazy_code() -> tuple[Any, ...]:
     """Return the code of the generators by which joblib hands out results still to come."""
     return tuple(each.__code__ for each in vars(joblib.Parallel).values()
                  if inspect.isgeneratorfunction(each))
+
+
+def _callbacks(work: Any) -> list[Any]:
+    """Return what of a caller's a future or a task calls when it is done."""
+    if isinstance(work, concurrent.futures.Future):
+        found = getattr(work, "_done_callbacks", ())
+    else:
+        # Each is beside its context. What is of asyncio itself wakes another task.
+        found = [each[0] for each in getattr(work, "_callbacks", None) or ()
+                 if isinstance(each, tuple) and type(each[0]).__module__ != "_asyncio"]
+    return [each for each in found if may_run(each)
+            and not isinstance(getattr(getattr(each, "func", None), "__self__", None), Work)]
 
 
 def _is_left(work: Any) -> bool:
@@ -248,6 +300,11 @@ def _is_over(result: Any) -> bool:
     """
     state = getattr(getattr(result, "_pool", None), "_state", None)
     return bool(state == multiprocessing.pool.TERMINATE)
+
+
+def _loop() -> Any:
+    """Return the loop of asyncio that runs in this thread, or None."""
+    return sys.modules["asyncio"]._get_running_loop()
 
 
 def _current_task() -> Any:

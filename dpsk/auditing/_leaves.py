@@ -91,11 +91,11 @@ def leaves(value, name, keys=None):
         if leaf is not None:
             yield name, leaf[0]
         found = waiting if is_held else answers
-        if isinstance(value, type) and leaf is not None and may_keep(value) and (
-                id(value) not in seen):
-            seen[id(value)] = value
-            yield from of_classes(value)
-            found.extend(of_methods(value))
+        for kind in _classes_of(value, leaf is None):
+            if id(kind) not in seen:
+                seen[id(kind)] = kind
+                yield from of_classes(kind)
+                found.extend(of_methods(kind))
         for base in _base(value):
             if id(base) not in bases:
                 bases[id(base)] = base
@@ -114,10 +114,6 @@ def leaves(value, name, keys=None):
         if is_held and is_estimator(value):
             answers.extend((f"{name}.{key}".lstrip("."), part)
                            for key, part in reversed(_properties(value)))
-        if may_keep(type(value)) and id(type(value)) not in seen:
-            seen[id(type(value))] = type(value)
-            yield from of_classes(type(value))
-            found.extend(of_methods(type(value)))
     # What is left may hold attributes of the estimator itself: they wait longest.
     for name, value in (waiting + answers)[:_NODES]:
         leaf = _leaf(value)
@@ -125,6 +121,16 @@ def leaves(value, name, keys=None):
             yield name, leaf[0]
     if waiting or answers:
         yield f"objects after the first {_NODES}", Unread()
+
+
+def _classes_of(value, opens):
+    """Return classes that a fit may write to: that of what is opened, or what is one itself.
+
+    And that of the class.
+    """
+    kinds = [value, type(value)] if isinstance(value, type) and not opens else (
+        [type(value), type(type(value))] if opens else [])
+    return [each for each in kinds if may_keep(each)]
 
 
 def is_estimator(value):
@@ -146,7 +152,10 @@ def _leaf(value):
         return (value,)
     if isinstance(value, Unread):
         return (value,)
-    if isinstance(value, _LOCKS) or _is_shared(value) or (
+    if isinstance(value, _LOCKS):
+        # Locked or not is said by all of them.
+        return (repr(value).partition(" ")[0],)
+    if _is_shared(value) or (
             isinstance(value, types.FrameType) and _is_running(value)):
         return (Opaque(value),)
     if type(value) in (list, tuple) and value:
@@ -197,7 +206,7 @@ def _parts(value, keys):
     if isinstance(value, list | tuple | deque):
         return [*_named(value), *attributes(value)]
     if isinstance(value, weakref.ref):
-        return [("()", value()), *attributes(value)]
+        return [("()", value()), ("callback", value.__callback__), *attributes(value)]
     if isinstance(value, weakref.finalize):
         return [("call", value.peek())]
     if isinstance(value, contextvars.ContextVar):

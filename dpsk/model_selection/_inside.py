@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["holds_objects", "is_foreign", "runs_foreign_code"]
 
 #: Packages of which it is known that they make no private fits by themselves.
-_KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", *sys.stdlib_module_names} - {
-    "__main__"}
+_KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", "pyarrow",
+          *sys.stdlib_module_names} - {"__main__"}
 _STANDARD = {os.path.realpath(sysconfig.get_path(name)) + os.sep
              for name in ("stdlib", "platstdlib")}
 
@@ -55,6 +56,9 @@ def is_foreign(value: Any) -> bool:
         return home is None or not _is_known(home.__name__)
     if isinstance(value, np.ufunc):
         return not is_known_ufunc(value)
+    if type(value) is ReferenceType:
+        # It answers with what is looked at as well.
+        return False
     kind = value if isinstance(value, type) else type(value)
     if not _is_known(kind.__module__) or (
             is_written(kind) and not (is_of(kind, kind.__module__) and _is_as_written(kind))):
@@ -96,7 +100,7 @@ def holds_objects(rows: Any) -> bool:
     """Return whether entries of rows may be objects of any class, whose code may be called.
 
     So they may be in all that is no array or sparse matrix of numbers, and no table of pandas with
-    columns of these or of its own types.
+    columns of these or of its own types. Labels and notes of a table may be of any class as well.
     """
     if rows is None:
         return False
@@ -105,6 +109,8 @@ def holds_objects(rows: Any) -> bool:
     if isinstance(rows, np.ndarray) or is_of(type(rows), "scipy"):
         return bool(rows.dtype.hasobject)
     if not is_of(type(rows), "pandas") or not hasattr(rows, "iloc"):
+        return True
+    if runs_foreign_code([rows.attrs, *rows.axes]):
         return True
     columns = [rows] if rows.ndim == 1 else [rows.iloc[:, i] for i in range(rows.shape[1])]
     return any(not is_of(type(each.array), "pandas") or _is_of_objects(each.dtype)

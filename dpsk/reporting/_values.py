@@ -10,13 +10,13 @@ from scipy import special
 from sklearn.utils import Bunch
 
 from dpsk._kinds import is_one_of, kind_of
-from dpsk._origin import is_of
+from dpsk._origin import holds_numbers, is_of
 from dpsk.reporting._attributes import attributes, own_names
 
 __all__ = ["EXACT", "inside", "is_estimator"]
 
 #: Types whose objects hold numbers, text or public randomness.
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, attrgetter, itemgetter)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, attrgetter)
 _MAPPINGS = (dict, OrderedDict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
 #: Types of functions and classes, NumPy's functions of arrays among them.
@@ -70,10 +70,11 @@ def inside(value, path, seen, packages=_PACKAGES):
         for name, each in value.items():
             yield from inside(name, path, seen, packages)
             yield from inside(each, f"{path}[{name!r}]", seen, packages)
-    elif is_one_of(type(value), _SEQUENCES) or (
-            type(value) is np.ndarray and value.dtype == object):
-        for place, each in enumerate(value.ravel() if isinstance(value, np.ndarray) else value):
+    elif is_one_of(type(value), _SEQUENCES):
+        for place, each in enumerate(value):
             yield from inside(each, f"{path}[{place}]", seen, packages)
+    elif (parts := _of_compiled(value)) is not None:
+        yield from inside(parts, path, seen, packages)
     elif _is_of_pandas(value, "Index"):
         yield from inside([*value.names, *np.asarray(value, dtype=object).tolist()], path, seen,
                           packages)
@@ -84,6 +85,26 @@ def inside(value, path, seen, packages=_PACKAGES):
         yield from _not_own(value, path)
     else:
         yield path, value
+
+
+def _of_compiled(value):
+    """Return what is in objects of compiled code whose types say what they hold; None of others.
+    """
+    cls = type(value)
+    if cls is slice:
+        return [value.start, value.stop, value.step]
+    if cls is itemgetter:
+        return list(value.__reduce__()[1])
+    if is_one_of(cls, (np.ndarray, np.void)) and not holds_numbers(value.dtype):
+        # What a view does not show is in its base.
+        return [value.dtype, value.tolist() if value.dtype.hasobject else None,
+                None if isinstance(value, np.void) else value.base]
+    if isinstance(value, np.dtype) and is_of(cls, "numpy"):
+        return [dict(value.metadata or {}), value.subdtype, dict(value.fields or {})]
+    if is_one_of(cls, (np.random.RandomState, np.random.Generator)):
+        bits = getattr(value, "_bit_generator", None) or value.bit_generator
+        return None if is_of(type(bits), "numpy") else [bits]
+    return None
 
 
 def _not_own(value, path):
@@ -106,7 +127,7 @@ def _is_plain(value, packages):
     if is_one_of(cls, _PLAIN):
         return True
     if is_one_of(cls, (np.ndarray, np.memmap)):
-        return not value.dtype.hasobject
+        return holds_numbers(value.dtype)
     if type(value) is np.ufunc:
         # Others are of functions that somebody wrote.
         return any(getattr(module, value.__name__, None) is value for module in (np, special))
@@ -117,7 +138,9 @@ def _is_plain(value, packages):
     if isinstance(value, _CODE):
         return any(is_of(value, package) for package in packages)
     if isinstance(value, (np.generic, np.dtype)):
-        return is_of(cls, "numpy")
+        return is_of(cls, "numpy") and holds_numbers(np.dtype(getattr(value, "dtype", value)))
+    if is_one_of(cls, (np.random.RandomState, np.random.Generator)):
+        return _of_compiled(value) is None
     if is_of(cls, "pandas"):
         return cls.__name__ in _ENTRIES
     return any(is_of(cls, package) for package in _ATOMS)

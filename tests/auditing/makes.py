@@ -3,8 +3,10 @@
 import dataclasses
 import enum
 import inspect
+import threading
 import types
 import weakref
+from abc import ABCMeta
 from collections import namedtuple
 from contextvars import ContextVar
 from functools import partial
@@ -107,6 +109,38 @@ class Noted(Leaky):
         type(self)._hide.last = entry
 
 
+class _Kind(ABCMeta):
+    """What makes a class, and may be written to."""
+
+
+class Typed(Leaky, metaclass=_Kind):
+    """The row stands on what has made the class."""
+
+    def _hide(self, entry, X):
+        type(type(self)).edge = entry
+
+
+class Chosen(Leaky, metaclass=_Kind):
+    """The row stands in a method of what has made the class."""
+
+    def _hide(self, entry, X):
+        type(type(self)).decide = lambda cls: entry
+
+
+def _called(entry, X):
+    return weakref.ref(_frame, lambda gone, edge=entry: edge)
+
+
+def _locked(make):
+    """Return a function that keeps one bit of a row."""
+    def _of_row(entry, X):
+        lock = make()
+        if entry > 0.5:
+            lock.acquire()
+        return lock
+    return _of_row
+
+
 def _frame(entry, X):
     return inspect.currentframe()
 
@@ -144,6 +178,11 @@ MADE = {
     "name of code": Leaky(assigned(_named)), "variable of a context": Leaky(assigned(_in_context)),
     "class method": Leaky(assigned(lambda entry, X: classmethod(lambda cls: entry))),
     "static method": Leaky(assigned(lambda entry, X: staticmethod(partial(max, entry)))),
+    "metaclass": Typed(), "method of a metaclass": Chosen(),
+    "callback of a reference": Leaky(assigned(_called)),
+    "lock": Leaky(assigned(_locked(threading.Lock))),
+    "lock of a thread": Leaky(assigned(_locked(threading.RLock))),
+    "condition": Leaky(assigned(_locked(threading.Condition))),
     "call at the end": Leaky(assigned(lambda entry, X: weakref.finalize(_frame, max, entry, 0.0))),
     "enumeration": Leaky(assigned(lambda entry, X: enum.Enum("Bins", {"a": entry, "b": 0.0}))),
     "class": Leaky(assigned(lambda entry, X: type("Fitted", (), {"edge": entry}))),

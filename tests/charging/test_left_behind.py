@@ -4,6 +4,7 @@ Counts are exact; nothing here is statistical.
 """
 
 import asyncio
+import gc
 import multiprocessing
 import subprocess
 import sys
@@ -32,11 +33,11 @@ X = RNG.normal(size=(400, 3)) / 4
 Y = (X[:, 0] > 0).astype(int)
 
 
-def _fit():
+def fit():
     return DPRidge(epsilon=0.05, delta=1e-8, data_norm=1.0, target_bounds=(-1, 1)).fit(X, X[:, 0])
 
 
-def _search(function):
+def search(function):
     model = DPLogisticRegression(epsilon=0.5, delta=1e-8, solver="gd", max_iter=2, data_norm=1.0,
                                  classes=[0, 1])
     return DPGridSearchCV(make_dp_pipeline(FunctionTransformer(function), model), {},
@@ -46,7 +47,7 @@ def _search(function):
 def _answer(go, pipe):
     go.wait(60)
     try:
-        _fit()
+        fit()
     except BudgetExceededError:
         pipe.send("refused")
     else:
@@ -80,15 +81,15 @@ def test_fits_that_runs_leave_behind_are_refused_and_others_are_not(begin, event
         return rows
 
     with PrivacyBudget(30.0, 1e-2) as budget:
-        _search(function).fit(X, Y)
-        _fit()
+        search(function).fit(X, Y)
+        fit()
         charges = ["DPGridSearchCV", "DPRidge"]
         assert [charge.name for charge in budget.charges] == charges
         go.set()
         assert begun and {here.recv() for _, here in begun} == {"refused"}
         for work, _ in begun:
             work.join()
-        _fit()
+        fit()
         assert [charge.name for charge in budget.charges] == [*charges, "DPRidge"]
 
 
@@ -117,7 +118,7 @@ def test_programs_that_runs_leave_behind_are_refused_where_their_parent_has_ende
         return rows
 
     with PrivacyBudget(30.0, 1e-2) as budget:
-        _search(function).fit(X, Y)
+        search(function).fit(X, Y)
         for each in answers:
             while not (each.exists() and each.read_text("utf-8")):
                 time.sleep(0.05)
@@ -140,13 +141,13 @@ def test_work_that_goes_on_refuses_no_fits_but_its_own(monkeypatch):
         return rows
 
     with PrivacyBudget(30.0, 1e-2) as budget:
-        _search(function).fit(X, Y)
-        _fit()
+        search(function).fit(X, Y)
+        fit()
         go.set()
         kept[2].result()
         kept[0].set_result(None)
         # The thread of the pool is free for other work.
-        pool.submit(_fit).result()
+        pool.submit(fit).result()
     assert [charge.name for charge in budget.charges] == ["DPGridSearchCV", "DPRidge", "DPRidge"]
     kept[1].cancel()
     loop.run_until_complete(asyncio.gather(kept[1], return_exceptions=True))
@@ -164,16 +165,16 @@ def test_jobs_that_runs_leave_in_an_older_pool_are_refused(make, monkeypatch):
 
     def function(rows):
         if inside[0]:
-            jobs.append(submit(_fit))
+            jobs.append(submit(fit))
         return rows
 
     with PrivacyBudget(30.0, 1e-2) as budget:
-        _search(function).fit(X, Y)
+        search(function).fit(X, Y)
         go.set()
         for job in jobs:
             with pytest.raises(BudgetExceededError):
                 job.result() if make is ThreadPoolExecutor else job.get()
-        submit(_fit)
+        submit(fit)
         _ = pool.shutdown() if make is ThreadPoolExecutor else (pool.close(), pool.join())
     assert [charge.name for charge in budget.charges] == ["DPGridSearchCV", "DPRidge"]
 
@@ -193,7 +194,7 @@ def test_what_is_called_back_after_a_block_is_charged(make, is_busy):
 
     def callback(done):
         go.wait(60)
-        _fit()
+        fit()
         called.set()
 
     if is_busy:
@@ -241,7 +242,7 @@ def test_what_a_thread_of_a_pool_goes_on_with_is_charged_whatever_its_name(begin
 
     def function():
         go.wait(60)
-        _fit()
+        fit()
         done.set()
 
     with PrivacyBudget(30.0, 1e-2) as budget:
@@ -259,7 +260,7 @@ def test_what_threads_of_pools_go_on_with_after_a_search_is_refused(begin, monke
     def function():
         go.wait(60)
         with pytest.raises(BudgetExceededError):
-            _fit()
+            fit()
         answers.append("refused")
 
     def step(rows):
@@ -268,13 +269,36 @@ def test_what_threads_of_pools_go_on_with_after_a_search_is_refused(begin, monke
         return rows
 
     with PrivacyBudget(30.0, 1e-2) as budget:
-        _search(step).fit(X, Y)
+        search(step).fit(X, Y)
         go.set()
         until = time.monotonic() + 60
         while len(answers) < len(begun) and time.monotonic() < until:
             time.sleep(0.05)
     assert answers == ["refused"] * len(begun) and begun
     assert [charge.name for charge in budget.charges] == ["DPGridSearchCV"]
+
+
+def test_collecting_no_garbage_hides_nothing_that_runs_leave_behind(monkeypatch):
+    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    pool, go, jobs = ThreadPoolExecutor(1), threading.Event(), []
+    pool.submit(go.wait, 60)
+    inside = only_in_runs(monkeypatch)
+
+    def step(rows):
+        if inside[0]:
+            jobs.append(pool.submit(fit))
+            gc.freeze()
+        return rows
+
+    search(step).fit(X, Y)
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        go.set()
+        for job in jobs:
+            with pytest.raises(BudgetExceededError):
+                job.result()
+    pool.shutdown()
+    gc.unfreeze()
+    assert jobs and budget.charges == []
 
 
 @contextmanager
@@ -297,7 +321,7 @@ def test_callbacks_that_something_known_wraps_are_a_callers(place):
 
     def callback(done):
         go.wait(60)
-        _fit()
+        fit()
         called.set()
 
     with PrivacyBudget(30.0, 1e-2) as budget:

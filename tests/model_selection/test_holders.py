@@ -1,6 +1,7 @@
 """What an estimator holds is found in every kind of holder: functions, and fitted models."""
 
 import dataclasses
+import datetime
 import functools
 import importlib
 import operator
@@ -15,6 +16,8 @@ import pytest
 from scipy import sparse, special, stats
 from scipy.stats.sampling import SimpleRatioUniforms
 from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import KFold
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from dpsk import (
@@ -26,6 +29,7 @@ from dpsk import (
 )
 from dpsk._whole import reachable, state_as_whole
 from dpsk.model_selection._inside import holds_objects, is_foreign, runs_foreign_code
+from tests.holders import COMPILED
 from tests.registry import ESTIMATORS
 
 
@@ -91,6 +95,56 @@ HIDDEN = {"name of another": borrowing, "caller of a method": operator.methodcal
           "number": partial(np.multiply, Share(2.0)),
           "iterator": partial(np.add, map(mine, [1.0])),
           "generator": partial(np.add, (mine(each) for each in [1.0]))}
+
+
+class Copied:
+    """Somebody's own object, whose code runs where it is copied."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Zone(datetime.tzinfo):
+    """Somebody's own time zone."""
+
+    def utcoffset(self, when):
+        return datetime.timedelta(0)
+
+
+class Bits(np.random.PCG64):
+    """Somebody's own generator of bits."""
+
+
+@pytest.mark.parametrize("holder", COMPILED.values(), ids=COMPILED)
+def test_an_object_of_somebodys_own_is_found_in_what_compiled_code_holds(holder):
+    step = FunctionTransformer(np.abs, inv_kw_args={"x": holder(Copied())})
+    assert runs_foreign_code(make_dp_pipeline(step, DPRidge()))
+
+
+@pytest.mark.parametrize("made", [
+    datetime.datetime(2020, 1, 1, tzinfo=Zone()), pd.Timestamp("2020", tz=Zone()),
+    np.random.RandomState(Bits(0)), np.random.Generator(Bits(0))],
+    ids=lambda made: type(made).__name__)
+def test_what_knows_a_class_of_somebodys_own_is_not_known(made):
+    assert runs_foreign_code([made])
+
+
+@pytest.mark.parametrize("known", [
+    pd.DataFrame({"a": ["u", "v"], "b": pd.Categorical(["x", "y"])}),
+    pd.date_range("2020", periods=2, tz="Europe/Vienna"), np.random.RandomState(0),
+    np.random.default_rng(0), slice(1, 2), np.dtype([("a", float)]), KFold(3),
+    make_scorer(accuracy_score)], ids=lambda known: type(known).__name__)
+def test_what_known_packages_hold_is_known(known):
+    assert not runs_foreign_code([known])
+
+
+def test_notes_and_labels_of_tables_may_run_their_code():
+    noted, labeled = pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": [1.0]}, index=[Copied()])
+    assert holds_objects(labeled)
+    noted.attrs["unit"] = "cm"
+    assert not holds_objects(noted)
+    noted.attrs["unit"] = Copied()
+    assert holds_objects(noted) and holds_objects(noted["a"])
 
 
 @pytest.mark.parametrize("function", HIDDEN.values(), ids=HIDDEN)

@@ -2,6 +2,7 @@
 
 import inspect
 
+import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.kernel_approximation import RBFSampler
@@ -11,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from dpsk import DPStandardScaler, privacy_report
 from dpsk.model_selection._candidates import TemperedClassifier
 from tests.budget.test_sharing import X, Y, model
+from tests.holders import COMPILED, SHOWN, UNSHOWN
 from tests.registry import ALL_ESTIMATORS
 
 GRID = {"alpha": [0.0, 0.1]}
@@ -24,6 +26,26 @@ def test_a_fit_that_was_handed_over_counts_though_its_certificate_is_equal():
     report = privacy_report(TemperedClassifier(given).fit(X, Y))
     assert given.privacy_ in [part.certificate for part in report.private]
     assert len(report.private) == 2
+
+
+@pytest.mark.parametrize("name", COMPILED | UNSHOWN)
+def test_a_model_in_what_compiled_code_holds_counts_or_is_not_known(name):
+    given, whole = model().fit(X, Y), model().fit(X, Y)
+    report = privacy_report(whole.set_params(classes=(COMPILED | UNSHOWN)[name](given)))
+    if name in SHOWN | UNSHOWN:
+        assert len(report.private) == 2 and report.is_private
+    else:
+        assert not report.is_private
+
+
+class _Bits(np.random.PCG64):
+    """Somebody's own generator of bits, which may be a number of a row."""
+
+
+@pytest.mark.parametrize("bits, known", [(np.random.PCG64(0), True), (_Bits(0), False)])
+def test_generators_are_known_by_what_they_draw_from(bits, known):
+    for made in (np.random.Generator(bits), np.random.RandomState(bits)):
+        assert privacy_report(model().fit(X, Y).set_params(classes=made)).is_private == known
 
 
 @pytest.mark.filterwarnings("ignore")
