@@ -10,10 +10,11 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 
 __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS",
            "CLASS_SHARE", "COUNT_SHARE", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES",
-           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "OCCUPIED", "REMAINDER", "SPREADS",
-           "TARGET_PAIRS", "PairRule", "category_share", "class_scarcity", "extreme_share",
-           "hashing_pays", "knot_levels", "knot_share", "knot_signal", "median_share",
-           "moment_share", "range_points", "range_tail", "spread_share"]
+           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "MOST_SKEW", "OCCUPIED", "REMAINDER",
+           "SPREADS", "TARGET_PAIRS", "PairRule", "category_share", "class_scarcity",
+           "extreme_share", "hashing_pays", "knot_levels", "knot_share", "knot_signal",
+           "median_share", "moment_share", "range_points", "range_tail", "skew_error",
+           "spread_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -48,6 +49,9 @@ MOST_CATEGORIES = 24
 #: Ends are so many times as far beyond the outer medians as these are from the first one: of few
 #: knots, and of more.
 END_REACH = (2.0, 3.0)
+#: The largest ratio of the quartiles' distances from the median on which curves are evened out:
+#: that of a lognormal law of three.
+MOST_SKEW = 8.0
 #: The most pairs of columns, and ``n mu`` of each.
 MOST_PAIRS, PAIR_SIGNAL = 4, 5000.0
 #: The share of mu^2 of a first model, whose residuals tell pairs.
@@ -80,6 +84,15 @@ def knot_levels(signal, scarcity=1.0):
     levels = math.floor(math.log2(signal) / 3.0)
     fewer = max(1, math.floor(math.log2(max(1.0, signal / scarcity)) / 3.0))
     return min(CHOSEN_LEVELS[1], levels, fewer)
+
+
+def skew_error(n_samples, noise_multiplier):
+    """Return a standard deviation of the logarithm of the ratio of quartiles' distances.
+
+    Each spans ``n / 4`` ranks. The ranks of the three are off by Laplace noise of scale ``z / 2``,
+    that of the median on both sides, and the counts between them as those of any n rows.
+    """
+    return math.sqrt(48.0 * (noise_multiplier / n_samples)**2 + 8.0 / n_samples)
 
 
 def class_scarcity(counts, noise):

@@ -14,6 +14,7 @@ from dpsk._data.blocks import row_blocks
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._models.shifted_log import ShiftedLog
     from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
 __all__ = ["Hats", "Indicators", "TableCode"]
@@ -23,9 +24,10 @@ __all__ = ["Hats", "Indicators", "TableCode"]
 class Hats:
     """Numbers between knots as weights of the two nearest ones.
 
-    A number on a knot has weight 1 there, one between two knots weights in proportion, and one
-    beyond the ends counts as the end. Weights are not negative and sum to 1, so that their norm is
-    at most 1. What is missing has none, but for an indicator of its own.
+    A number on a knot has weight 1 there, one between two knots weights in proportion to its
+    distances from them on a scale, and one beyond the ends counts as the end. Weights are not
+    negative and sum to 1, so that their norm is at most 1. What is missing has none, but for an
+    indicator of its own.
 
     Parameters
     ----------
@@ -33,10 +35,13 @@ class Hats:
         Increasing, at least one.
     has_indicator : bool
         Whether the last feature is 1 where the number is missing, else 0.
+    scale : ShiftedLog or None
+        Increasing at the knots; None: numbers as they are.
     """
 
     knots: np.ndarray
     has_indicator: bool = False
+    scale: ShiftedLog | None = None
 
     @property
     def width(self) -> int:
@@ -54,11 +59,13 @@ class Hats:
         if self.has_indicator:
             out[missing, -1] = 1
         rows = np.flatnonzero(~missing)
-        inside = np.clip(numbers[rows], self.knots[0], self.knots[-1])
-        left = np.clip(np.searchsorted(self.knots, inside, "right") - 1, 0,
-                       max(0, len(self.knots) - 2))
-        right = np.minimum(left + 1, len(self.knots) - 1)
-        start, gap = self.knots[left], self.knots[right] - self.knots[left]
+        inside, knots = np.clip(numbers[rows], self.knots[0], self.knots[-1]), self.knots
+        if self.scale is not None:
+            inside, knots = self.scale(inside), self.scale(knots)
+            inside = np.clip(inside, knots[0], knots[-1])
+        left = np.clip(np.searchsorted(knots, inside, "right") - 1, 0, max(0, len(knots) - 2))
+        right = np.minimum(left + 1, len(knots) - 1)
+        start, gap = knots[left], knots[right] - knots[left]
         share = np.divide(inside - start, gap, out=np.zeros(len(rows)), where=gap > 0)
         share = share.astype(out.dtype)
         # Beside a weight that is rounded to 1 another would make the row longer than that.

@@ -94,6 +94,7 @@ class AdditiveModel(DPEstimator):
         n_knots = None if self.n_knots == "auto" else self.n_knots
         table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
                                          self._spares, n_classes=self._n_classes(y))
+        plan = replace(plan, evens=True)
         steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
                       verbose=self.verbose)
         for share in self._shares(budget, 1.0 - plan.share):

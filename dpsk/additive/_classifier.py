@@ -38,8 +38,9 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     .. math:: s(x) = b + \sum_j f_j(x_j),
 
     and is fitted to labels by the logistic loss for two classes and the multinomial one for more.
-    Curves are straight between knots. The table comes as it is: with words, gaps and columns of
-    any scale; of it no more is public than the kinds of its columns.
+    Curves are straight between knots, those of skewed columns on a logarithm of shifted numbers.
+    The table comes as it is: with words, gaps and columns of any scale; of it no more is public
+    than the kinds of its columns.
 
     Parameters
     ----------

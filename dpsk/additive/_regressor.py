@@ -38,9 +38,10 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     .. math:: f(x) = b + \sum_j f_j(x_j).
 
-    Curves are straight between knots. Targets are clipped to bounds and mapped to [-1, 1]; there
-    half the mean squared residual is minimized, under noise. The table comes as it is: with words,
-    gaps and columns of any scale; of it no more is public than the kinds of its columns.
+    Curves are straight between knots, those of skewed columns on a logarithm of shifted numbers.
+    Targets are clipped to bounds and mapped to [-1, 1]; there half the mean squared residual is
+    minimized, under noise. The table comes as it is: with words, gaps and columns of any scale; of
+    it no more is public than the kinds of its columns.
 
     Parameters
     ----------

@@ -15,18 +15,39 @@ class Axis:
     ----------
     column : str or int
     knots : ndarray of float64, or None
-        Where a curve bends; between them it is straight, beyond the ends constant.
+        Where a curve bends; between them it is straight on `scale`, beyond the ends constant.
     categories : list or None
         Of a column of categories, buckets of several at the end, which products do not tell
         apart; one more value follows, that of any other.
     n_named : int
         How many of these are categories that buckets follow; all, where none do.
+    scale : ShiftedLog or None
+        Of a skewed column of numbers: a function, with its `inverse`, that evens it out about its
+        median. None: numbers as they are.
     """
 
     column: object
     knots: np.ndarray | None
     categories: list | None
     n_named: int = 0
+    scale: object = None
+
+    def interpolate(self, numbers, values):
+        """Return a curve at some numbers, of its values at the knots.
+
+        Parameters
+        ----------
+        numbers : array-like of shape (n,)
+        values : array-like of shape (n_knots,)
+            Such as `Term.values` or `Term.centered`.
+
+        Returns
+        -------
+        found : ndarray of shape (n,)
+        """
+        scale = np.asarray if self.scale is None else self.scale
+        return np.interp(scale(np.clip(numbers, self.knots[0], self.knots[-1])),
+                         scale(self.knots), values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,4 +131,5 @@ def _axis(name, part, width):
     if categories is not None:
         categories = categories[:width - 1]
     named = 0 if categories is None else getattr(part, "named", 0) or len(categories)
-    return Axis(name, getattr(part, "knots", None), categories, named)
+    return Axis(name, getattr(part, "knots", None), categories, named,
+                getattr(part, "scale", None))

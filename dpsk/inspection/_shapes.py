@@ -224,7 +224,11 @@ def _axes(ax, count, n_cols):
 
 
 def _draw_curve(ax, axis, values, std, _, label):
-    """Draw a curve, and a band about it."""
+    """Draw a curve, and a band about it, where it is straight between knots."""
+    if axis.scale is not None:
+        ax.set_xscale("function", functions=(axis.scale, axis.scale.inverse))
+        # Even places would be far apart on one side and lie together on the other.
+        ax.set_xticks(axis.knots, [f"{knot:.3g}" for knot in axis.knots])
     line, = ax.plot(axis.knots, values, label=label)
     if len(axis.knots) == 1:
         line.set_marker("o")
@@ -264,6 +268,9 @@ def _cell_edges(axis):
         return np.arange(len(axis.categories) + 2) - 0.5
     knots = axis.knots
     middles = 0.5 * (knots[1:] + knots[:-1])
+    if axis.scale is not None:
+        places = axis.scale(knots)
+        middles = axis.scale.inverse(0.5 * (places[1:] + places[:-1]))
     if len(knots) == 1:
         return knots[0] + np.array([-0.5, 0.5])
     return np.concatenate([knots[:1], middles, knots[-1:]])

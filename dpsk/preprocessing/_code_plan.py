@@ -18,6 +18,7 @@ from dpsk._defaults.columns import (
     DISCLOSURE_SHARE,
     END_REACH,
     MOST_CATEGORIES,
+    MOST_SKEW,
     OCCUPIED,
     REMAINDER,
     category_share,
@@ -27,7 +28,9 @@ from dpsk._defaults.columns import (
     knot_share,
     knot_signal,
     range_points,
+    skew_error,
 )
+from dpsk._models.shifted_log import ShiftedLog
 from dpsk._models.table_code import Hats, Indicators, TableCode
 from dpsk._oracle.categories import (
     category_event,
@@ -116,6 +119,8 @@ class CodePlan:
         The places of columns of numbers with an indicator of what is missing.
     signal : float
         Of which the number of knots follows.
+    evens : bool
+        Whether skewed columns of numbers are told apart on a scale that evens them out.
     """
 
     kinds: tuple
@@ -132,6 +137,7 @@ class CodePlan:
     spares: bool = True
     indicated: tuple = ()
     signal: float = math.inf
+    evens: bool = False
 
     @classmethod
     def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True,
@@ -228,16 +234,17 @@ class CodePlan:
     def run(self, table, rows, releases):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
         levels = self._levels(rows, releases)
-        knots = {place: self._knots(place, table.columns[place], levels, rows, releases)
-                 for place, kind in enumerate(self.kinds)
-                 if kind != _RANGES and _is_numeric(kind)}
+        hats = {place: self._hats(place, table.columns[place], levels, rows, releases)
+                for place, kind in enumerate(self.kinds)
+                if kind != _RANGES and _is_numeric(kind)}
         found, buckets = self._frequent(table, rows, releases)
         occupied = self._occupied(rows, releases)
-        knots |= {place: ATOMS[cells] if self.kinds[place] == _NUMBERS else edges_of(cells)
-                  for place, cells in occupied.items() if _is_numeric(self.kinds[place])}
-        found |= {place: cells for place, cells in occupied.items() if place not in knots}
+        hats |= {place: Hats(ATOMS[cells] if self.kinds[place] == _NUMBERS else edges_of(cells))
+                 for place, cells in occupied.items() if _is_numeric(self.kinds[place])}
+        found |= {place: cells for place, cells in occupied.items() if place not in hats}
         columns = table.known(found, buckets)
-        parts = tuple(Hats(knots[place], place in self.indicated) if place in knots else
+        parts = tuple(replace(hats[place], has_indicator=place in self.indicated)
+                      if place in hats else
                       _indicators(column.categories, table.found[place], found.get(place))
                       for place, column in enumerate(columns))
         return TableCode(parts), columns
@@ -282,17 +289,36 @@ class CodePlan:
         counts = noisy_group_counts(rows, 2, self._mu_classes, releases)
         return knot_levels(self.signal, class_scarcity(counts, 1.0 / self._mu_classes))
 
-    def _knots(self, place, column, levels, rows, releases):
-        """Return the knots of a column of numbers, of some levels of medians."""
+    def _hats(self, place, column, levels, rows, releases):
+        """Return the hat functions of a column of numbers, of some levels of medians."""
         kind = self.kinds[place]
         if isinstance(kind, tuple):
-            return np.array(kind)
+            return Hats(np.array(kind))
         bounds = column.edges if kind == _BOUNDED else None
         points = noisy_knots(rows, partial(_column, place), _choices(kind, self.levels), bounds,
                              *self._choice(), releases) if _choices(kind, self.levels) else []
-        inner = np.concatenate([np.zeros(0), *points[:levels]])
-        ends = bounds if bounds is not None else ends_beyond(points, END_REACH[levels > 1])
-        return np.unique(np.concatenate([inner, ends]))
+        inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
+        if self.evens and (even := self._evened(points, inner, bounds, reach, len(rows))):
+            return even
+        ends = bounds if bounds is not None else ends_beyond(points, reach)
+        return Hats(np.unique(np.concatenate([inner, ends])))
+
+    def _evened(self, points, inner, bounds, reach, n_rows):
+        """Return the hat functions of a skewed column, None of one that shows no skew."""
+        if len(points) < 2 or len(points[1]) < 2:
+            return None
+        (median,), (low, high) = points[:2]
+        scale = ShiftedLog.of_quartiles(low, median, high,
+                                        skew_error(n_rows, self._choice()[1]), MOST_SKEW)
+        if scale is None:
+            return None
+        ends = scale.inverse(ends_beyond(list(map(scale, points)), reach))
+        if bounds is not None:
+            ends = np.clip(ends, *bounds)
+        knots = np.unique(np.concatenate([inner, ends]))
+        # Rounded, knots that lie far closer together than the quartiles may be one.
+        apart = np.isfinite(knots).all() and (np.diff(scale(knots)) > 0.0).all()
+        return Hats(knots, scale=scale) if apart else None
 
     @property
     def _n_choices(self):

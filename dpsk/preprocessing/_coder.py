@@ -33,6 +33,8 @@ class TableCoder(DPTransformer):
                                     "the categories that these hold")
     #: What all columns are of, "numbers" or "words"; None: either.
     _only: ClassVar[str | None] = None
+    #: Whether skewed columns of numbers enter on a scale that evens them out.
+    _evens: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -53,7 +55,8 @@ class TableCoder(DPTransformer):
             "max_categories", "n_buckets", "missing_indicator") if name in given}
         if given.get("n_knots", "auto") != "auto":
             options["n_knots"] = self.n_knots
-        return CodePlan.for_table(Budget(*table.values.shape, *whole), table, **options)
+        table, plan = CodePlan.for_table(Budget(*table.values.shape, *whole), table, **options)
+        return table, replace(plan, evens=self._evens)
 
     def _own_plan(self, table, budget):
         table, plan = super()._own_plan(table, budget)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dpsk._models.shifted_log import ShiftedLog
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import FloatArray
 
@@ -27,9 +28,10 @@ class DPTableVectorizer(TableCoder):
     .. math:: x \mapsto \bigl(h_1(x), \ldots, h_K(x)\bigr), \qquad h_k \ge 0, \quad
               \sum_k h_k(x) = 1,
 
+    in proportion to its distances from them, of a skewed column on a logarithm of shifted numbers;
     a word an indicator of its category, and what is missing zeros. So the features of a column
-    have norm at most 1, and those of a row at most `row_norm_`, whatever the rows. They
-    are float32. Knots and categories are released, and nothing else is kept of the rows.
+    have norm at most 1, and those of a row at most `row_norm_`, whatever the rows. They are
+    float32. Knots and categories are released, and nothing else is kept of the rows.
 
     Parameters
     ----------
@@ -44,6 +46,9 @@ class DPTableVectorizer(TableCoder):
     ----------
     knots_ : dict
         The knots of every column of numbers, increasing.
+    scales_ : dict
+        Of every column of numbers the scale on which distances from knots are measured, a function
+        with its `inverse`; None: numbers as they are.
     categories_ : dict
         The categories of every other column, or the buckets that they are hashed into; one more
         feature stands for any other.
@@ -89,7 +94,8 @@ class DPTableVectorizer(TableCoder):
     _constraints: ClassVar[dict] = {
         **TABLE_CONSTRAINTS, "missing_indicator": check_missing_indicator}
     _learnt: ClassVar[str] = "knots and categories"
-    _learnt_names: ClassVar[tuple] = ("knots_", "categories_")
+    _learnt_names: ClassVar[tuple] = ("knots_", "scales_", "categories_")
+    _evens: ClassVar[bool] = True
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
@@ -102,6 +108,11 @@ class DPTableVectorizer(TableCoder):
     def knots_(self) -> dict[Any, FloatArray]:
         """dict : the knots of every column of numbers, by its name or position."""
         return self._parts("knots")
+
+    @property
+    def scales_(self) -> dict[Any, ShiftedLog | None]:
+        """dict : the scale of every column of numbers, None: as they are."""
+        return self._parts("scale")
 
     @property
     def categories_(self) -> dict[Any, list[Any]]:

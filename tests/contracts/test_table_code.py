@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
+from dpsk._models.shifted_log import ShiftedLog
 from dpsk._models.table_code import Hats, Indicators, TableCode
 
 #: Knots that numbers come between with care.
@@ -83,6 +85,66 @@ def test_curves_are_straight_between_knots():
     numbers = np.array([-3.0, 0.0, 0.25, 1.0, 2.5, 4.0, 9.0])
     features = written(Hats(knots), numbers, np.float64)
     np.testing.assert_allclose(features @ values, np.interp(numbers, knots, values))
+
+
+#: Scales of columns that are skewed to either side, mildly, as far as it goes, and far from 0.
+SCALES = {"right": ShiftedLog(1.0, 0.7, 3.0), "left": ShiftedLog(-2.0, 0.1, 0.2),
+          "mild": ShiftedLog(0.0, 1.0, 1.0 + 1e-6), "most": ShiftedLog(5.0, 1e-3, 8.0),
+          "tiny": ShiftedLog(1e-9, 1e-12, 0.125), "far": ShiftedLog(1e12, 3.0, 2.0)}
+every_scale = pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+
+
+@every_scale
+def test_quartiles_are_one_from_the_median_on_its_scale(scale):
+    numbers = scale.inverse([-1.0, 0.0, 1.0])
+    np.testing.assert_allclose(scale(numbers), [-1.0, 0.0, 1.0], atol=1e-3)
+    wide = np.diff(numbers)
+    assert wide[1] / wide[0] == pytest.approx(scale.ratio, rel=1e-3)
+    places = np.linspace(-4.0, 4.0, 60)
+    assert (np.diff(scale(scale.inverse(places))) >= 0.0).all()
+
+
+def test_the_scale_of_lognormal_numbers_makes_them_normal():
+    numbers = np.exp(1.0 + 2.0 * np.linspace(-3.0, 3.0, 25))
+    scale = ShiftedLog.of_quartiles(*np.exp(1.0 + 2.0 * ndtri([0.25, 0.5, 0.75])), 0.0, 8.0)
+    np.testing.assert_allclose(scale(numbers) * ndtri(0.75), np.linspace(-3.0, 3.0, 25))
+
+
+@pytest.mark.parametrize("quartiles, error", [
+    ((0.0, 1.0, 2.0), 0.0), ((0.0, 1.0, 2.5), 0.5), ((1.0, 1.0, 2.0), 0.1),
+    ((0.0, 2.0, 2.0), 0.1)])
+def test_quartiles_that_show_no_skew_have_no_scale(quartiles, error):
+    assert ShiftedLog.of_quartiles(*quartiles, error, 8.0) is None
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 0.5, 3.0, 1e4])
+def test_skew_is_as_large_as_its_error_leaves_it_and_no_larger_than_the_most(ratio):
+    scale = ShiftedLog.of_quartiles(-1.0, 0.0, ratio, 0.3, 8.0)
+    drawn = np.log(ratio) - 0.09 / np.log(ratio)
+    assert np.log(scale.ratio) == pytest.approx(np.clip(drawn, -np.log(8.0), np.log(8.0)))
+
+
+@every_scale
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.floats(-6.0, 6.0), min_size=1, max_size=6, unique=True),
+       st.lists(st.floats(allow_infinity=False), min_size=1, max_size=6))
+def test_no_number_on_any_scale_is_longer_than_one(scale, places, numbers):
+    knots = np.unique(scale.inverse(places))
+    knots = knots[np.append(True, np.diff(scale(knots)) > 0.0)]
+    numbers = np.concatenate([numbers, knots, np.nextafter(knots, np.inf)])
+    for dtype in (np.float32, np.float64):
+        features = written(Hats(knots, scale=scale), numbers, dtype)
+        assert all(squared_norm(row) <= 1 for row in features[~np.isnan(numbers)])
+        assert (features >= 0).all() and np.isfinite(features).all()
+        assert (features[~np.isnan(numbers)].sum(axis=1) > 0.999999).all()
+
+
+def test_curves_are_straight_on_their_scale():
+    scale = ShiftedLog.of_quartiles(1.0, 2.0, 4.0, 0.0, 8.0)
+    knots, values = np.array([1.0, 4.0, 16.0]), np.array([0.0, 2.0, 4.0])
+    numbers = np.array([0.5, 1.0, 2.0, 8.0, 16.0, 99.0])
+    features = written(Hats(knots, scale=scale), numbers, np.float64)
+    np.testing.assert_allclose(features @ values, [0.0, 0.0, 1.0, 3.0, 4.0, 4.0], atol=1e-12)
 
 
 def test_indicators_are_one_a_row_and_any_other_is_the_last():

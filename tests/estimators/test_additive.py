@@ -149,7 +149,7 @@ def shares(axis, cells):
         places = {cell: place for place, cell in enumerate(axis.categories)}
         return np.eye(len(places) + 1)[[places.get(cell, -1) for cell in cells]]
     numbers, unit = cells.to_numpy(float), np.eye(len(axis.knots))
-    hats = np.stack([np.interp(numbers, axis.knots, each) for each in unit], axis=1)
+    hats = np.stack([axis.interpolate(numbers, each) for each in unit], axis=1)
     return np.where(np.isnan(numbers)[:, None], 0.0, hats)
 
 

@@ -18,16 +18,19 @@ from tests.estimators.raw_tables import LEVELS, TOWNS, curves, fitted, make, tab
 from tests.registry import every_additive_model
 
 
-def plain_additive(X, final, knots=None):
-    """Return an additive model without noise, at given knots of columns or at quantiles."""
+def plain_additive(X, final, axes=None):
+    """Return an additive model without noise, at given axes of columns or at quantiles."""
     numbers = [name for name in X if X[name].dtype.kind in "if"]
     others = [name for name in X if name not in numbers]
     columns = []
     for name in numbers:
         spline = SplineTransformer(degree=1, n_knots=5, knots="quantile", extrapolation="constant")
-        if knots is not None:
-            spline.set_params(knots=knots[name][:, None])
-        columns.append((make_pipeline(SimpleImputer(), spline), [name]))
+        scale = None
+        if axes is not None:
+            knots, scale = axes[name].knots, axes[name].scale
+            spline.set_params(knots=(knots if scale is None else scale(knots))[:, None])
+        columns.append((make_pipeline(SimpleImputer(), FunctionTransformer(scale), spline),
+                        [name]))
     columns.append((make_pipeline(FunctionTransformer(lambda cells: cells.astype(str)),
                                   OneHotEncoder(handle_unknown="ignore")), others))
     return make_pipeline(make_column_transformer(*columns), final)
@@ -62,7 +65,7 @@ def test_a_table_with_words_and_gaps_is_learnt_at_a_budget_of_two():
     assert model.score(test, labels) > 0.8
     axis, values = curves(model)["number"]
     # High at both ends, low in the middle.
-    low, middle, high = np.interp([-1.5, 0.0, 1.5], axis.knots, values)
+    low, middle, high = axis.interpolate([-1.5, 0.0, 1.5], values)
     assert low > middle < high
     axis, values = curves(model)["town"]
     # What is missing counts as what was not found, which is hashed.
@@ -75,8 +78,8 @@ def test_without_noise_it_is_the_plain_fit_at_its_knots():
     with pytest.warns(PrivacyWarning, match="not private"):
         model = DPAdditiveRegressor(epsilon=np.inf, n_knots=5, interactions=0).fit(X, y)
     assert curves(model)["town"][0].categories == TOWNS and not model.privacy_.delta_at(100.0) < 1
-    knots = {name: axis.knots for name, (axis, _) in curves(model).items()}
-    plain = plain_additive(X, LinearRegression(), knots).fit(X, y)
+    axes = {name: axis for name, (axis, _) in curves(model).items()}
+    plain = plain_additive(X, LinearRegression(), axes).fit(X, y)
     np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=2e-3)
 
 
@@ -98,7 +101,7 @@ def test_what_is_unseen_or_missing_is_predicted_by_what_is_left(cls):
     for town in ("west", None, 3.5, np.nan):
         check_shift(values[-1] - values[0], town=pd.Series([town] * 8, dtype=object))
     axis, values = curves(model)["number"]
-    before = np.interp(0.0, axis.knots, values)
+    before = axis.interpolate(0.0, values)
     check_shift(-before, number=np.nan)
     check_shift(values[-1] - before, number=1e300)
 
