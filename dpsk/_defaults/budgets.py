@@ -7,14 +7,15 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
-           "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FOREST_SHARE", "LEAST_FLOOR",
+           "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FEW_ROWS_FACTOR", "FOREST_SHARE",
+           "LEAST_FLOOR",
            "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
            "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
            "NOISE_FLOOR", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
            "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
            "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
            "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
-           "USUAL_RESIDUAL", "carries_slopes", "mu_of_share", "target_mean_share",
+           "USUAL_RESIDUAL", "are_few", "carries_slopes", "mu_of_share", "target_mean_share",
            "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
@@ -29,6 +30,9 @@ TARGET_MEAN_SHARES, TARGET_MEAN_SIGNAL = (0.005, 0.1), 40.0
 SCALE_TAILS, SCALE_DEVIATIONS = (0.05, 0.25), 4.0
 #: Networks on more features than these see centered rows: of images whitening says less.
 MOST_WHITENED_BY_DEFAULT = 200
+#: The ``n mu`` below which rows are few of more columns than that, and what scores and predictions
+#: of few rows are multiplied by.
+_FEW_SIGNAL, FEW_ROWS_FACTOR = 65.0, 0.25
 #: The signal from which on rows of shares are whitened: those of one number vary together.
 SHARES_SIGNAL = 1.4
 #: Beyond this many columns the second moment is too large to be worth its time.
@@ -102,6 +106,14 @@ def target_mean_share(problem):
     least, most = TARGET_MEAN_SHARES
     signal = problem.n_samples * gaussian_mu(problem.epsilon, problem.delta)
     return min(most, max(least, (TARGET_MEAN_SIGNAL / signal)**2))
+
+
+def are_few(signal, columns):
+    """Return whether noise is most of what rows of an ``n mu`` tell of so many columns.
+
+    Of many columns it is not, as few of them matter.
+    """
+    return signal < (columns if columns <= MOST_WHITENED_BY_DEFAULT + 1 else _FEW_SIGNAL)
 
 
 def carries_slopes(problem):

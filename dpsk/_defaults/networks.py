@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpsk._defaults.budgets import MOST_WHITENED_BY_DEFAULT
+from dpsk._defaults.budgets import FEW_ROWS_FACTOR, are_few
 from dpsk._defaults.losses import loss_defaults
 
 __all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries_no_network",
@@ -21,11 +21,9 @@ MANY_WEIGHTS = 1 << 14
 ADAPTIVE_STEP = 5e-3
 #: What scores of two classes are multiplied by after clipped training.
 USUAL_FACTOR = 0.65
-#: What predictions are multiplied by where rows are few, and the ``n mu`` below which they are:
-#: for scores on whitened rows, and for predictions of targets on any.
-_FEW_ROWS_FACTOR, _FEW_SIGNAL, _FEWER_SIGNAL = 0.25, 40.0, 10.0
-#: The ``n mu`` below which rows of many columns carry no network.
-_LEAST_SIGNAL = 65.0
+#: The ``n mu`` below which rows are few: for scores on whitened rows, and for predictions of
+#: targets on any.
+_FEW_SIGNAL, _FEWER_SIGNAL = 40.0, 10.0
 #: The most length of a usual whitened row, beside the 1 of the biases.
 _LONGEST_ROW = 4.0
 #: The steps that a unit of signal pays for.
@@ -53,8 +51,8 @@ def carries_no_network(budget):
     follows the length of rows, which nobody knows.
     """
     columns = budget.n_columns
-    least = columns if columns <= MOST_WHITENED_BY_DEFAULT + 1 else _LEAST_SIGNAL
-    return budget.is_private and budget.delta > 0 and columns * budget.signal < least
+    return (budget.is_private and budget.delta > 0
+            and are_few(columns * budget.signal, columns))
 
 
 def few_rows_factor(budget, of_scores):
@@ -65,7 +63,7 @@ def few_rows_factor(budget, of_scores):
     if not (budget.is_private and budget.delta > 0):
         return 1.0
     few = budget.n_columns * budget.signal < (_FEW_SIGNAL if of_scores else _FEWER_SIGNAL)
-    return _FEW_ROWS_FACTOR if few or (of_scores and carries_no_network(budget)) else 1.0
+    return FEW_ROWS_FACTOR if few or (of_scores and carries_no_network(budget)) else 1.0
 
 
 def hidden_scale(problem):

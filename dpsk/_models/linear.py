@@ -90,6 +90,10 @@ class LinearModel:
             bound = min(bound, self.data_norm_inf)
         return max(bound, 1.0) if self.fit_intercept else bound
 
+    def rescaled(self, theta: FloatArray, factor: float) -> FloatArray:
+        """Return the `theta` whose raw predictions are those of this one times a factor."""
+        return theta * factor
+
     @property
     def clips_entries(self) -> bool:
         """bool : whether entries are clipped beside norms."""

@@ -12,7 +12,7 @@ from dpsk._stages.shrinkage import Shrinkage
 from dpsk._stages.target_mean import TargetMean
 from dpsk._stages.target_scaling import TargetScaling
 from dpsk._stages.temperature_scaling import TemperatureScaling
-from dpsk._stages.usual_temperature import UsualTemperature
+from dpsk._stages.usual_temperature import FewRows, UsualTemperature
 from dpsk._stages.whitening import UnitNorm, Whitening
 
 #: What maps the rows of a linear model, by the name that `precondition` takes.
@@ -21,6 +21,6 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "Counting", "IntoSet", "NetworkWhitening", "NoFeatures",
-           "NormBound", "Shrinkage", "TargetBounds", "TargetMean", "TargetScaling",
+__all__ = ["ROW_STAGES", "Centering", "Counting", "FewRows", "IntoSet", "NetworkWhitening",
+           "NoFeatures", "NormBound", "Shrinkage", "TargetBounds", "TargetMean", "TargetScaling",
            "TemperatureScaling", "UnitNorm", "UsualTemperature", "Whitening"]

@@ -1,9 +1,10 @@
-"""Scores of networks divided by what clips usually lengthen them by, at no price."""
+"""Scores divided by what clips, or noise, usually lengthen them by, at no price."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from dpsk._defaults.budgets import FEW_ROWS_FACTOR, are_few
 from dpsk._privacy.events import Composed
 from dpsk._stages.base import Stage
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["UsualTemperature"]
+__all__ = ["FewRows", "UsualTemperature"]
 
 
 class UsualTemperature(Stage):
@@ -43,3 +44,15 @@ class UsualTemperature(Stage):
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` with scores of a constant part of their size."""
         return problem.model.rescaled(theta, self._factor)
+
+
+class FewRows(UsualTemperature):
+    """The same of linear scores on few rows that are not whitened: noise is most of them."""
+
+    def __init__(self) -> None:
+        super().__init__(FEW_ROWS_FACTOR)
+
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
+        return (super().applies(problem, given, solver) and solver.takes_temperature
+                and problem.geometry is None and problem.is_private and problem.delta > 0
+                and are_few(problem.n_samples * problem.mu, problem.model.shape[0]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import Shrinkage, TemperatureScaling
+from dpsk._stages import FewRows, Shrinkage, TemperatureScaling
 from dpsk.linear_model._classifier import LinearClassifier
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         gradients clipped below the loss's slope leave too long: probabilities become less sure,
         and no decision changes. "auto": on whitened rows, where `clip_norm` is left at its default
         and there are no more classes than columns. True: after "gd" and "sgd" with an l2
-        penalty or none and delta > 0.
+        penalty or none and delta > 0. Where rows are so few that noise is most of all scores
+        (``n mu`` below the number of columns, or 65), "auto" divides them by 4 instead, for
+        nothing.
     %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
@@ -100,6 +102,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     def _last_stages(self, row_stage, constraint):
         wanted = None if self.temperature == "auto" else bool(self.temperature)
         temperature = TemperatureScaling(wanted)
+        if row_stage is None and wanted is None:
+            return [temperature, FewRows()]
         if not self._draws_in(row_stage):
             return [temperature]
         return [temperature, Shrinkage(row_stage, temperature)]

@@ -182,6 +182,25 @@ def test_a_model_that_learned_nothing_is_left_as_it_is(monkeypatch):
     assert model.temperature_ == 1.0 and not model.coef_.any()
 
 
+@pytest.mark.parametrize("columns, epsilon, params, factor", [
+    (60, 0.2, {}, 0.25), (60, 0.2, {"precondition": False}, 0.25), (60, 0.2, {"n": 3}, 0.25),
+    (60, 1.0, {"precondition": False}, 1.0), (60, 0.2, {"temperature": False}, 1.0),
+    (60, 0.2, {"clip_norm": 0.2}, 1.0), (300, 0.2, {}, 0.25),
+    (300, 0.8, {}, 1.0)])
+def test_scores_of_few_rows_that_are_not_whitened_are_divided_by_four(columns, epsilon, params,
+                                                                      factor, monkeypatch):
+    """`n mu` is about 22 at epsilon .2, below one a column, and 80 to 100 at the others."""
+    classes = params.pop("n", 2)
+    X = np.random.default_rng(0).normal(size=(N, columns)) / 10.0
+    monkeypatch.setattr("dpsk._solvers.first_order.gd.descend", lambda oracle, penalty, theta, **_:
+                        SimpleNamespace(theta=np.ones_like(theta), n_iter=1))
+    model = DPLogisticRegression(epsilon, solver="gd", data_norm=1.0, **params).fit(
+        X, np.arange(N) % classes)
+    assert model.preconditioner_ is None and model.temperature_ is None
+    np.testing.assert_array_equal(model.coef_, factor)
+    np.testing.assert_array_equal(model.intercept_, factor)
+
+
 def test_probabilities_of_a_clipped_fit_are_nearer_to_the_truth():
     # 20 standard deviations of the noise lie between the two, so no seed fails.
     rng = np.random.default_rng(0)
