@@ -271,7 +271,7 @@ def test_scores_of_a_network_on_few_rows_are_a_quarter_and_decide_the_same(
     y = np.digitize(y, [3.5, 5.5] if several else [4.5])
     model = DPMLPClassifier(epsilon, max_iter=3, random_state=NoiseSeed(0))
     short = model.fit(X, y).predict_proba(X)
-    monkeypatch.setattr("dpsk._defaults.networks._FEW_ROWS_FACTOR", 1.0)
+    monkeypatch.setattr("dpsk._defaults.networks.FEW_ROWS_FACTOR", 1.0)
     long = model.fit(X, y).predict_proba(X)
     odds = [np.log(each) - np.log(each).mean(axis=1, keepdims=True) for each in (short, long)]
     np.testing.assert_allclose(odds[0], factor * odds[1], rtol=1e-5, atol=1e-6)
