@@ -18,7 +18,6 @@ from dpsk._defaults.columns import (
     DISCLOSURE_SHARE,
     END_REACH,
     MOST_CATEGORIES,
-    MOST_SKEW,
     OCCUPIED,
     REMAINDER,
     category_share,
@@ -30,7 +29,6 @@ from dpsk._defaults.columns import (
     range_points,
     skew_error,
 )
-from dpsk._models.shifted_log import ShiftedLog
 from dpsk._models.table_code import Hats, Indicators, TableCode
 from dpsk._oracle.categories import (
     category_event,
@@ -50,7 +48,7 @@ from dpsk._parameters import (
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.events import Composed, Repeated, gaussian
 from dpsk._privacy.plans import choice_price
-from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond
+from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond, evened
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
 
@@ -298,27 +296,9 @@ class CodePlan:
         points = noisy_knots(rows, partial(_column, place), _choices(kind, self.levels), bounds,
                              *self._choice(), releases) if _choices(kind, self.levels) else []
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
-        if self.evens and (even := self._evened(points, inner, bounds, reach, len(rows))):
-            return even
-        ends = bounds if bounds is not None else ends_beyond(points, reach)
-        return Hats(np.unique(np.concatenate([inner, ends])))
-
-    def _evened(self, points, inner, bounds, reach, n_rows):
-        """Return the hat functions of a skewed column, None of one that shows no skew."""
-        if len(points) < 2 or len(points[1]) < 2:
-            return None
-        (median,), (low, high) = points[:2]
-        scale = ShiftedLog.of_quartiles(low, median, high,
-                                        skew_error(n_rows, self._choice()[1]), MOST_SKEW)
-        if scale is None:
-            return None
-        ends = scale.inverse(ends_beyond(list(map(scale, points)), reach))
-        if bounds is not None:
-            ends = np.clip(ends, *bounds)
-        knots = np.unique(np.concatenate([inner, ends]))
-        # Rounded, knots that lie far closer together than the quartiles may be one.
-        apart = np.isfinite(knots).all() and (np.diff(scale(knots)) > 0.0).all()
-        return Hats(knots, scale=scale) if apart else None
+        error = skew_error(len(rows), self._choice()[1]) if self.evens else math.inf
+        return evened(points, inner, bounds, reach, error) or Hats(np.unique(np.concatenate([
+            inner, bounds if bounds is not None else ends_beyond(points, reach)])))
 
     @property
     def _n_choices(self):

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 
-from dpsk._defaults.columns import ATOM_DEVIATIONS, ATOMS, range_points
+from dpsk._defaults.columns import ATOM_DEVIATIONS, ATOMS, MOST_SKEW, range_points
+from dpsk._models.shifted_log import ShiftedLog
+from dpsk._models.table_code import Hats
 
-__all__ = ["atoms_of", "edges_of", "ends_beyond"]
+__all__ = ["atoms_of", "edges_of", "ends_beyond", "evened"]
 
 
 def ends_beyond(points, reach):
@@ -14,6 +16,26 @@ def ends_beyond(points, reach):
     (root,), every = points[0], np.concatenate(points)
     low, high = every.min(), every.max()
     return low - reach * (root - low), high + reach * (high - root)
+
+
+def evened(points, inner, bounds, reach, error):
+    """Return the hat functions of a skewed column, None of one that shows no skew.
+
+    Of medians of several levels, some of which are knots; `error` is that of their skew.
+    """
+    if len(points) < 2 or len(points[1]) < 2:
+        return None
+    (median,), (low, high) = points[:2]
+    scale = ShiftedLog.of_quartiles(low, median, high, error, MOST_SKEW)
+    if scale is None:
+        return None
+    ends = scale.inverse(ends_beyond(list(map(scale, points)), reach))
+    if bounds is not None:
+        ends = np.clip(ends, *bounds)
+    knots = np.unique(np.concatenate([inner, ends]))
+    # Rounded, knots that lie far closer together than the quartiles may be one.
+    apart = np.isfinite(knots).all() and (np.diff(scale(knots)) > 0.0).all()
+    return Hats(knots, scale=scale) if apart else None
 
 
 def atoms_of(counts, n_rows, noise):

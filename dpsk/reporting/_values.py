@@ -101,9 +101,9 @@ def _of_compiled(value):
                 None if isinstance(value, np.void) else value.base]
     if isinstance(value, np.dtype) and is_of(cls, "numpy"):
         return [dict(value.metadata or {}), value.subdtype, dict(value.fields or {})]
-    if is_one_of(cls, (np.random.RandomState, np.random.Generator)):
-        bits = getattr(value, "_bit_generator", None) or value.bit_generator
-        return None if is_of(type(bits), "numpy") else [bits]
+    if is_of(cls, "numpy.random"):
+        bits = getattr(value, "_bit_generator", None) or getattr(value, "bit_generator", None)
+        return None if bits is None or is_of(type(bits), "numpy") else [bits]
     return None
 
 
@@ -139,7 +139,7 @@ def _is_plain(value, packages):
         return any(is_of(value, package) for package in packages)
     if isinstance(value, (np.generic, np.dtype)):
         return is_of(cls, "numpy") and holds_numbers(np.dtype(getattr(value, "dtype", value)))
-    if is_one_of(cls, (np.random.RandomState, np.random.Generator)):
+    if is_of(cls, "numpy.random"):
         return _of_compiled(value) is None
     if is_of(cls, "pandas"):
         return cls.__name__ in _ENTRIES
