@@ -47,12 +47,16 @@ class UsualTemperature(Stage):
 
 
 class FewRows(UsualTemperature):
-    """The same of linear scores on few rows that are not whitened: noise is most of them."""
+    """The same of linear scores on few rows that are not whitened: noise is most of them.
+
+    Not beside a set, which they would leave.
+    """
 
     def __init__(self) -> None:
         super().__init__(FEW_ROWS_FACTOR)
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         return (super().applies(problem, given, solver) and solver.takes_temperature
-                and problem.geometry is None and problem.is_private and problem.delta > 0
+                and problem.geometry is None and problem.penalty.is_smooth
+                and problem.is_private and problem.delta > 0
                 and are_few(problem.n_samples * problem.mu, problem.model.shape[0]))

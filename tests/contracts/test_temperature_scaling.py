@@ -186,6 +186,7 @@ def test_a_model_that_learned_nothing_is_left_as_it_is(monkeypatch):
     (60, 0.2, {}, 0.25), (60, 0.2, {"precondition": False}, 0.25), (60, 0.2, {"n": 3}, 0.25),
     (60, 1.0, {"precondition": False}, 1.0), (60, 0.2, {"temperature": False}, 1.0),
     (60, 0.2, {"clip_norm": 0.2}, 1.0), (300, 0.2, {}, 0.25),
+    (60, 0.2, {"penalty": "l2_ball", "radius": 1.0}, 1.0),
     (300, 0.8, {}, 1.0)])
 def test_scores_of_few_rows_that_are_not_whitened_are_divided_by_four(columns, epsilon, params,
                                                                       factor, monkeypatch):
