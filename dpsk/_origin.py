@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = ["contents_of", "holds_numbers", "home_of", "is_intact", "is_known_ufunc", "is_of",
-           "is_only_added_to", "is_written", "module_of"]
+           "is_only_added_to", "is_written", "module_of", "parts_of_dtype"]
 
 #: Packages whose functions classes of other packages may have for methods.
 _LENDERS = {"sklearn", "numpy", "scipy", "joblib", "dpsk", *sys.stdlib_module_names} - {"__main__"}
@@ -49,6 +49,11 @@ def holds_numbers(dtype: np.dtype[Any]) -> bool:
     parts = [each[0] for each in (dtype.fields or {}).values()]
     parts += [] if dtype.subdtype is None else [dtype.subdtype[0]]
     return not (dtype.hasobject or dtype.metadata) and all(map(holds_numbers, parts))
+
+
+def parts_of_dtype(dtype: np.dtype[Any]) -> list[Any]:
+    """Return what a type of entries holds: notes, types of fields, and that of its own entries."""
+    return [dtype.metadata, dtype.subdtype, dtype.fields]
 
 
 def is_written(cls: type) -> bool:

@@ -12,7 +12,7 @@ from weakref import ReferenceType
 import joblib
 import numpy as np
 
-from dpsk._origin import contents_of
+from dpsk._origin import contents_of, parts_of_dtype
 from dpsk._privacy.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _parts(value: Any) -> Iterator[Any]:
         if value.dtype.hasobject:
             yield value.tolist()
     elif isinstance(value, np.dtype):
-        yield from (value.metadata, value.subdtype, dict(value.fields or {}))
+        yield from parts_of_dtype(value)
     elif isinstance(value, (datetime.datetime, datetime.time)):
         yield value.tzinfo
     elif isinstance(value, ReferenceType):

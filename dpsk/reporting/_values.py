@@ -10,7 +10,7 @@ from scipy import special
 from sklearn.utils import Bunch
 
 from dpsk._kinds import is_one_of, kind_of
-from dpsk._origin import holds_numbers, is_of
+from dpsk._origin import holds_numbers, is_of, parts_of_dtype
 from dpsk.reporting._attributes import attributes, own_names
 
 __all__ = ["EXACT", "inside", "is_estimator"]
@@ -100,7 +100,7 @@ def _of_compiled(value):
         return [value.dtype, value.tolist() if value.dtype.hasobject else None,
                 None if isinstance(value, np.void) else value.base]
     if isinstance(value, np.dtype) and is_of(cls, "numpy"):
-        return [dict(value.metadata or {}), value.subdtype, dict(value.fields or {})]
+        return parts_of_dtype(value)
     if is_of(cls, "numpy.random"):
         bits = getattr(value, "_bit_generator", None) or getattr(value, "bit_generator", None)
         return None if bits is None or is_of(type(bits), "numpy") else [bits]
