@@ -293,10 +293,12 @@ class CodePlan:
         if isinstance(kind, tuple):
             return Hats(np.array(kind))
         bounds = column.edges if kind == _BOUNDED else None
-        declared, noise_multiplier = self._choice()
         choices = _choices(kind, self.levels)
+        if not choices:
+            return Hats(np.unique(bounds))
+        declared, noise_multiplier = self._choice()
         points = noisy_knots(rows, partial(_column, place), choices, bounds, declared,
-                             noise_multiplier, releases) if choices else []
+                             noise_multiplier, releases)
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
         error = skew_error(len(rows), noise_multiplier) if self.evens else math.inf
         return evened(points, inner, bounds, reach, error) or Hats(np.unique(np.concatenate([
