@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import asdict
+from itertools import count
 from typing import TYPE_CHECKING, cast
 
 from dpsk._charging import Account, enter, leave
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["PrivacyBudget"]
 
 _FOLDER: list[Any] = []
+#: Names of files in it.
+_NUMBERS = count()
 #: The part of delta for chances to tell all.
 _DISCLOSED = 0.1
 
@@ -44,9 +47,10 @@ class PrivacyBudget:
         transformers and additive models; "renyi" for `sgd`, `svrg` and networks; "pure" for delta
         0. None: "pure" if delta is 0, else "gaussian".
     disclosure : float or None, default=None
-        For "gaussian", the part of delta for chances to tell all: of categories that are found
-        (`DPTableVectorizer`, additive models, pipelines), a tenth of the delta of each fit, and of
-        fits that are not Gaussian, a sixteenth of it each. None: a tenth of delta.
+        For "gaussian", the part of delta for chances to tell all. Of it, a fit that finds
+        categories (`DPTableVectorizer`, additive models, pipelines) takes a tenth of the fit's own
+        delta; a search, and any other fit that is not Gaussian, takes a sixteenth of `disclosure`,
+        whatever its delta, so that at most 16 of these find room. None: a tenth of delta.
     unit : {"row", "group"}, default="row"
         What is protected; "group" admits fits with groups of rows only, taken to be the same
         people in all fits. In the eyes of "row" a row that is replaced stays in its group.
@@ -55,8 +59,8 @@ class PrivacyBudget:
         to.
     path : str or None, default=None
         File of what has been spent, which outlasts the process and may be shared by several; made
-        if there is none, and else continued if it is one of the same budget. None: a temporary
-        file.
+        if there is none, and else continued if it is one of the same budget. An empty file is
+        refused, as a budget may have been in it. None: a temporary file.
 
     Attributes
     ----------
@@ -70,7 +74,7 @@ class PrivacyBudget:
     Raises
     ------
     ValueError
-        If a parameter is out of range, or `path` holds another budget or was changed.
+        If a parameter is out of range, or `path` holds another budget, or nothing, or was changed.
 
     See Also
     --------
@@ -255,9 +259,7 @@ def _temporary():
         folder = tempfile.mkdtemp(prefix="dpsk-budgets-")
         _FOLDER[:] = [os.getpid(), folder]
         atexit.register(_remove, os.getpid(), folder)
-    handle, path = tempfile.mkstemp(suffix=".budget", dir=_FOLDER[1])
-    os.close(handle)
-    return path
+    return os.path.join(_FOLDER[1], f"{next(_NUMBERS)}.budget")
 
 
 def _remove(owner, folder):

@@ -27,6 +27,8 @@ __all__ = ["Account", "Charge", "this_process"]
 _ORIGIN = platform.node(), time.time_ns()
 #: A record begins with the event, so that a line without an end still tells its price.
 _EVENT = '{"event": '
+#: How often and for how many seconds whoever made a file is waited for to write in it.
+_TRIES, _PAUSE = 20, 0.05
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,14 @@ class Account:
         self.owner = this_process()
         # How far the file was read: what is lost of that is noticed.
         self._mark = (0, b"")
-        if terms is not None:
-            self.journal.create()
+        if terms is not None and self.journal.create():
+            with self.journal.locked() as pages:
+                pages.append(_line(terms))
+        else:
+            self._wait()
         with self.journal.locked() as pages:
-            if terms is None:
-                terms = _terms(pages, path)
+            _check_begun(pages, self.path)
+            terms = terms or json.loads(pages.records[0])
             self.terms: dict[str, Any] = terms
             self.filter = open_filter(terms["kind"], terms["epsilon"], terms["delta"],
                                       terms.get("disclosure", 0.0))
@@ -116,16 +121,22 @@ class Account:
         with self.journal.locked() as pages:
             return self.read(pages)
 
+    def _wait(self) -> None:
+        """Wait for another process that has made the file, and has not written in it yet."""
+        for _ in range(_TRIES):
+            with self.journal.locked() as pages:
+                if pages.records:
+                    return
+            time.sleep(_PAUSE)
+
     def read(self, pages: Pages) -> list[Charge]:
-        """Return the charges of the file; write the terms where it is new."""
-        terms = json.dumps(self.terms, sort_keys=True)
+        """Return the charges of the file."""
         if not pages.hold(self._mark):
             raise ValueError(f"path={self.path!r}: no longer holds all that was charged, so what "
                              "has been spent is unknown; restore the file, or fit nothing more "
                              "on these rows.")
-        if not pages.records:
-            pages.append(terms)
-        if pages.records[0] != terms:
+        _check_begun(pages, self.path)
+        if pages.records[0] != _line(self.terms):
             raise ValueError(f"path={self.path!r}: holds another budget, {pages.records[0]}; use "
                              "PrivacyBudget.load, or another path.")
         if pages.torn is not None:
@@ -166,9 +177,10 @@ class Account:
         """Return what may still be fitted, where some units fall short."""
         delta = self.terms["delta"]
         if "delta" in short:
-            return ("Fit with a smaller delta, of which fits that find categories are charged a "
-                    "tenth, and fits that are not Gaussian a sixteenth; or open the next budget "
-                    "with a larger disclosure=.")
+            return ("A fit that finds categories takes a tenth of its own delta of disclosure=: "
+                    "give it a smaller delta. A search, or another fit that is not Gaussian, "
+                    "takes a sixteenth of disclosure=, whatever its delta: at most 16 of these "
+                    "find room in a budget.")
         left = self.filter.left(spent, delta)
         if left <= 0:
             return "Nothing is left: fit nothing more on these rows."
@@ -182,11 +194,15 @@ class Account:
         self._mark = pages.mark
 
 
-def _terms(pages, path):
+def _line(terms):
+    return json.dumps(terms, sort_keys=True)
+
+
+def _check_begun(pages, path):
+    """Raise a ValueError where nothing is in a file: it may have been emptied."""
     if not pages.records:
-        raise ValueError(f"path={os.fspath(path)!r}: holds no budget; give one that a "
-                         "PrivacyBudget was made with.")
-    return json.loads(pages.records[0])
+        raise ValueError(f"path={path!r}: holds no budget, and if one was there, what has been "
+                         "spent is unknown; restore the file, or remove it if none ever was.")
 
 
 def _declared(torn, path):
@@ -199,6 +215,5 @@ def _declared(torn, path):
     except ValueError:
         raise ValueError(
             f"path={path!r}: its last line has no end, and too little of it is there to tell what "
-            "was charged; restore the file. Only where the machine failed while that line was "
-            "written, before its fit drew anything, may the line be cut off.") from None
+            "was charged; restore the file, or fit nothing more on these rows.") from None
     return json.dumps({"event": event, "name": "a fit whose record was cut"})

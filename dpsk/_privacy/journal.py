@@ -46,15 +46,19 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
 
-    def create(self) -> None:
-        """Make the file, if there is none, so that it outlasts a crash of the machine."""
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+    def create(self) -> bool:
+        """Make the file, to outlast a crash of the machine; return whether there was none."""
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return False
         if hasattr(os, "O_DIRECTORY"):
             folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
             try:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+        return True
 
     @contextmanager
     def locked(self) -> Iterator[Pages]:

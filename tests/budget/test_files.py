@@ -2,6 +2,8 @@
 
 import errno
 import os
+import pickle
+import threading
 
 import pytest
 
@@ -33,6 +35,29 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path):
     with pytest.raises(ValueError, match="is a file of something else"):
         PrivacyBudget(1.0, DELTA, path=path)
     assert path.read_text() == "the only copy"
+
+
+@pytest.mark.parametrize("opened", [lambda path: PrivacyBudget(1.0, DELTA, path=path),
+                                    PrivacyBudget.load], ids=["made", "loaded"])
+def test_an_emptied_file_begins_no_budget(tmp_path, opened):
+    path = tmp_path / "a.budget"
+    model = pickle.dumps(PrivacyBudget(1.0, DELTA, path=path)._account)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="holds no budget, and if one was there"):
+        opened(path)
+    with pytest.raises(ValueError, match="holds no budget, and if one was there"):
+        pickle.loads(model).charges()
+    assert path.read_bytes() == b""
+
+
+def test_whoever_has_just_made_the_file_is_waited_for(tmp_path):
+    PrivacyBudget(1.0, DELTA, path=tmp_path / "whole.budget")
+    written = (tmp_path / "whole.budget").read_bytes()
+    (tmp_path / "a.budget").touch()
+    writer = threading.Timer(0.2, (tmp_path / "a.budget").write_bytes, [written])
+    writer.start()
+    assert PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget").charges == []
+    writer.join()
 
 
 def test_charges_that_were_read_are_missed(tmp_path):
