@@ -118,7 +118,7 @@ def enter(account: Account) -> None:
     with _LOCK:
         _settle()
         block = _block(account)
-        if not _is_inside():
+        if not (_is_inside() or _is_secret()):
             pass_over_older()
         _ENTRIES.append(block)
         try:
@@ -126,8 +126,7 @@ def enter(account: Account) -> None:
         except BaseException:
             # What no worker would know of is not open.
             _ENTRIES.pop()
-            if not _is_inside():
-                look_at_all()
+            _look_at_all()
             raise
 
 
@@ -139,8 +138,7 @@ def leave(account: Account) -> None:
         entry = next(each for each in reversed(_ENTRIES)
                      if each.of is account and each.left is None)
         entry.left = now.since(entry.before)
-        if not _is_inside():
-            look_at_all()
+        _look_at_all()
         _settle()
         _post()
         goes_on = entry.is_open
@@ -154,8 +152,21 @@ def leave(account: Account) -> None:
 
 
 def _is_inside() -> bool:
-    """Return whether a block is not left."""
+    """Return whether a block of a budget is not left."""
     return any(each.left is None for each in _ENTRIES)
+
+
+def _is_secret() -> bool:
+    """Return whether one of a search is not left, which looks at all that is newer when it is."""
+    return any(each.left is None for each in _SECRETS)
+
+
+def _look_at_all() -> None:
+    """Look at older objects again, unless a block is not left."""
+    if not _is_inside():
+        look_at_all()
+        if _is_secret():
+            mark_older()
 
 
 def entered() -> list[Account]:
@@ -228,7 +239,7 @@ def in_secret(name: str) -> Iterator[None]:
     finally:
         with _LOCK:
             secret.left = under_way().since(secret.before)
-            if not (_is_inside() or any(each.left is None for each in _SECRETS)):
+            if not (_is_inside() or _is_secret()):
                 unmark_older()
             _settle()
             _post()

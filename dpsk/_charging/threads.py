@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-__all__ = ["SERVICES", "Job", "called_here", "is_of_a_pool", "may_run", "other_threads",
-           "this_thread", "works"]
+__all__ = ["SERVICES", "Job", "called_anywhere", "called_here", "handles_anywhere",
+           "is_of_a_pool", "may_run", "other_threads", "this_thread", "works"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -107,8 +107,24 @@ def is_of_a_pool(thread: threading.Thread) -> bool:
 
 def called_here() -> list[Any]:
     """Return references to the futures that this thread is calling back for."""
-    return [ref(each.f_locals["self"]) for each in _frames(threading.get_ident())
-            if _calls_back(each)]
+    return _called_by(threading.get_ident())
+
+
+def called_anywhere() -> list[Any]:
+    """Return references to the futures that any thread is calling back for."""
+    return [each for number in sys._current_frames() for each in _called_by(number)]
+
+
+def handles_anywhere() -> list[Any]:
+    """Return the handles of callbacks that loops of asyncio are at in any thread."""
+    kind = getattr(sys.modules.get("asyncio"), "Handle", ())
+    return [each.f_locals["self"] for number in sys._current_frames() for each in _frames(number)
+            if each.f_code.co_name == "_run" and isinstance(each.f_locals.get("self"), kind)]
+
+
+def _called_by(number: int) -> list[Any]:
+    """Return references to the futures that a thread is calling back for."""
+    return [ref(each.f_locals["self"]) for each in _frames(number) if _calls_back(each)]
 
 
 def _called(thread: threading.Thread) -> list[Any]:

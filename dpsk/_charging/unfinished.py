@@ -22,7 +22,9 @@ from dpsk._charging.board import living_children
 from dpsk._charging.threads import (
     SERVICES,
     Job,
+    called_anywhere,
     called_here,
+    handles_anywhere,
     is_of_a_pool,
     may_run,
     other_threads,
@@ -62,7 +64,7 @@ class Work:
         """bool : whether nothing of it is under way."""
         work = self._work()
         if self._calls_back and work is not None and not _is_left(work):
-            return self._has_called
+            return self._has_called and _is_done(work)
         return _is_done(work)
 
     @property
@@ -263,9 +265,27 @@ def _callbacks(work: Any) -> list[Any]:
     else:
         # Each is beside its context. What is of asyncio itself wakes another task.
         found = [each[0] for each in getattr(work, "_callbacks", None) or ()
-                 if isinstance(each, tuple) and type(each[0]).__module__ != "_asyncio"]
-    return [each for each in found if may_run(each)
-            and not isinstance(getattr(getattr(each, "func", None), "__self__", None), Work)]
+                 if isinstance(each, tuple)]
+    return list(filter(_is_of_a_caller, found))
+
+
+def _is_of_a_caller(callback: Any) -> bool:
+    """Return whether what is called back is a caller's, and does not wake another task."""
+    return (type(callback).__module__ != "_asyncio" and may_run(callback)
+            and not isinstance(getattr(getattr(callback, "func", None), "__self__", None), Work))
+
+
+def _calls_later(task: Any) -> bool:
+    """Return whether the loop of a task that is done has somebody still to call back for it.
+
+    Who waits for the task goes on before that.
+    """
+    if not hasattr(task, "get_loop") or task.get_loop().is_closed():
+        return False
+    # In one step, as its thread goes on.
+    handles = (*getattr(task.get_loop(), "_ready", ()), *handles_anywhere())
+    return any(each is task and _is_of_a_caller(handle._callback)
+               for handle in handles for each in handle._args or ())
 
 
 def _is_left(work: Any) -> bool:
@@ -283,7 +303,12 @@ def _is_done(work: Any) -> bool:
         return getattr(work, "_index", 0) == getattr(work, "_length", 0) or _is_over(work)
     if isinstance(work, multiprocessing.pool.ApplyResult):
         return work.ready() or _is_over(work)
-    return bool(work.done()) or _is_service(work)
+    if not work.done():
+        return _is_service(work)
+    # Who waits for it may go on before those are called that asked for it.
+    if isinstance(work, concurrent.futures.Future):
+        return not (_callbacks(work) and ref(work) in called_anywhere())
+    return not _calls_later(work)
 
 
 def _is_service(work: Any) -> bool:

@@ -5,12 +5,14 @@ Counts are exact; nothing here is statistical.
 
 import asyncio
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from dpsk import PrivacyBudget
+from dpsk._charging import in_secret
 from dpsk._oracle import release
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.test_left_behind import X, Y, fit, search
@@ -49,10 +51,11 @@ def test_what_an_older_future_is_asked_in_a_block_to_call_back_is_charged(make, 
     assert called.wait(60)
     for each in (*outer, budget):
         assert [charge.name for charge in each.charges] == ["DPRidge"]
+    if pool is not None:
+        # Until its callbacks have returned the job is under way.
+        pool.shutdown()
     fit()
     assert len(budget.charges) == 1
-    if pool is not None:
-        pool.shutdown()
 
 
 @pytest.mark.parametrize("make", [_future, _job])
@@ -107,3 +110,122 @@ def test_what_an_older_task_wakes_is_no_work_of_a_block():
 
     asyncio.run(main())
     assert budget.charges == []
+
+
+class _Callbacks:
+    """Two that are called one after the other: the first waits, the second fits."""
+
+    def __init__(self):
+        self.go, self.called = threading.Event(), threading.Event()
+
+    def first(self, done):
+        self.go.wait(60)
+
+    def second(self, done):
+        fit()
+        self.called.set()
+
+    def asked_of(self, future):
+        future.add_done_callback(self.first)
+        future.add_done_callback(self.second)
+
+
+@contextmanager
+def _running_loop():
+    """Give a loop of asyncio that runs in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield loop
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_who_is_called_back_after_somebody_else_is_charged(pool):
+    callbacks, budget = _Callbacks(), PrivacyBudget(30.0, 1e-2)
+    with pool(1) as workers:
+        workers.submit(time.sleep, 0).result()
+        with budget:
+            future = workers.submit(time.sleep, 0.05)
+            callbacks.asked_of(future)
+            future.result()
+        callbacks.go.set()
+        assert callbacks.called.wait(60)
+    assert [charge.name for charge in budget.charges] == ["DPRidge"]
+
+
+def test_callbacks_of_what_an_older_loop_has_done_are_charged():
+    callbacks, budget = _Callbacks(), PrivacyBudget(30.0, 1e-2)
+    with _running_loop() as loop:
+        with budget:
+            future = asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop)
+            callbacks.asked_of(future)
+            future.result()
+        callbacks.go.set()
+        assert callbacks.called.wait(60)
+    assert [charge.name for charge in budget.charges] == ["DPRidge"]
+
+
+def test_jobs_that_are_done_while_the_block_is_left_have_their_callbacks_charged():
+    budget, n_jobs = PrivacyBudget(30.0, 1e-2), 20
+    with ThreadPoolExecutor(1) as pool:
+        for place in range(n_jobs):
+            with budget:
+                pool.submit(time.sleep, 0.0005 * (place % 20)).add_done_callback(
+                    lambda done: fit())
+    assert len(budget.charges) == n_jobs
+
+
+@pytest.mark.parametrize("asks", ["itself", "another"])
+def test_callbacks_that_a_task_is_given_after_somebody_waits_for_it_are_charged(asks):
+    budget = PrivacyBudget(30.0, 1e-2)
+
+    async def asked(task):
+        (task or asyncio.current_task()).add_done_callback(lambda done: fit())
+        await asyncio.sleep(0.01)
+
+    async def main():
+        with budget:
+            if asks == "itself":
+                await asyncio.ensure_future(asked(None))
+            else:
+                task = asyncio.ensure_future(asyncio.sleep(0.05))
+                other = asyncio.ensure_future(asked(task))
+                await task
+        await asyncio.sleep(0.01)
+        return asks == "itself" or other
+
+    asyncio.run(main())
+    assert [charge.name for charge in budget.charges] == ["DPRidge"]
+
+
+def test_a_block_that_another_thread_enters_hides_nothing_that_runs_have_left():
+    go, entered, answers = threading.Event(), threading.Event(), []
+    pool, left, over = ThreadPoolExecutor(1), threading.Event(), threading.Event()
+    pool.submit(go.wait, 60)
+
+    def answer():
+        try:
+            fit()
+        except BudgetExceededError:
+            answers.append("refused")
+
+    def runs():
+        with in_secret("a search"):
+            pool.submit(answer)
+            left.set()
+            entered.wait(60)
+        over.set()
+
+    thread = threading.Thread(target=runs)
+    thread.start()
+    assert left.wait(60)
+    with PrivacyBudget(30.0, 1e-2) as budget:
+        entered.set()
+        assert over.wait(60)
+        thread.join()
+        go.set()
+        pool.shutdown()
+    assert answers == ["refused"] and budget.charges == []
