@@ -46,9 +46,11 @@ def is_of(thing: Any, package: str) -> bool:
 
 def holds_numbers(dtype: np.dtype[Any]) -> bool:
     """Return whether entries of a type are numbers or text, and nothing is noted with it."""
-    parts = [each[0] for each in (dtype.fields or {}).values()]
-    parts += [] if dtype.subdtype is None else [dtype.subdtype[0]]
-    return not (dtype.hasobject or dtype.metadata) and all(map(holds_numbers, parts))
+    fields = list((dtype.fields or {}).values())
+    parts = [each[0] for each in fields] + ([] if dtype.subdtype is None else [dtype.subdtype[0]])
+    # A title may be anything.
+    titled = any(type(title) is not str for each in fields for title in each[2:])
+    return not (dtype.hasobject or dtype.metadata or titled) and all(map(holds_numbers, parts))
 
 
 def parts_of_dtype(dtype: np.dtype[Any]) -> list[Any]:

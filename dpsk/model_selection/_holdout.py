@@ -174,8 +174,8 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
             noise_multiplier=own.noise_multiplier,
             source=(stream.description, stream.reproducible),
             enforced=(*enforced, *own.enforced),
-            public=("number of rows", "all parameters", "split of rows, by their index",
-                    *public),
+            public=tuple(dict.fromkeys(("number of rows", "all parameters",
+                                        "split of rows, by their index", *public))),
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 

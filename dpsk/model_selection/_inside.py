@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
-from weakref import ReferenceType
+from weakref import ProxyTypes, ReferenceType
 
 import numpy as np
 
@@ -56,6 +56,9 @@ def is_foreign(value: Any) -> bool:
         return home is None or not _is_known(home.__name__)
     if isinstance(value, np.ufunc):
         return not is_known_ufunc(value)
+    if type(value) in ProxyTypes:
+        # It calls what it stands for, and answers as that does.
+        return True
     if type(value) is ReferenceType:
         # It answers with what is looked at as well.
         return False
@@ -110,9 +113,11 @@ def holds_objects(rows: Any) -> bool:
         return bool(rows.dtype.hasobject)
     if not is_of(type(rows), "pandas") or not hasattr(rows, "iloc"):
         return True
-    if runs_foreign_code([rows.attrs, *rows.axes]):
-        return True
     columns = [rows] if rows.ndim == 1 else [rows.iloc[:, i] for i in range(rows.shape[1])]
+    # A type may hold a time zone, or a type of another package.
+    types = {id(each.dtype): each.dtype for each in columns}
+    if runs_foreign_code([rows.attrs, *rows.axes, *types.values()]):
+        return True
     return any(not is_of(type(each.array), "pandas") or _is_of_objects(each.dtype)
                for each in columns)
 

@@ -6,6 +6,7 @@ import functools
 import importlib
 import operator
 import sys
+import weakref
 from collections import UserList, defaultdict, deque
 from functools import partial
 from itertools import islice
@@ -16,6 +17,7 @@ import pytest
 from scipy import sparse, special, stats
 from scipy.stats.sampling import SimpleRatioUniforms
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -123,7 +125,8 @@ def test_an_object_of_somebodys_own_is_found_in_what_compiled_code_holds(holder)
 
 @pytest.mark.parametrize("made", [
     datetime.datetime(2020, 1, 1, tzinfo=Zone()), pd.Timestamp("2020", tz=Zone()),
-    np.random.RandomState(Bits(0)), np.random.Generator(Bits(0))],
+    np.random.RandomState(Bits(0)), np.random.Generator(Bits(0)),
+    FrozenEstimator(FunctionTransformer(weakref.proxy(Bits)))],
     ids=lambda made: type(made).__name__)
 def test_what_knows_a_class_of_somebodys_own_is_not_known(made):
     assert runs_foreign_code([made])
@@ -197,6 +200,8 @@ def test_distributions_that_hold_code_of_others_are_not(law):
         [0], pd.Index([Share(1.0)], dtype=object))}), True),
     (pd.DataFrame({"a": pd.Categorical([1, 2]), "b": pd.array([1, None])}), False),
     (np.array([(1.0, None)], dtype=[("a", float), ("b", object)]), True),
+    (pd.Series(pd.to_datetime(["2020"]).tz_localize("Europe/Vienna")), False),
+    (pd.Series(pd.to_datetime(["2020"]).tz_localize(Zone())), True),
     (pd.DataFrame({"a": OwnColumn(np.ones(2), np.zeros(2, bool))}), True)])
 def test_rows_of_objects_may_run_their_code(rows, objects):
     assert holds_objects(rows) == objects
