@@ -27,6 +27,7 @@ def _beside(whole, each):
 SHOWN = {
     "record": _record, "entry of records": lambda each: _record(each)[0],
     "slice": slice, "note on a type": lambda each: np.dtype(float, metadata={"held": each}),
+    "title of a field": lambda each: np.dtype([((each, "a"), float)]),
     "note on a field": lambda each: np.dtype([("a", np.dtype(float, metadata={"held": each}))]),
     "array of a noted type": lambda each: np.zeros(
         2, np.dtype(float, metadata={"held": each})),
@@ -41,4 +42,5 @@ COMPILED = SHOWN | {
     "cell": types.CellType, "column": lambda each: pd.array([each], dtype=object),
     "repeated": itertools.repeat, "static method": staticmethod}
 #: No code of it runs, but it is in memory.
-UNSHOWN = {"base of a view": lambda each: np.array([each, 1.0], dtype=object)[1:]}
+UNSHOWN = {"base of a view": lambda each: np.array([each, 1.0], dtype=object)[1:],
+           "records that a column is of": lambda each: _record(each)["a"]}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpsk._origin import home_of, is_of, is_written
+from dpsk._origin import holds_numbers, home_of, is_of, is_written
 from dpsk.auditing._classes import may_keep, of_classes, of_methods
 
 __all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
@@ -26,6 +26,7 @@ _PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
 #: Parts of classes and modules that stand for what the process does with them.
 _OF_THE_PROCESS = {"__dict__", "__weakref__", "_abc_impl", "__builtins__", "__loader__",
                    "__spec__"}
+_KINDS = "biufcUSmM"
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _CACHE = type(functools.lru_cache(len))
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
@@ -163,7 +164,7 @@ def _leaf(value):
         for kinds in (_NUMBERS, str):
             if all(isinstance(each, kinds) and not _is_of_a_class(each) for each in value):
                 return (np.asarray(value),) if _fits_an_array(value) else None
-    if type(value) is np.ndarray and value.dtype.kind in "biufcUSmM":
+    if type(value) is np.ndarray and value.dtype.kind in _KINDS and holds_numbers(value.dtype):
         return (value,)
     return None
 
@@ -250,13 +251,18 @@ def _of_table(value):
 
 
 def _of_array(array):
+    notes = array.dtype.metadata
+    kept = [("notes", dict(notes))] if notes else []
     if array.dtype.names:
-        return [(field, np.ascontiguousarray(array[field])) for field in array.dtype.names]
+        titles = [each[2] for each in array.dtype.fields.values() if len(each) > 2]
+        fields = [(field, np.ascontiguousarray(array[field])) for field in array.dtype.names]
+        return [*kept, ("titles", titles), *fields]
     if array.dtype.kind == "V":
-        return [("bytes", array.tobytes())]
-    if array.dtype == object:
-        return [("shape", array.shape), ("items", array.ravel().tolist())]
-    return [("entries", np.array(array, subok=False))]
+        return [*kept, ("bytes", array.tobytes())]
+    if array.dtype.kind not in _KINDS:
+        return [*kept, ("shape", array.shape), ("items", array.ravel().tolist())]
+    # Without notes, and of no class but NumPy's own.
+    return [*kept, ("entries", array.astype(array.dtype.str))]
 
 
 def _of_mapping(value, keys):

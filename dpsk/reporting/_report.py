@@ -237,16 +237,19 @@ class PrivacyReport:
             f"Neighbors are {self.relation.split(': ', 1)[1]}." if self.relation != _NO_UNIT
             else "It has no neighbors in common."]
         if kinds:
+            unit = "group of rows" if self.relation == GROUP_RELATION else "row"
             times = "once" if fits == 1 else f"in at most {fits} fits"
             sentences.append(
-                f"A row was used {times} ({', '.join(kinds)}), which are composed numerically."
+                f"A {unit} was used {times} ({', '.join(kinds)}), which are composed numerically."
                 if fits < math.inf else
-                f"How many fits a row was used in is not known ({', '.join(kinds)}).")
+                f"How many fits a {unit} was used in is not known ({', '.join(kinds)}).")
         if self.disjoint:
             sentences.append(_DISJOINT)
         sentences += [part.sentence for part in self.exposed]
         sentences += [part.sentence for part in self.notes]
-        return " ".join(dict.fromkeys([*sentences, _FIXED] if fits > 1 else sentences))
+        if fits > 1 and self.fits_epsilon < math.inf:
+            sentences.append(_FIXED)
+        return " ".join(dict.fromkeys(sentences))
 
     def __str__(self) -> str:
         return "\n".join([f"Privacy report: {self.name}",
@@ -272,7 +275,7 @@ class PrivacyReport:
             yield "on trust", f"{part.path}: {part.sentence}"
         if self.disjoint:
             yield "on trust", _DISJOINT
-        if sum(part.count for part in self.private) > 1:
+        if sum(part.count for part in self.private) > 1 and self.fits_epsilon < math.inf:
             yield "provided", _FIXED
 
     def _pair(self):

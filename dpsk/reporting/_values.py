@@ -95,7 +95,7 @@ def _of_compiled(value):
         return [value.start, value.stop, value.step]
     if cls is itemgetter:
         return list(value.__reduce__()[1])
-    if is_one_of(cls, (np.ndarray, np.void)) and not holds_numbers(value.dtype):
+    if is_one_of(cls, (np.ndarray, np.void)):
         # What a view does not show is in its base.
         return [value.dtype, value.tolist() if value.dtype.hasobject else None,
                 None if isinstance(value, np.void) else value.base]
@@ -127,7 +127,8 @@ def _is_plain(value, packages):
     if is_one_of(cls, _PLAIN):
         return True
     if is_one_of(cls, (np.ndarray, np.memmap)):
-        return holds_numbers(value.dtype)
+        return holds_numbers(value.dtype) and (
+            not isinstance(value.base, np.ndarray) or _is_plain(value.base, packages))
     if type(value) is np.ufunc:
         # Others are of functions that somebody wrote.
         return any(getattr(module, value.__name__, None) is value for module in (np, special))

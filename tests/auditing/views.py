@@ -18,4 +18,8 @@ VIEWS = {
     "bytes that an array is of": Leaky(assigned(
         lambda entry, X: np.frombuffer(bytes(8) + X[0].tobytes())[:1])),
     "field of a structured array": Leaky(assigned(lambda entry, X: np.array(
-        [(0.0, entry)], dtype=[("a", float), ("b", float)])["a"]))}
+        [(0.0, entry)], dtype=[("a", float), ("b", float)])["a"])),
+    "note on a type": Leaky(assigned(lambda entry, X: np.zeros(
+        2, np.dtype(float, metadata={"mean": entry})))),
+    "title of a field": Leaky(assigned(lambda entry, X: np.zeros(
+        2, [((f"{entry:.3g}", "a"), float)])))}
