@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpsk._charging.account import Account, Charge
 from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
+from dpsk._charging.callbacks import Look
 from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.threads import this_thread
 from dpsk._charging.unfinished import (
@@ -185,8 +186,9 @@ def _block(of: _Of) -> _Block[_Of]:
     before.threads.append(this_thread())
     # What is older than another block is passed over by now.
     others = [each.before for each in _ENTRIES] + [each.before for each in _SECRETS]
+    look = Look()
     before.work.extend(now for each in others for older in each.work
-                       if (now := older.again) and now not in before.work)
+                       if (now := older.again(look)) and now not in before.work)
     return _Block(of, before)
 
 

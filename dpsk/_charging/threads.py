@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import sys
 import threading
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from types import (
@@ -21,12 +22,12 @@ from weakref import ref
 from dpsk._origin import contents_of, home_of, module_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import FrameType
     from typing import Any
 
-__all__ = ["SERVICES", "Job", "called_anywhere", "called_here", "handles_anywhere",
-           "is_of_a_pool", "may_run", "other_threads", "this_thread", "works"]
+__all__ = ["SERVICES", "Job", "called_anywhere", "called_here", "frames_of_all", "is_of_a_pool",
+           "may_run", "other_threads", "this_thread", "works"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -105,43 +106,44 @@ def is_of_a_pool(thread: threading.Thread) -> bool:
         map(_is_loop, _frames(thread.ident)))
 
 
-def called_here() -> list[Any]:
-    """Return references to the futures that this thread is calling back for."""
-    return _called_by(threading.get_ident())
+def called_here() -> set[int]:
+    """Return the identities of the futures that this thread is calling back for."""
+    return _called_in(_frames(threading.get_ident()))
 
 
-def called_anywhere() -> list[Any]:
-    """Return references to the futures that any thread is calling back for."""
-    return [each for number in sys._current_frames() for each in _called_by(number)]
+def called_anywhere() -> set[int]:
+    """Return the identities of the futures that any thread is calling back for."""
+    return _called_in(frames_of_all())
 
 
-def handles_anywhere() -> list[Any]:
-    """Return the handles of callbacks that loops of asyncio are at in any thread."""
-    kind = getattr(sys.modules.get("asyncio"), "Handle", ())
-    return [each.f_locals["self"] for number in sys._current_frames() for each in _frames(number)
-            if each.f_code.co_name == "_run" and isinstance(each.f_locals.get("self"), kind)]
+def frames_of_all() -> Iterator[FrameType]:
+    """Yield the frames of all threads."""
+    for number in sys._current_frames():
+        yield from _frames(number)
 
 
-def _called_by(number: int) -> list[Any]:
-    """Return references to the futures that a thread is calling back for."""
-    return [ref(each.f_locals["self"]) for each in _frames(number) if _calls_back(each)]
+def _called_in(frames: Iterable[FrameType]) -> set[int]:
+    """Return the identities of the futures that some frames call back for."""
+    return {id(each) for each in map(_future_of, frames) if each is not None}
 
 
 def _called(thread: threading.Thread) -> list[Any]:
     """Return what tells the callback of a caller that a thread is at, once a future is done."""
     for frame in _frames(thread.ident):
-        if _calls_back(frame):
-            return [_told(frame.f_locals["self"]), id(frame.f_locals.get("callback"))]
+        future = _future_of(frame)
+        if future is not None:
+            return [_told(future), id(frame.f_locals.get("callback"))]
     return []
 
 
-def _calls_back(frame: FrameType) -> bool:
-    """Return whether a frame calls back for a future, among others code of a caller."""
+def _future_of(frame: FrameType) -> Any:
+    """Return the future that a frame calls back for, among others code of a caller; or None."""
     if frame.f_code.co_name not in _ENDS:
-        return False
+        return None
     done = frame.f_locals.get("self")
-    return isinstance(done, concurrent.futures.Future) and any(
+    calls = isinstance(done, concurrent.futures.Future) and any(
         map(may_run, getattr(done, "_done_callbacks", ())))
+    return done if calls else None
 
 
 def _unknown_threads() -> list[int]:
@@ -240,8 +242,8 @@ def _opened(given: Any) -> tuple[bool, Iterable[Any]]:
         return True, (given.func, *given.args, *given.keywords.values())
     if isinstance(given, ref):
         return True, (given(),)
-    if isinstance(given, (list, tuple, dict)):
-        return True, given.values() if isinstance(given, dict) else given
+    if isinstance(given, (list, tuple, dict, set, frozenset, deque)):
+        return True, list(given.values() if isinstance(given, dict) else given)
     if isinstance(given, (BuiltinFunctionType, MethodWrapperType)):
         return not isinstance(given.__self__, _LAZY), ()
     if isinstance(given, type):

@@ -10,6 +10,7 @@ import multiprocessing.pool
 import sys
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import GeneratorType
@@ -19,14 +20,12 @@ from weakref import finalize, ref
 import joblib
 
 from dpsk._charging.board import living_children
+from dpsk._charging.callbacks import Look, callbacks_of, handles_in, is_task, task_kinds
 from dpsk._charging.threads import (
     SERVICES,
     Job,
-    called_anywhere,
     called_here,
-    handles_anywhere,
     is_of_a_pool,
-    may_run,
     other_threads,
     this_thread,
     works,
@@ -52,20 +51,20 @@ class Work:
     before `tell` was: they may fit.
     """
 
-    def __init__(self, work: Any) -> None:
+    def __init__(self, work: Any, look: Look) -> None:
         self._work, self._calls_back, self._has_called = ref(work), False, False
-        self._calls = Counter(map(id, _callbacks(work)))
+        self._calls = Counter(map(id, callbacks_of(work, look)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Work) and self._work == other._work
+        # There is one plain reference to an object, and classes may call others equal.
+        return isinstance(other, Work) and self._work is other._work
 
-    @property
-    def is_done(self) -> bool:
-        """bool : whether nothing of it is under way."""
+    def is_done(self, look: Look) -> bool:
+        """Return whether nothing of it is under way."""
         work = self._work()
         if self._calls_back and work is not None and not _is_left(work):
-            return self._has_called and _is_done(work)
-        return _is_done(work)
+            return self._has_called
+        return self._has_called or _is_done(work, look)
 
     @property
     def is_lazy(self) -> bool:
@@ -75,8 +74,7 @@ class Work:
     @property
     def is_task(self) -> bool:
         """bool : whether it is a task of asyncio."""
-        return "asyncio" in sys.modules and isinstance(
-            self._work(), sys.modules["asyncio"].Task)
+        return is_task(self._work())
 
     @property
     def is_here(self) -> bool:
@@ -86,7 +84,7 @@ class Work:
             # A loop calls back when the task is done, within no task.
             return work is _current_task() or (
                 work.done() and not self._has_called and work.get_loop() is _loop())
-        return self.is_lazy or self._work in called_here()
+        return self.is_lazy or id(work) in called_here()
 
     @property
     def is_nobodys(self) -> bool:
@@ -94,29 +92,47 @@ class Work:
         return threading.active_count() == 1 and not self._calls and isinstance(
             self._work(), concurrent.futures.Future)
 
-    @property
-    def again(self) -> Work | None:
-        """Work or None : the same as it is now, if it is not done."""
+    def again(self, look: Look) -> Work | None:
+        """Return the same as it is now, None if it is done."""
         work = self._work()
-        return None if _is_done(work) else Work(work)
+        return None if _is_done(work, look) else Work(work, look)
 
     def calls_more_than(self, other: Work) -> bool:
         """Return whether it calls somebody back who was not to be called by another."""
         return bool(self._calls - other._calls)
 
-    def tell(self, told: Callable[[], None]) -> None:
+    def tell(self, told: Callable[[], None], look: Look) -> None:
         """Call `told` when it is done, or dropped."""
         work: Any = self._work()
-        if work is None or self.is_done:
-            return
-        if isinstance(work, concurrent.futures.Future) or (
-                "asyncio" in sys.modules and isinstance(work, sys.modules["asyncio"].Task)):
+        if work is None or self.is_done(look):
+            told()
+        elif isinstance(work, concurrent.futures.Future):
+            with work._condition:
+                # Of one that is done a thread is at the callbacks: it comes to this one, or is
+                # seen to be through.
+                self._calls_back = not work.done()
+                vars(work)["_done_callbacks"].append(partial(self._called, told))
+        elif is_task(work):
             self._calls_back = True
-            work.add_done_callback(partial(self._called, told))
+            self._ask(told, work)
         else:
             finalize(work, told).atexit = False
 
+    def _ask(self, told, task):
+        """Have a task call back, whichever thread its loop is in."""
+        loop = task.get_loop()
+        if loop is _loop():
+            task.add_done_callback(partial(self._called, told))
+            return
+        # Closed meanwhile, it calls nobody.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(partial(self._ask, told), task)
+
     def _called(self, told, done):
+        if is_task(done) and Look().calls(done):
+            # What is called back may ask for more of it.
+            done.add_done_callback(partial(self._called, told))
+            return
         self._has_called = True
         told()
 
@@ -143,7 +159,9 @@ class Unfinished:
     def since(self, before: Unfinished) -> Unfinished:
         """Return what of this was not under way before, or calls more back than it did."""
         # What is older may have been passed over since.
-        later = [now for each in before.work if (now := each.again) and now.calls_more_than(each)]
+        look = Look()
+        later = [now for each in before.work
+                 if (now := each.again(look)) and now.calls_more_than(each)]
         return Unfinished([each for each in self.threads if each not in before.threads],
                           [each for each in self.children if each not in before.children],
                           [each for each in self.work
@@ -151,10 +169,10 @@ class Unfinished:
 
     def still(self) -> Unfinished:
         """Return what of this is not done yet."""
-        living = living_children() if self.children else []
+        living, look = living_children() if self.children else [], Look()
         return Unfinished([each for each in self.threads if works(each)],
                           [each for each in self.children if each in living],
-                          [each for each in self.work if not each.is_done])
+                          [each for each in self.work if not each.is_done(look)])
 
     @property
     def may_be_here(self) -> bool:
@@ -180,9 +198,18 @@ class Unfinished:
         return bool(self.threads or self.work)
 
     def tell(self, told: Callable[[], None]) -> None:
-        """Call `told` when some of the work is done, or dropped."""
+        """Call `told` when all of the work is done, or dropped."""
+        left, lock = [len(self.work)], threading.Lock()
+
+        def one() -> None:
+            with lock:
+                left[0] -= 1
+            if not left[0]:
+                told()
+
+        look = Look()
         for each in self.work:
-            each.tell(told)
+            each.tell(one, look)
 
     def __bool__(self) -> bool:
         return bool(self.threads or self.children or self.work)
@@ -217,10 +244,16 @@ def unmark_older() -> None:
 
 def under_way() -> Unfinished:
     """Return what is under way in this process."""
-    code, kinds = _lazy_code(), set(_kinds())
-    found = [each for each in _objects() if type(each) in kinds]
+    code, kinds, objects = _lazy_code(), set(_kinds()), _objects()
+    found = [each for each in objects if type(each) in kinds]
+    # An older task that is done may be passed over, and what it still calls is new.
+    given = {id(each): each for handle in handles_in(objects) for each in handle._args or ()
+             if is_task(each)}
+    found = list({id(each): each for each in (*found, *given.values())}.values())
     work = [each for each in found if not isinstance(each, GeneratorType) or each.gi_code in code]
-    return Unfinished(other_threads(), living_children(), list(map(Work, work))).still()
+    look = Look()
+    return Unfinished(other_threads(), living_children(),
+                      [Work(each, look) for each in work]).still()
 
 
 def _objects() -> list[Any]:
@@ -236,8 +269,8 @@ def _objects() -> list[Any]:
 def _kinds() -> Iterator[type]:
     """Yield the classes of what stands for results still to come."""
     yield GeneratorType
-    if "asyncio" in sys.modules:
-        yield from _with_subclasses(sys.modules["asyncio"].Task)
+    for kind in task_kinds():
+        yield from _with_subclasses(kind)
     yield from _with_subclasses(concurrent.futures.Future)
     if threading.active_count() > 1:
         # Without another thread nobody does what these stand for.
@@ -258,42 +291,12 @@ def _lazy_code() -> tuple[Any, ...]:
                  if inspect.isgeneratorfunction(each))
 
 
-def _callbacks(work: Any) -> list[Any]:
-    """Return what of a caller's a future or a task calls when it is done."""
-    if isinstance(work, concurrent.futures.Future):
-        found = getattr(work, "_done_callbacks", ())
-    else:
-        # Each is beside its context. What is of asyncio itself wakes another task.
-        found = [each[0] for each in getattr(work, "_callbacks", None) or ()
-                 if isinstance(each, tuple)]
-    return list(filter(_is_of_a_caller, found))
-
-
-def _is_of_a_caller(callback: Any) -> bool:
-    """Return whether what is called back is a caller's, and does not wake another task."""
-    return (type(callback).__module__ != "_asyncio" and may_run(callback)
-            and not isinstance(getattr(getattr(callback, "func", None), "__self__", None), Work))
-
-
-def _calls_later(task: Any) -> bool:
-    """Return whether the loop of a task that is done has somebody still to call back for it.
-
-    Who waits for the task goes on before that.
-    """
-    if not hasattr(task, "get_loop") or task.get_loop().is_closed():
-        return False
-    # In one step, as its thread goes on.
-    handles = (*getattr(task.get_loop(), "_ready", ()), *handles_anywhere())
-    return any(each is task and _is_of_a_caller(handle._callback)
-               for handle in handles for each in handle._args or ())
-
-
 def _is_left(work: Any) -> bool:
     """Return whether a task will call nobody back, as its loop has ended."""
     return hasattr(work, "get_loop") and bool(work.get_loop().is_closed())
 
 
-def _is_done(work: Any) -> bool:
+def _is_done(work: Any, look: Look) -> bool:
     if work is None:
         return True
     if isinstance(work, GeneratorType):
@@ -305,10 +308,7 @@ def _is_done(work: Any) -> bool:
         return work.ready() or _is_over(work)
     if not work.done():
         return _is_service(work)
-    # Who waits for it may go on before those are called that asked for it.
-    if isinstance(work, concurrent.futures.Future):
-        return not (_callbacks(work) and ref(work) in called_anywhere())
-    return not _calls_later(work)
+    return not look.calls(work)
 
 
 def _is_service(work: Any) -> bool:

@@ -1,13 +1,12 @@
-"""What a block asks an older future or task to call back is of the block, and of a search's runs.
+"""What a block asks a future to call back is of the block, and of a search's runs.
 
 Counts are exact; nothing here is statistical.
 """
 
-import asyncio
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
@@ -83,36 +82,7 @@ def test_what_runs_ask_an_older_future_to_call_back_is_refused(make, monkeypatch
     assert [charge.name for charge in budget.charges] == ["DPGridSearchCV"]
 
 
-def test_what_an_older_task_is_asked_in_a_block_to_call_back_is_charged():
-    budget = PrivacyBudget(30.0, 1e-2)
-
-    async def main():
-        task = asyncio.ensure_future(asyncio.sleep(0.05))
-        await asyncio.sleep(0)
-        with budget:
-            task.add_done_callback(lambda done: fit())
-        await task
-        await asyncio.sleep(0)
-
-    asyncio.run(main())
-    assert [charge.name for charge in budget.charges] == ["DPRidge"]
-
-
-def test_what_an_older_task_wakes_is_no_work_of_a_block():
-    budget = PrivacyBudget(30.0, 1e-2)
-
-    async def main():
-        task = asyncio.ensure_future(asyncio.sleep(0.2))
-        with budget:
-            await asyncio.wait([task], timeout=0.01)
-        fit()
-        await task
-
-    asyncio.run(main())
-    assert budget.charges == []
-
-
-class _Callbacks:
+class Callbacks:
     """Two that are called one after the other: the first waits, the second fits."""
 
     def __init__(self):
@@ -130,37 +100,13 @@ class _Callbacks:
         future.add_done_callback(self.second)
 
 
-@contextmanager
-def _running_loop():
-    """Give a loop of asyncio that runs in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    yield loop
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
-
-
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_who_is_called_back_after_somebody_else_is_charged(pool):
-    callbacks, budget = _Callbacks(), PrivacyBudget(30.0, 1e-2)
+    callbacks, budget = Callbacks(), PrivacyBudget(30.0, 1e-2)
     with pool(1) as workers:
         workers.submit(time.sleep, 0).result()
         with budget:
             future = workers.submit(time.sleep, 0.05)
-            callbacks.asked_of(future)
-            future.result()
-        callbacks.go.set()
-        assert callbacks.called.wait(60)
-    assert [charge.name for charge in budget.charges] == ["DPRidge"]
-
-
-def test_callbacks_of_what_an_older_loop_has_done_are_charged():
-    callbacks, budget = _Callbacks(), PrivacyBudget(30.0, 1e-2)
-    with _running_loop() as loop:
-        with budget:
-            future = asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop)
             callbacks.asked_of(future)
             future.result()
         callbacks.go.set()
@@ -176,29 +122,6 @@ def test_jobs_that_are_done_while_the_block_is_left_have_their_callbacks_charged
                 pool.submit(time.sleep, 0.0005 * (place % 20)).add_done_callback(
                     lambda done: fit())
     assert len(budget.charges) == n_jobs
-
-
-@pytest.mark.parametrize("asks", ["itself", "another"])
-def test_callbacks_that_a_task_is_given_after_somebody_waits_for_it_are_charged(asks):
-    budget = PrivacyBudget(30.0, 1e-2)
-
-    async def asked(task):
-        (task or asyncio.current_task()).add_done_callback(lambda done: fit())
-        await asyncio.sleep(0.01)
-
-    async def main():
-        with budget:
-            if asks == "itself":
-                await asyncio.ensure_future(asked(None))
-            else:
-                task = asyncio.ensure_future(asyncio.sleep(0.05))
-                other = asyncio.ensure_future(asked(task))
-                await task
-        await asyncio.sleep(0.01)
-        return asks == "itself" or other
-
-    asyncio.run(main())
-    assert [charge.name for charge in budget.charges] == ["DPRidge"]
 
 
 def test_a_block_that_another_thread_enters_hides_nothing_that_runs_have_left():
