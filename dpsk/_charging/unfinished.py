@@ -102,11 +102,13 @@ class Work:
         return bool(self._calls - other._calls)
 
     def tell(self, told: Callable[[], None], look: Look) -> None:
-        """Call `told` when it is done, or dropped."""
+        """Call `told` when it is done, and when it is dropped."""
         work: Any = self._work()
         if work is None or self.is_done(look):
             told()
-        elif isinstance(work, concurrent.futures.Future):
+            return
+        finalize(work, told).atexit = False
+        if isinstance(work, concurrent.futures.Future):
             with work._condition:
                 # Of one that is done a thread is at the callbacks: it comes to this one, or is
                 # seen to be through.
@@ -115,8 +117,6 @@ class Work:
         elif is_task(work):
             self._calls_back = True
             self._ask(told, work)
-        else:
-            finalize(work, told).atexit = False
 
     def _ask(self, told, task):
         """Have a task call back, whichever thread its loop is in."""
@@ -199,17 +199,15 @@ class Unfinished:
 
     def tell(self, told: Callable[[], None]) -> None:
         """Call `told` when all of the work is done, or dropped."""
-        left, lock = [len(self.work)], threading.Lock()
+        left, look = set(range(len(self.work))), Look()
 
-        def one() -> None:
-            with lock:
-                left[0] -= 1
-            if not left[0]:
+        def ended(place: int) -> None:
+            left.discard(place)
+            if not left:
                 told()
 
-        look = Look()
-        for each in self.work:
-            each.tell(one, look)
+        for place, each in enumerate(self.work):
+            each.tell(partial(ended, place), look)
 
     def __bool__(self) -> bool:
         return bool(self.threads or self.children or self.work)
