@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["Look", "callbacks_of", "handles_in", "is_task", "task_kinds"]
+__all__ = ["Look", "callbacks_of", "handle_kind", "is_task", "task_kinds"]
 
 
 class Look:
@@ -76,10 +76,9 @@ def callbacks_of(work: Any, look: Look | None = None) -> list[Any]:
     return list(filter(_is_of_a_caller, found))
 
 
-def handles_in(objects: Iterable[Any]) -> list[Any]:
-    """Return the handles of what loops of asyncio call, among objects."""
-    kind = getattr(sys.modules.get("asyncio"), "Handle", None)
-    return [] if kind is None else [each for each in objects if type(each) is kind]
+def handle_kind() -> type | None:
+    """Return the class of what a loop of asyncio calls soon, None where there is no asyncio."""
+    return getattr(sys.modules.get("asyncio"), "Handle", None)
 
 
 def task_kinds() -> tuple[type, ...]:
@@ -105,7 +104,7 @@ def _is_of_a_caller(callback: Any) -> bool:
 
 def _running_handles() -> list[Any]:
     """Return the handles that loops of asyncio are at in any thread."""
-    kind = getattr(sys.modules.get("asyncio"), "Handle", None)
+    kind: Any = handle_kind()
     if kind is None:
         return []
     code = kind._run.__code__

@@ -20,7 +20,7 @@ from weakref import finalize, ref
 import joblib
 
 from dpsk._charging.board import living_children
-from dpsk._charging.callbacks import Look, callbacks_of, handles_in, is_task, task_kinds
+from dpsk._charging.callbacks import Look, callbacks_of, handle_kind, is_task, task_kinds
 from dpsk._charging.threads import (
     SERVICES,
     Job,
@@ -42,6 +42,8 @@ __all__ = ["Unfinished", "look_at_all", "mark_older", "pass_over_older", "under_
 _SERVICES = SERVICES - {"asyncio"}
 #: In a list, so that the garbage collector knows whether it was frozen since.
 _NEW: list[Any] = []
+#: Not empty where older objects were frozen here.
+_FROZEN: list[bool] = []
 
 
 class Work:
@@ -217,9 +219,11 @@ def pass_over_older() -> None:
     """Have `under_way` pass over all results and futures that there are now.
 
     A look at all objects of a large process would take long. Those that are frozen are freed as
-    ever, but for cycles.
+    ever, but for cycles. What somebody has frozen before stays so, and is passed over anyway.
     """
-    gc.freeze()
+    if not gc.get_freeze_count():
+        gc.freeze()
+        _FROZEN.append(True)
     mark_older(anew=True)
 
 
@@ -231,7 +235,9 @@ def mark_older(anew: bool = False) -> None:
 
 def look_at_all() -> None:
     """Undo `pass_over_older`."""
-    gc.unfreeze()
+    if _FROZEN:
+        gc.unfreeze()
+        _FROZEN.clear()
     unmark_older()
 
 
@@ -242,13 +248,16 @@ def unmark_older() -> None:
 
 def under_way() -> Unfinished:
     """Return what is under way in this process."""
-    code, kinds, objects = _lazy_code(), set(_kinds()), _objects()
-    found = [each for each in objects if type(each) in kinds]
+    code, handle = _lazy_code(), handle_kind()
+    kinds = {handle, *_kinds()}
+    # One pass, as there may be many.
+    found = [each for each in _objects() if type(each) in kinds]
     # An older task that is done may be passed over, and what it still calls is new.
-    given = {id(each): each for handle in handles_in(objects) for each in handle._args or ()
-             if is_task(each)}
-    found = list({id(each): each for each in (*found, *given.values())}.values())
-    work = [each for each in found if not isinstance(each, GeneratorType) or each.gi_code in code]
+    given = [each for called in found if type(called) is handle for each in called._args or ()
+             if is_task(each)]
+    work = [each for each in {id(each): each for each in (*found, *given)}.values()
+            if type(each) is not handle
+            and (not isinstance(each, GeneratorType) or each.gi_code in code)]
     look = Look()
     return Unfinished(other_threads(), living_children(),
                       [Work(each, look) for each in work]).still()

@@ -185,7 +185,18 @@ def test_results_are_seen_where_somebody_froze_them():
         results = Parallel(n_jobs=1, return_as="generator")(delayed(evaluated)() for _ in range(3))
         gc.freeze()
     list(results)
-    gc.unfreeze()
+    assert len(open_one.charges) == 3
+
+
+def test_what_somebody_froze_before_stays_so_and_results_are_seen():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with pytest.warns(PrivacyWarning), budget() as open_one:
+        results = Parallel(n_jobs=1, return_as="generator")(delayed(evaluated)() for _ in range(3))
+        with open_one:
+            pass
+    assert gc.get_freeze_count() > 0.9 * frozen > 0
+    list(results)
     assert len(open_one.charges) == 3
 
 
