@@ -253,8 +253,8 @@ def under_way() -> Unfinished:
     # One pass, as there may be many.
     found = [each for each in _objects() if type(each) in kinds]
     # An older task that is done may be passed over, and what it still calls is new.
-    given = [each for called in found if type(called) is handle for each in called._args or ()
-             if is_task(each)]
+    handles: list[Any] = [each for each in found if type(each) is handle]
+    given = [each for called in handles for each in called._args or () if is_task(each)]
     work = [each for each in {id(each): each for each in (*found, *given)}.values()
             if type(each) is not handle
             and (not isinstance(each, GeneratorType) or each.gi_code in code)]
