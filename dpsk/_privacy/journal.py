@@ -48,12 +48,14 @@ class Journal:
 
     def create(self) -> bool:
         """Make the file, to outlast a crash of the machine; return whether there was none."""
+        # A link may be made before its file.
+        path = os.path.realpath(self.path)
         try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
             return False
         if hasattr(os, "O_DIRECTORY"):
-            folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+            folder = os.open(os.path.dirname(path), os.O_RDONLY)
             try:
                 os.fsync(folder)
             finally:

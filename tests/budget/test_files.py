@@ -50,6 +50,12 @@ def test_an_emptied_file_begins_no_budget(tmp_path, opened):
     assert path.read_bytes() == b""
 
 
+def test_a_link_may_be_there_before_its_file(tmp_path):
+    (tmp_path / "a.budget").symlink_to(tmp_path / "b.budget")
+    PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
+    assert PrivacyBudget.load(tmp_path / "b.budget").charges == []
+
+
 def test_whoever_has_just_made_the_file_is_waited_for(tmp_path):
     PrivacyBudget(1.0, DELTA, path=tmp_path / "whole.budget")
     written = (tmp_path / "whole.budget").read_bytes()
