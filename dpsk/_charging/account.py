@@ -77,14 +77,13 @@ class Account:
         self.owner = this_process()
         # How far the file was read: what is lost of that is noticed.
         self._mark = (0, b"")
-        if terms is not None and self.journal.create():
-            with self.journal.locked() as pages:
-                pages.append(_line(terms))
-        else:
+        made = terms is not None and self.journal.create()
+        if not made:
             self._wait()
         with self.journal.locked() as pages:
-            _check_begun(pages, self.path)
-            terms = terms or json.loads(pages.records[0])
+            if made:
+                pages.append(_line(terms))
+            terms = terms or json.loads(_first(pages, self.path))
             self.terms: dict[str, Any] = terms
             self.filter = open_filter(terms["kind"], terms["epsilon"], terms["delta"],
                                       terms.get("disclosure", 0.0))
@@ -124,9 +123,8 @@ class Account:
     def _wait(self) -> None:
         """Wait for another process that has made the file, and has not written in it yet."""
         for _ in range(_TRIES):
-            with self.journal.locked() as pages:
-                if pages.records:
-                    return
+            if os.path.getsize(self.path):
+                return
             time.sleep(_PAUSE)
 
     def read(self, pages: Pages) -> list[Charge]:
@@ -135,9 +133,9 @@ class Account:
             raise ValueError(f"path={self.path!r}: no longer holds all that was charged, so what "
                              "has been spent is unknown; restore the file, or fit nothing more "
                              "on these rows.")
-        _check_begun(pages, self.path)
-        if pages.records[0] != _line(self.terms):
-            raise ValueError(f"path={self.path!r}: holds another budget, {pages.records[0]}; use "
+        first = _first(pages, self.path)
+        if first != _line(self.terms):
+            raise ValueError(f"path={self.path!r}: holds another budget, {first}; use "
                              "PrivacyBudget.load, or another path.")
         if pages.torn is not None:
             pages.append(_declared(pages.torn, self.path))
@@ -198,11 +196,13 @@ def _line(terms):
     return json.dumps(terms, sort_keys=True)
 
 
-def _check_begun(pages, path):
-    """Raise a ValueError where nothing is in a file: it may have been emptied."""
+def _first(pages, path):
+    """Return the first record; a ValueError where there is none: the file may have been emptied.
+    """
     if not pages.records:
         raise ValueError(f"path={path!r}: holds no budget, and if one was there, what has been "
                          "spent is unknown; restore the file, or remove it if none ever was.")
+    return pages.records[0]
 
 
 def _declared(torn, path):

@@ -127,7 +127,7 @@ def enter(account: Account) -> None:
         except BaseException:
             # What no worker would know of is not open.
             _ENTRIES.pop()
-            _look_at_all()
+            _look_again()
             raise
 
 
@@ -139,7 +139,7 @@ def leave(account: Account) -> None:
         entry = next(each for each in reversed(_ENTRIES)
                      if each.of is account and each.left is None)
         entry.left = now.since(entry.before)
-        _look_at_all()
+        _look_again()
         _settle()
         _post()
         goes_on = entry.is_open
@@ -162,7 +162,7 @@ def _is_secret() -> bool:
     return any(each.left is None for each in _SECRETS)
 
 
-def _look_at_all() -> None:
+def _look_again() -> None:
     """Look at older objects again, unless a block is not left."""
     if not _is_inside():
         look_at_all()

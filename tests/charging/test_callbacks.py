@@ -95,9 +95,15 @@ class Callbacks:
         fit()
         self.called.set()
 
-    def asked_of(self, future):
-        future.add_done_callback(self.first)
-        future.add_done_callback(self.second)
+    def go_on_after(self, budget, begin):
+        """Have what is begun in a block call both, and let them go on once it is left."""
+        with budget:
+            future = begin()
+            future.add_done_callback(self.first)
+            future.add_done_callback(self.second)
+            future.result()
+        self.go.set()
+        assert self.called.wait(60)
 
 
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
@@ -105,12 +111,17 @@ def test_who_is_called_back_after_somebody_else_is_charged(pool):
     callbacks, budget = Callbacks(), PrivacyBudget(30.0, 1e-2)
     with pool(1) as workers:
         workers.submit(time.sleep, 0).result()
-        with budget:
-            future = workers.submit(time.sleep, 0.05)
-            callbacks.asked_of(future)
-            future.result()
-        callbacks.go.set()
-        assert callbacks.called.wait(60)
+        callbacks.go_on_after(budget, lambda: workers.submit(time.sleep, 0.05))
+    assert [charge.name for charge in budget.charges] == ["DPRidge"]
+
+
+def test_workers_pay_no_more_once_callbacks_have_returned():
+    budget, callbacks = PrivacyBudget(30.0, 1e-2), Callbacks()
+    with ProcessPoolExecutor(1) as workers, ThreadPoolExecutor(1) as pool:
+        workers.submit(fit).result()
+        callbacks.go_on_after(budget, lambda: pool.submit(time.sleep, 0.05))
+        pool.shutdown()
+        workers.submit(fit).result()
     assert [charge.name for charge in budget.charges] == ["DPRidge"]
 
 
