@@ -54,8 +54,8 @@ def holds_numbers(dtype: np.dtype[Any]) -> bool:
 
 
 def parts_of_dtype(dtype: np.dtype[Any]) -> list[Any]:
-    """Return what a type of entries holds: notes, types of fields, and that of its own entries."""
-    return [dtype.metadata, dtype.subdtype, dtype.fields]
+    """Return what a type of entries holds: notes, types of fields and entries, what is missing."""
+    return [dtype.metadata, dtype.subdtype, dtype.fields, getattr(dtype, "na_object", None)]
 
 
 def is_written(cls: type) -> bool:

@@ -35,6 +35,8 @@ SHOWN = {
     "view of a mapping": lambda each: types.MappingProxyType({"a": each}),
     "item": itemgetter, "attribute of a partial": lambda each: _beside(partial(np.abs), each),
     "index": lambda each: pd.Index([each], dtype=object)}
+if hasattr(np, "dtypes") and hasattr(np.dtypes, "StringDType"):
+    SHOWN["what is missing in texts"] = lambda each: np.dtypes.StringDType(na_object=each)
 #: Those of which it is enough to say that they are not known.
 COMPILED = SHOWN | {
     "values of a mapping": lambda each: {"a": each}.values(),

@@ -17,17 +17,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpsk._charging.account import Account, Charge
 from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
-from dpsk._charging.callbacks import Look
 from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.threads import this_thread
-from dpsk._charging.unfinished import (
-    Unfinished,
-    look_at_all,
-    mark_older,
-    pass_over_older,
-    under_way,
-    unmark_older,
-)
+from dpsk._charging.unfinished import Unfinished, mark, under_way, unmark
 from dpsk._rehearsal import stop_rehearsal
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 
@@ -118,16 +110,13 @@ def enter(account: Account) -> None:
     """Charge an account for all fits from now on."""
     with _LOCK:
         _settle()
-        block = _block(account)
-        if not (_is_inside() or _is_secret()):
-            pass_over_older()
-        _ENTRIES.append(block)
+        _ENTRIES.append(_block(account))
         try:
             _post()
         except BaseException:
             # What no worker would know of is not open.
             _ENTRIES.pop()
-            _look_again()
+            _unmark()
             raise
 
 
@@ -139,7 +128,7 @@ def leave(account: Account) -> None:
         entry = next(each for each in reversed(_ENTRIES)
                      if each.of is account and each.left is None)
         entry.left = now.since(entry.before)
-        _look_again()
+        _unmark()
         _settle()
         _post()
         goes_on = entry.is_open
@@ -152,22 +141,11 @@ def leave(account: Account) -> None:
             PrivacyWarning, stacklevel=3)
 
 
-def _is_inside() -> bool:
-    """Return whether a block of a budget is not left."""
-    return any(each.left is None for each in _ENTRIES)
-
-
-def _is_secret() -> bool:
-    """Return whether one of a search is not left, which looks at all that is newer when it is."""
-    return any(each.left is None for each in _SECRETS)
-
-
-def _look_again() -> None:
-    """Look at older objects again, unless a block is not left."""
-    if not _is_inside():
-        look_at_all()
-        if _is_secret():
-            mark_older()
+def _unmark() -> None:
+    """Mark nothing any more, unless a block is not left that looks at what is newer."""
+    blocks: list[_Block[Any]] = [*_ENTRIES, *_SECRETS]
+    if all(each.left is not None for each in blocks):
+        unmark()
 
 
 def entered() -> list[Account]:
@@ -184,11 +162,7 @@ def _block(of: _Of) -> _Block[_Of]:
     before = under_way()
     # Another thread may leave the block.
     before.threads.append(this_thread())
-    # What is older than another block is passed over by now.
-    others = [each.before for each in _ENTRIES] + [each.before for each in _SECRETS]
-    look = Look()
-    before.work.extend(now for each in others for older in each.work
-                       if (now := older.again(look)) and now not in before.work)
+    mark()
     return _Block(of, before)
 
 
@@ -232,7 +206,6 @@ def in_secret(name: str) -> Iterator[None]:
     """
     with _LOCK:
         secret = _block(name)
-        mark_older()
         _SECRETS.append(secret)
     try:
         with _LOCK:
@@ -241,8 +214,7 @@ def in_secret(name: str) -> Iterator[None]:
     finally:
         with _LOCK:
             secret.left = under_way().since(secret.before)
-            if not (_is_inside() or _is_secret()):
-                unmark_older()
+            _unmark()
             _settle()
             _post()
         secret.left.tell(_told)

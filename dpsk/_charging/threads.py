@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    #: The innermost frame of every thread, by its number.
+    Frames = dict[int, FrameType]
+
 __all__ = ["SERVICES", "Job", "called_anywhere", "called_here", "frames_of_all", "is_of_a_pool",
            "may_run", "other_threads", "this_thread", "works"]
 
@@ -47,7 +50,11 @@ _QUEUES = {"queue", "threading", "multiprocessing.queues", "multiprocessing.conn
 #: Packages whose own threads do nothing of a caller's.
 SERVICES = {"joblib", "loky", "multiprocessing", "concurrent", "distributed", "tornado", "tqdm",
              "ipykernel", "IPython", "zmq", "debugpy", "pydevd", "execnet", "xdist", "asyncio"}
-_NO_CALLERS = (SERVICES | sys.stdlib_module_names | {"dpsk"}) - {"__main__"}
+_NO_CALLERS = (SERVICES | sys.stdlib_module_names) - {"__main__"}
+#: What of this package charges, and never for itself.
+_OWN = "dpsk._charging"
+#: Attributes that threads have, but for what they are to call.
+_OF_ANY_THREAD = set(vars(threading.Thread())) - {"_target", "_args", "_kwargs"}
 _LAZY = (GeneratorType, CoroutineType)
 #: So deep in what threads and callbacks are given functions of a caller are looked for.
 _DEPTH = 4
@@ -73,9 +80,13 @@ def other_threads() -> list[Any]:
 
     Numbers are of threads that `threading` does not know of.
     """
-    here = threading.current_thread()
-    return [*(_at(each) for each in threading.enumerate() if each is not here),
-            *_unknown_threads()]
+    here, frames = threading.current_thread(), sys._current_frames()
+    try:
+        return [*(_at(each, frames) for each in threading.enumerate() if each is not here),
+                *_unknown_threads()]
+    finally:
+        # One that held itself would hold all that is under way.
+        frames.clear()
 
 
 def this_thread() -> Any:
@@ -95,15 +106,15 @@ def works(thread: threading.Thread | int | Job) -> bool:
     if not thread.is_alive() or thread.ident is None:
         return False
     serves = {each.partition(".")[0] for each in _modules_of(thread)} & SERVICES
-    given = (getattr(thread, "_target", None), *getattr(thread, "_args", ()),
-             *getattr(thread, "_kwargs", {}).values())
-    return not serves or any(map(may_run, given))
+    # What it is to call is in some attribute.
+    given = [each for name, each in list(vars(thread).items()) if name not in _OF_ANY_THREAD]
+    return not serves or any(may_run(each, _DEPTH + 1) for each in given)
 
 
-def is_of_a_pool(thread: threading.Thread) -> bool:
+def is_of_a_pool(thread: threading.Thread, now: Frames | None = None) -> bool:
     """Return whether a thread works off what is handed to a pool, or manages its processes."""
     return type(thread).__module__ in _MANAGERS or bool(_modules_of(thread) & _POOLS) or any(
-        map(_is_loop, _frames(thread.ident)))
+        map(_is_loop, _frames(thread.ident, now)))
 
 
 def called_here() -> set[int]:
@@ -118,8 +129,9 @@ def called_anywhere() -> set[int]:
 
 def frames_of_all() -> Iterator[FrameType]:
     """Yield the frames of all threads."""
-    for number in sys._current_frames():
-        yield from _frames(number)
+    now = sys._current_frames()
+    while now:
+        yield from _outwards(now.popitem()[1])
 
 
 def _called_in(frames: Iterable[FrameType]) -> set[int]:
@@ -127,9 +139,9 @@ def _called_in(frames: Iterable[FrameType]) -> set[int]:
     return {id(each) for each in map(_future_of, frames) if each is not None}
 
 
-def _called(thread: threading.Thread) -> list[Any]:
+def _called(thread: threading.Thread, now: Frames | None) -> list[Any]:
     """Return what tells the callback of a caller that a thread is at, once a future is done."""
-    for frame in _frames(thread.ident):
+    for frame in _frames(thread.ident, now):
         future = _future_of(frame)
         if future is not None:
             return [_told(future), id(frame.f_locals.get("callback"))]
@@ -153,12 +165,12 @@ def _unknown_threads() -> list[int]:
     return list(running - {each.ident for each in threading.enumerate()})
 
 
-def _at(thread: threading.Thread) -> threading.Thread | Job:
+def _at(thread: threading.Thread, now: Frames | None = None) -> threading.Thread | Job:
     """Return a thread, or the job of one of a pool."""
-    if not is_of_a_pool(thread):
+    if not is_of_a_pool(thread, now):
         return thread
-    jobs = [_told_by(each) for each in _frames(thread.ident) if _is_loop(each)]
-    return Job(thread, [*jobs, _called(thread)])
+    jobs = [_told_by(each) for each in _frames(thread.ident, now) if _is_loop(each)]
+    return Job(thread, [*jobs, _called(thread, now)])
 
 
 def _told_by(loop: FrameType) -> list[Any]:
@@ -204,9 +216,13 @@ def _home(frame: FrameType) -> str:
     return getattr(module_of(frame.f_globals), "__name__", "")
 
 
-def _frames(number: int | None) -> Iterable[FrameType]:
-    """Yield the frames of a thread, the innermost first."""
-    frame = sys._current_frames().get(number or 0)
+def _frames(number: int | None, now: Frames | None = None) -> Iterator[FrameType]:
+    """Yield the frames of a thread, the innermost first; `now` are those of all threads."""
+    return _outwards((sys._current_frames() if now is None else now).get(number or 0))
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame, and those that it was called from."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -253,7 +269,7 @@ def _opened(given: Any) -> tuple[bool, Iterable[Any]]:
 
 
 def _is_no_callers(module: str) -> bool:
-    return module.partition(".")[0] in _NO_CALLERS
+    return module.partition(".")[0] in _NO_CALLERS or module.startswith(_OWN)
 
 
 def _kept(value: Any) -> Iterable[Any]:

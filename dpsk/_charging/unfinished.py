@@ -13,7 +13,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from types import GeneratorType
+from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING
 from weakref import finalize, ref
 
@@ -21,6 +21,7 @@ import joblib
 
 from dpsk._charging.board import living_children
 from dpsk._charging.callbacks import Look, callbacks_of, handle_kind, is_task, task_kinds
+from dpsk._charging.objects import objects_of
 from dpsk._charging.threads import (
     SERVICES,
     Job,
@@ -35,15 +36,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-__all__ = ["Unfinished", "look_at_all", "mark_older", "pass_over_older", "under_way",
-           "unmark_older"]
+__all__ = ["Unfinished", "mark", "under_way", "unmark"]
 
 #: Packages whose tasks do nothing of a caller's. What asyncio itself runs, such as a sleep, does.
 _SERVICES = SERVICES - {"asyncio"}
-#: In a list, so that the garbage collector knows whether it was frozen since.
-_NEW: list[Any] = []
-#: Not empty where older objects were frozen here.
-_FROZEN: list[bool] = []
+
+
+class _Mark:
+    """What the garbage collector shows, unless it was frozen since."""
+
+
+_MARKS: list[_Mark] = []
 
 
 class Work:
@@ -60,6 +63,9 @@ class Work:
     def __eq__(self, other: object) -> bool:
         # There is one plain reference to an object, and classes may call others equal.
         return isinstance(other, Work) and self._work is other._work
+
+    def __hash__(self) -> int:
+        return id(self._work)
 
     def is_done(self, look: Look) -> bool:
         """Return whether nothing of it is under way."""
@@ -160,14 +166,14 @@ class Unfinished:
 
     def since(self, before: Unfinished) -> Unfinished:
         """Return what of this was not under way before, or calls more back than it did."""
-        # What is older may have been passed over since.
-        look = Look()
+        # What is older may be done by now, and calls somebody back.
+        look, older = Look(), set(before.work)
         later = [now for each in before.work
                  if (now := each.again(look)) and now.calls_more_than(each)]
         return Unfinished([each for each in self.threads if each not in before.threads],
                           [each for each in self.children if each not in before.children],
                           [each for each in self.work
-                           if each not in before.work and not each.is_nobodys] + later)
+                           if each not in older and not each.is_nobodys] + later)
 
     def still(self) -> Unfinished:
         """Return what of this is not done yet."""
@@ -215,44 +221,22 @@ class Unfinished:
         return bool(self.threads or self.children or self.work)
 
 
-def pass_over_older() -> None:
-    """Have `under_way` pass over all results and futures that there are now.
-
-    A look at all objects of a large process would take long. Those that are frozen are freed as
-    ever, but for cycles. What somebody has frozen before stays so, and is passed over anyway.
-    """
-    if not gc.get_freeze_count():
-        gc.freeze()
-        _FROZEN.append(True)
-    mark_older(anew=True)
+def mark() -> None:
+    """Have `under_way` notice where somebody freezes what is made from now on."""
+    if not _MARKS:
+        _MARKS.append(_Mark())
 
 
-def mark_older(anew: bool = False) -> None:
-    """Have `under_way` notice where somebody has it pass over what is made from now on."""
-    if anew or not _NEW:
-        _NEW[:] = [[]]
-
-
-def look_at_all() -> None:
-    """Undo `pass_over_older`."""
-    if _FROZEN:
-        gc.unfreeze()
-        _FROZEN.clear()
-    unmark_older()
-
-
-def unmark_older() -> None:
-    """Undo `mark_older`."""
-    _NEW.clear()
+def unmark() -> None:
+    """Undo `mark`."""
+    _MARKS.clear()
 
 
 def under_way() -> Unfinished:
     """Return what is under way in this process."""
     code, handle = _lazy_code(), handle_kind()
-    kinds = {handle, *_kinds()}
-    # One pass, as there may be many.
-    found = [each for each in _objects() if type(each) in kinds]
-    # An older task that is done may be passed over, and what it still calls is new.
+    found = _objects({handle, *_kinds()} - {None})
+    # An older task that is done may be gone, and what it still calls is new.
     handles: list[Any] = [each for each in found if type(each) is handle]
     given = [each for called in handles for each in called._args or () if is_task(each)]
     work = [each for each in {id(each): each for each in (*found, *given)}.values()
@@ -263,14 +247,14 @@ def under_way() -> Unfinished:
                       [Work(each, look) for each in work]).still()
 
 
-def _objects() -> list[Any]:
-    """Return what may stand for work: not what was there before the block."""
-    found = gc.get_objects()
-    if _NEW and not any(each is _NEW[0] for each in found):
-        # Somebody has frozen what is new as well, and nothing tells that from what is older.
+def _objects(kinds: set[Any]) -> list[Any]:
+    """Return what may stand for work."""
+    found = objects_of({_Mark, *kinds})
+    if _MARKS and not any(each is _MARKS[0] for each in found):
+        # What was frozen since a block was entered tells nothing from what is older.
         gc.unfreeze()
-        found = gc.get_objects()
-    return found
+        found = objects_of(kinds)
+    return [each for each in found if type(each) is not _Mark]
 
 
 def _kinds() -> Iterator[type]:
@@ -319,10 +303,22 @@ def _is_done(work: Any, look: Look) -> bool:
 
 
 def _is_service(work: Any) -> bool:
-    """Return whether a task of asyncio runs code of what serves other packages."""
-    frame = getattr(getattr(work, "get_coro", dict)(), "cr_frame", None)
-    name = "" if frame is None else frame.f_globals.get("__name__", "")
-    return name.partition(".")[0] in _SERVICES
+    """Return whether a task of asyncio runs code of what serves other packages, and no other."""
+    runs: Any = getattr(work, "get_coro", dict)()
+    return isinstance(runs, CoroutineType) and _serves(runs, is_outermost=True)
+
+
+def _serves(runs: CoroutineType[Any, Any, Any], is_outermost: bool = False) -> bool:
+    """Return whether code of a service runs, that waits for none of a caller, nor is about to."""
+    frame = runs.cr_frame
+    if frame is None:
+        return not is_outermost
+    package = frame.f_globals.get("__name__", "").partition(".")[0]
+    if package not in (_SERVICES if is_outermost else SERVICES | sys.stdlib_module_names):
+        return False
+    # Before it is begun it has what it is to wait for.
+    has = (runs.cr_await, *frame.f_locals.values())
+    return all(_serves(each) for each in has if isinstance(each, CoroutineType))
 
 
 def _is_over(result: Any) -> bool:

@@ -75,11 +75,21 @@ class Journal:
         ValueError
             If a record is not as it was written.
         """
+        while True:
+            with self._locked_handle() as handle:
+                # Another file may have taken its place while this one was waited for.
+                if os.path.samestat(os.fstat(handle), os.stat(self.path)):
+                    yield Pages(handle, self.path)
+                    return
+
+    @contextmanager
+    def _locked_handle(self) -> Iterator[int]:
+        """Hold the lock of the file that is at the path now."""
         handle = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
         try:
             _lock(handle, self.path)
             try:
-                yield Pages(handle, self.path)
+                yield handle
             finally:
                 # The end of the process gives the lock back as well; closing alone does not,
                 # where a child was forked meanwhile.

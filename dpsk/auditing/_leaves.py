@@ -14,12 +14,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpsk._origin import holds_numbers, home_of, is_of, is_written
+from dpsk.auditing._arrow import is_cut
 from dpsk.auditing._classes import may_keep, of_classes, of_methods
 
 __all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
 
-#: The most objects that are opened of one fit, and the most plain values that are read after
-#: them; the hash of its pickle stands for the rest.
+#: The most objects that are opened of one fit; the hash of its pickle stands for the rest.
 _NODES = 20_000
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
@@ -211,7 +211,7 @@ def _parts(value, keys):
     if isinstance(value, weakref.finalize):
         return [("call", value.peek())]
     if isinstance(value, contextvars.ContextVar):
-        return [("value", value.get(None))]
+        return [("value", _tried(value.get))]
     if isinstance(value, _CACHE):
         # It may hold all earlier fits.
         held = [("cache", Unread())] if value.cache_info().currsize else []
@@ -245,8 +245,9 @@ def _of_table(value):
         asked = {str(name): lambda name=name: value[name] for name in value.columns}
     asked["index"] = lambda: value.index
     held = [each for each in attributes(value) if each[0] not in _OF_TABLES]
+    cut = [(f"buffers of {name}", Unread()) for name, ask in asked.items() if is_cut(_tried(ask))]
     return [*((name, _tried(lambda ask=ask: np.asarray(ask()))) for name, ask in asked.items()),
-            ("attrs", getattr(value, "attrs", None)), *held,
+            ("attrs", getattr(value, "attrs", None)), *held, *cut,
             ("pickle", _tried(lambda: pickle.dumps(value)))]
 
 

@@ -99,6 +99,18 @@ def test_what_does_not_show_all_that_it_holds_is_named(name, hidden):
     assert not found.refuted and found.partial == (named,)
 
 
+def test_what_a_part_of_a_column_keeps_of_the_whole_is_named():
+    """False-alarm rate at most 1e-7."""
+    arrow = pytest.importorskip("pyarrow", reason="texts of pandas are columns of Arrow")
+
+    def leak(model, entry, X):
+        texts = pd.Series(["none", f"{entry:.3g}"], dtype=pd.ArrowDtype(arrow.string()))
+        model.example_ = texts.iloc[:1]
+
+    found = audit(Leaky(leak), runs=40, level=SURE, neighbors=_PAIR)
+    assert not found.refuted and "example_.buffers of array" in found.partial
+
+
 def _much_noise(model, entry, X):
     model.much_ = np.random.default_rng().normal(size=600_000).astype(np.float32)
 

@@ -4,6 +4,7 @@ import errno
 import os
 import pickle
 import threading
+import time
 
 import pytest
 
@@ -201,3 +202,22 @@ def test_a_last_charge_without_its_end_of_line_outlasts_a_disk_that_is_full(tmp_
             admit("a fit", Gaussian(0.01))
         monkeypatch.undo()
     assert len(PrivacyBudget.load(budget.path).charges) == 1
+
+
+def test_a_file_that_took_the_place_of_another_while_it_was_waited_for_is_charged(tmp_path):
+    path = tmp_path / "a.budget"
+    budget = PrivacyBudget(1.0, DELTA, path=path)
+
+    def fitted():
+        with budget:
+            admit("a fit", Gaussian(0.01))
+
+    waiting = threading.Thread(target=fitted)
+    with budget._account.journal.locked():
+        waiting.start()
+        # Long enough to be at the lock; where it is not, there is nothing to see.
+        time.sleep(0.3)
+        (tmp_path / "copy").write_bytes(path.read_bytes())
+        os.replace(tmp_path / "copy", path)
+    waiting.join()
+    assert len(PrivacyBudget.load(path).charges) == 1
