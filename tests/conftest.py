@@ -19,6 +19,13 @@ def pytest_collection():
         gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left_to_look_at():
+    """Blocks look at all objects, and those of thousands of earlier tests are many."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def no_lines_of_slow_fits(monkeypatch):
     """What fits print is the same on a busy machine, where they may take seconds."""
