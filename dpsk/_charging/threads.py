@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     #: The innermost frame of every thread, by its number.
     Frames = dict[int, FrameType]
 
-__all__ = ["SERVICES", "Job", "called_anywhere", "called_here", "frames_of_all", "is_of_a_pool",
-           "may_run", "other_threads", "this_thread", "works"]
+__all__ = ["SERVICES", "Job", "called_anywhere", "called_here", "frames_of_all", "is_no_callers",
+           "is_of_a_pool", "may_run", "other_threads", "this_thread", "works"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -251,7 +251,7 @@ def _opened(given: Any) -> tuple[bool, Iterable[Any]]:
     if isinstance(given, _LAZY):
         return False, ()
     if isinstance(given, FunctionType):
-        return _is_no_callers(getattr(home_of(given), "__name__", "")), contents_of(given)
+        return is_no_callers(getattr(home_of(given), "__name__", "")), contents_of(given)
     if isinstance(given, MethodType):
         return True, (given.__func__, *_kept(given.__self__))
     if isinstance(given, partial):
@@ -263,12 +263,13 @@ def _opened(given: Any) -> tuple[bool, Iterable[Any]]:
     if isinstance(given, (BuiltinFunctionType, MethodWrapperType)):
         return not isinstance(given.__self__, _LAZY), ()
     if isinstance(given, type):
-        return _is_no_callers(given.__module__), ()
-    shows = hasattr(given, "__dict__") and _is_no_callers(type(given).__module__)
+        return is_no_callers(given.__module__), ()
+    shows = hasattr(given, "__dict__") and is_no_callers(type(given).__module__)
     return (shows, _kept(given)) if callable(given) else (True, ())
 
 
-def _is_no_callers(module: str) -> bool:
+def is_no_callers(module: str) -> bool:
+    """Return whether a module of some name holds no code of a caller."""
     return module.partition(".")[0] in _NO_CALLERS or module.startswith(_OWN)
 
 

@@ -26,6 +26,7 @@ from dpsk._charging.threads import (
     SERVICES,
     Job,
     called_here,
+    is_no_callers,
     is_of_a_pool,
     other_threads,
     this_thread,
@@ -305,20 +306,23 @@ def _is_done(work: Any, look: Look) -> bool:
 def _is_service(work: Any) -> bool:
     """Return whether a task of asyncio runs code of what serves other packages, and no other."""
     runs: Any = getattr(work, "get_coro", dict)()
-    return isinstance(runs, CoroutineType) and _serves(runs, is_outermost=True)
+    return isinstance(runs, CoroutineType) and (
+        _module(runs).partition(".")[0] in _SERVICES and _serves(runs))
 
 
-def _serves(runs: CoroutineType[Any, Any, Any], is_outermost: bool = False) -> bool:
-    """Return whether code of a service runs, that waits for none of a caller, nor is about to."""
-    frame = runs.cr_frame
-    if frame is None:
-        return not is_outermost
-    package = frame.f_globals.get("__name__", "").partition(".")[0]
-    if package not in (_SERVICES if is_outermost else SERVICES | sys.stdlib_module_names):
-        return False
+def _serves(runs: CoroutineType[Any, Any, Any]) -> bool:
+    """Return whether no code of a caller runs, nor is waited for or about to be."""
+    if runs.cr_frame is None:
+        return True
     # Before it is begun it has what it is to wait for.
-    has = (runs.cr_await, *frame.f_locals.values())
-    return all(_serves(each) for each in has if isinstance(each, CoroutineType))
+    has = (runs.cr_await, *runs.cr_frame.f_locals.values())
+    return is_no_callers(_module(runs)) and all(
+        _serves(each) for each in has if isinstance(each, CoroutineType))
+
+
+def _module(runs: CoroutineType[Any, Any, Any]) -> str:
+    """Return the name of the module that a coroutine is of, "" where it has ended."""
+    return "" if runs.cr_frame is None else str(runs.cr_frame.f_globals.get("__name__", ""))
 
 
 def _is_over(result: Any) -> bool:

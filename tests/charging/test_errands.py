@@ -138,10 +138,15 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
          "named", "coroutine", "pool"])
 def test_threads_that_run_code_by_that_of_others_are_charged(made):
     with ExitStack() as stack:
-        thread = made(stack)
-        with budget() as open_one:
-            thread.start()
-        thread.join()
+        assert_charged(made(stack))
+
+
+def assert_charged(thread):
+    """Assert that what a thread does that begins in a block is charged, and what follows is not.
+    """
+    with budget() as open_one:
+        thread.start()
+    thread.join()
     assert len(open_one.charges) == 1
     evaluated()
     assert len(open_one.charges) == 1

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import dp_accuracy_score
+from tests.charging.test_errands import assert_charged, slowly
 from tests.charging.test_unfinished import budget, evaluated
 
 #: What a package that serves others might hold, by the name of a module of it.
@@ -81,22 +82,11 @@ def test_tasks_of_services_alone_hold_nothing_open():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("made", [
-    lambda: _served("IPython.lib.backgroundjobs")["Runs"](_slowly),
+    lambda: _served("IPython.lib.backgroundjobs")["Runs"](slowly),
     lambda: threading.Thread(target=Parallel(n_jobs=1), args=[[delayed(time.sleep)(0.4), _own]])],
     ids=["attribute", "function of this package"])
 def test_threads_of_services_are_charged_for_what_they_are_given(made):
-    thread = made()
-    with budget() as open_one:
-        thread.start()
-    thread.join()
-    assert len(open_one.charges) == 1
-    evaluated()
-    assert len(open_one.charges) == 1
-
-
-def _slowly():
-    time.sleep(0.4)
-    evaluated()
+    assert_charged(made())
 
 
 _own = delayed(partial(dp_accuracy_score, [0, 1] * 20, [0, 1] * 20, epsilon=0.1, delta=1e-6))()

@@ -4,6 +4,7 @@ Counts are exact; nothing here is statistical.
 """
 
 import asyncio
+import gc
 import os
 import shlex
 import subprocess
@@ -216,7 +217,15 @@ def test_of_a_budget_that_was_entered_twice_the_inner_block_is_left_first():
     assert len(open_one.charges) == 4
 
 
-def test_a_block_that_could_not_be_entered_charges_nothing(monkeypatch):
+def test_blocks_leave_the_garbage_collector_as_it_was(monkeypatch):
+    """Also one that could not be entered."""
+    # Frozen objects of other tests that are freed meanwhile would count.
+    gc.unfreeze()
+    for _ in range(2):
+        with budget(), budget():
+            assert gc.get_freeze_count() == 0
+        assert gc.get_freeze_count() == 0
+
     def refused(note):
         # Work of other tests that ends meanwhile has nothing of its own to say.
         if note.budgets[-1:] not in ([], [outer.path]):
@@ -226,9 +235,16 @@ def test_a_block_that_could_not_be_entered_charges_nothing(monkeypatch):
         monkeypatch.setattr("dpsk._charging.admission.post", refused)
         with pytest.raises(OSError, match="no folder"), budget():
             pytest.fail("entered")
+        assert gc.get_freeze_count() == 0
         monkeypatch.undo()
         evaluated()
     assert len(outer.charges) == 1
+    monkeypatch.setattr("dpsk._charging.admission.post", refused)
+    with pytest.raises(OSError, match="no folder"), budget():
+        pytest.fail("entered")
+    monkeypatch.undo()
+    assert gc.get_freeze_count() == 0
+    gc.freeze()
 
 
 def test_workers_pay_no_more_once_what_went_on_is_done():
