@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.events import Composed, Disclosure, NotPrivate, gaussian
 
 if TYPE_CHECKING:
@@ -93,10 +93,9 @@ def frequent_categories(rows: RowSource, places: range | list[int], sizes: Any, 
             found.append((kept, counts[kept]))
         return found
 
-    event = category_event(mu, delta)
-    priced: Any = event.events if isinstance(event, Composed) else event
-    return releases(priced, counted,
-                    Part(1.0 / mu, moved, unit=_UNIT), only=frequent)
+    also = () if mu == math.inf else (Disclosure(delta),)
+    return releases(gaussian(mu), counted, Sensitivity(moved, unit=_UNIT), also=also,
+                    only=frequent)
 
 
 def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
@@ -121,7 +120,7 @@ def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
     sizes = [cells if isinstance(cells, int) else len(cells) + 1 for cells in columns.values()]
     counts = releases(
         gaussian(mu), lambda inside: rows.added(_counts, list(columns), sizes, columns),
-        Part(1.0 / mu, math.sqrt(2.0 * len(columns)), unit=_UNIT))
+        Sensitivity(math.sqrt(2.0 * len(columns)), unit=_UNIT))
     return dict(zip(columns, np.split(counts, np.cumsum(sizes)[:-1]), strict=True))
 
 

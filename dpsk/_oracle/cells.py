@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._oracle.decimals import decimal_points
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity, noise_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,9 +111,9 @@ class _Choices:
         self._rows, self._numbers, self._releases = rows, numbers, releases
         self._event = declared.release(noise_multiplier)
         # Logarithms of sums are off by a few units in the last place.
-        noise_multiplier *= _MARGIN + _MORE_MARGIN * noise_multiplier
-        self._part = Part(noise_multiplier, 0.5, "gumbel", unit=0.5, rounded=False)
-        self._scale = 0.5 * noise_multiplier
+        margin = _MARGIN + _MORE_MARGIN * noise_multiplier
+        self._moved = Sensitivity(2.0 * margin, "gumbel", unit=0.5, rounded=False)
+        self._scale = noise_scale(self._event, self._moved.moved, "gumbel")
         self._reach = 1.0 + _FAR * self._scale
         self._places: Any = None
 
@@ -141,7 +141,7 @@ class _Choices:
             return [self._best(*each, own) for each, own in
                     zip(slices, np.split(noisy, np.cumsum(sizes, dtype=int))[:-1], strict=True)]
 
-        return self._releases(self._event, scores, self._part, only=_Only(tuple(slices), [best]))
+        return self._releases(self._event, scores, self._moved, only=_Only(tuple(slices), [best]))
 
     def _read(self) -> None:
         """Sort the places of all numbers that are not missing."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import shortened
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
 
@@ -98,7 +98,7 @@ def noisy_class_moments(rows: RowSource, n_classes: int, basis: FloatArray, radi
                 sums[label] += own.T @ own
         return sums * unit**2
 
-    noisy = releases(gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
+    noisy = releases(gaussian(mu), total, Sensitivity(bound, "symmetric_normal", unit**2))
     counts = noisy[:, -1, -1] / constant**2
     noise = bound / mu
     return ClassMoments(np.full(1, float(n_samples)) if n_classes == 1 else counts,

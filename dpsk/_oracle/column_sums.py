@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
 
@@ -64,8 +64,8 @@ def noisy_column_sums(rows: RowSource, low: FloatArray, high: FloatArray, mu: fl
         return np.array([counts, unit * sums]), unit**2 * squares
 
     (counts, sums), squares = releases(
-        gaussian(mu), totals, Part(1.0 / mu, moved, unit=unit),
-        Part(1.0 / mu, moved / math.sqrt(2.0), unit=unit**2))
+        gaussian(mu), totals, Sensitivity(moved, unit=unit),
+        Sensitivity(moved / math.sqrt(2.0), unit=unit**2))
     return counts, sums, squares
 
 

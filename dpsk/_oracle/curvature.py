@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.gradients import open_sums
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity, noise_scale
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.plans import NoisySums
@@ -76,25 +76,26 @@ class CurvatureOracle(Oracle):
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""
         mu, sums = self._price(), self._sums
-        unit, std = sums.resolution, REPLACE_ONE / mu * sums.clip_norm
-        if unit is not None and not std <= _MOST_UNITS * unit:
+        unit, moved, event = sums.resolution, REPLACE_ONE * sums.clip_norm, gaussian(mu)
+        if unit is not None and not noise_scale(event, moved) <= _MOST_UNITS * unit:
             # Doubles do not fill the grid of the least noise that far out.
             unit = None
-        part = Part(REPLACE_ONE / mu, sums.clip_norm, unit=unit,
-                    terms=sums.rounding_terms(sums.n_samples), size=theta.size)
-        return self._releases(gaussian(mu), lambda inside: sums.gradient(theta), part,
+        known = Sensitivity(moved, unit=unit, terms=sums.rounding_terms(sums.n_samples),
+                            size=theta.size)
+        return self._releases(event, lambda inside: sums.gradient(theta), known,
                               divisor=sums.n_samples)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""
         mu, sums, clip = self._price(), self._sums, self._curvature_clip
         largest, terms = sums.curvature_bound(clip)
-        bound = math.sqrt(2.0) * largest
-        part = Part(1.0 / mu, bound, "symmetric_normal", terms=terms, size=theta.size**2)
+        event = gaussian(mu)
+        known = Sensitivity(math.sqrt(2.0) * largest, "symmetric_normal", terms=terms,
+                            size=theta.size**2)
         # Where rounding is priced the noise is larger.
-        self._hessian_std = math.prod(part.scales) / sums.n_samples
-        return self._releases(gaussian(mu), lambda inside: _symmetric(sums.curvature(theta, clip)),
-                              part, divisor=sums.n_samples)
+        self._hessian_std = known.noise(event).scale / sums.n_samples
+        return self._releases(event, lambda inside: _symmetric(sums.curvature(theta, clip)),
+                              known, divisor=sums.n_samples)
 
     def _price(self) -> float:
         """Return what the next answer costs; a RuntimeError where none is left."""

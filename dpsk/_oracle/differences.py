@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._oracle.base import SumsOracle
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Sensitivity
+from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
     from typing import Any
@@ -117,11 +118,10 @@ class DifferenceOracle(SumsOracle):
         self._normals = releases.normals(sums.model.shape,
                                          declared.anchors + declared.differences)
         self._anchor_event = declared.anchor_release(noise_multiplier)
-        self._anchor_part = Part(declared.ratio * noise_multiplier, sums.clip_norm,
-                                 self._normals, terms=sums.rounding_terms(n_samples),
-                                 size=sums.model.dimension)
+        self._anchor_moved = Sensitivity(
+            REPLACE_ONE * sums.clip_norm, self._normals, terms=sums.rounding_terms(n_samples),
+            size=sums.model.dimension)
         self._event = batches.release(noise_multiplier)
-        self._multiplier = noise_multiplier
         self._terms = sums.rounding_terms(batches.largest_size(n_samples))
         self._divisor = batches.expected_size(n_samples)
         self._batches = releases.batches(batches, n_samples, declared.differences)
@@ -130,7 +130,7 @@ class DifferenceOracle(SumsOracle):
         """Return the noisy mean gradient over all rows at the public `anchor`, float64."""
         return self._releases(
             self._anchor_event, lambda inside: self._sums.anchor_gradient(anchor),
-            self._anchor_part, divisor=self._sums.n_samples)
+            self._anchor_moved, divisor=self._sums.n_samples)
 
     def difference(self, theta: FloatArray, anchor: FloatArray) -> FloatArray:
         """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch, float64.
@@ -144,6 +144,5 @@ class DifferenceOracle(SumsOracle):
         return self._releases(
             self._event,
             lambda inside: self._sums.difference(theta, anchor, bound, inside.rows),
-            Part(self._multiplier, bound, self._normals, terms=self._terms,
-                 size=theta.size),
+            Sensitivity(REPLACE_ONE * bound, self._normals, terms=self._terms, size=theta.size),
             divisor=self._divisor, batches=self._batches)

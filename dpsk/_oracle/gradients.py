@@ -14,11 +14,12 @@ from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
 from dpsk._oracle.group_sums import GroupSums
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.parted_sums import sums_over
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Sensitivity, noise_scale
 from dpsk._oracle.transition_sums import SemiGradientSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.noise.grids import grid_bits
+from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
     from typing import Any
@@ -59,10 +60,10 @@ class GradientOracle(Oracle):
         self._event = batches.release(noise_multiplier)
         self._divisor = batches.expected_size(n_samples)
         self._batches = releases.batches(batches, n_samples, declared.count)
-        self._part = Part(noise_multiplier, sums.clip_norm,
-                          releases.normals(sums.model.shape, declared.count), sums.resolution,
-                          sums.rounding_terms(batches.largest_size(n_samples)),
-                          sums.model.dimension)
+        self._moved = Sensitivity(
+            REPLACE_ONE * sums.clip_norm, releases.normals(sums.model.shape, declared.count),
+            sums.resolution, sums.rounding_terms(batches.largest_size(n_samples)),
+            sums.model.dimension)
 
     @property
     def arithmetic(self) -> str:
@@ -72,12 +73,12 @@ class GradientOracle(Oracle):
     @property
     def noise_std(self) -> float:
         """float : standard deviation of the noise on every coordinate of an answer; public."""
-        return self._part.multiplier * self._part.bound / self._divisor
+        return noise_scale(self._event, self._moved.moved) / self._divisor
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""
         return self._releases(
-            self._event, lambda inside: self._sums.gradient(theta, inside.rows), self._part,
+            self._event, lambda inside: self._sums.gradient(theta, inside.rows), self._moved,
             divisor=self._divisor, batches=self._batches,
             # A thread costs as much as the noise of some ten thousand weights.
             aside=not self._sums.model.is_linear

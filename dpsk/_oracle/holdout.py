@@ -24,10 +24,11 @@ import numpy as np
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.grid_sums import GridSums
 from dpsk._oracle.parted_sums import sums_over
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.plans import COMPARISON
+from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
     from typing import Any
@@ -92,9 +93,9 @@ class ThresholdOracle(Oracle):
         sums = batches[0][0]
         self._threshold = _THRESHOLD * noise_multiplier * sums.clip_norm
         law = "laplace" if declared.pure else "standard_normal"
-        self._comparison, self._answer = (
-            Part(factor * noise_multiplier, sums.clip_norm, law, sums.resolution,
-                 sums.n_samples, sums.model.dimension) for factor in (COMPARISON, 1.0))
+        # A gap moves as one of its two sums does, which have no row in common.
+        self._moved = Sensitivity(REPLACE_ONE * sums.clip_norm, law, sums.resolution,
+                                  sums.n_samples, sums.model.dimension)
         self._answered = 0
 
     @property
@@ -114,13 +115,13 @@ class ThresholdOracle(Oracle):
             sums.extend((training.gradient(theta), holdout.gradient(theta)))
             return np.abs(sums[0] - sums[1])
 
-        gap = self._releases(to_compare, compare, self._comparison, ledger=ledger)
+        gap = self._releases(to_compare, compare, self._moved, ledger=ledger)
         self._answered += 1
         fires = gap > self._threshold
         public = self._declared.public_holdout
         noisy = self._releases(
             to_answer, lambda inside: np.where(fires, sums[0], 0.0 if public else sums[1]),
-            self._answer, ledger=ledger)
+            self._moved, ledger=ledger)
         # What public rows say needs no noise.
         answer = np.where(fires, noisy, sums[1]) if public else noisy
         return answer / training.n_samples

@@ -20,7 +20,7 @@ from dpsk._data.parted import on_threads
 from dpsk._models.clipping import shortened
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.base import Oracle
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity, noise_scale
 from dpsk._privacy.noise.grids import exact_bits
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["LeastSquaresOracle"]
+
+#: How far replacing a row moves both together, in the units of their noise: the largest of the
+#: above.
+_MOVED = math.sqrt(4.5)
 
 
 class LeastSquaresOracle(Oracle):
@@ -54,7 +58,8 @@ class LeastSquaresOracle(Oracle):
                  releases: Releases) -> None:
         self._model, self._rows, self._releases = model, rows, releases
         self._event = declared(noise_multiplier)
-        self._spread = math.sqrt(4.5) * noise_multiplier
+        #: Noise on `A` over ``R^2``, and on `b` over ``R B``.
+        self._spread = noise_scale(self._event, _MOVED)
 
     @property
     def n_samples(self) -> int:
@@ -78,8 +83,8 @@ class LeastSquaresOracle(Oracle):
 
         matrix, vector = self._releases(
             self._event, summed,
-            Part(self._spread, radius**2, "symmetric_normal", row_unit**2),
-            Part(self._spread, radius, unit=row_unit * target_unit))
+            Sensitivity(_MOVED * radius**2, "symmetric_normal", row_unit**2),
+            Sensitivity(_MOVED * radius, unit=row_unit * target_unit))
         if self._model.fit_intercept and not self._rows.is_weighted:
             # The count of rows is public.
             matrix[-1, -1] = len(self._rows)

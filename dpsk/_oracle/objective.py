@@ -25,7 +25,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.one_shot import finite, steps_to_certify
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
@@ -80,11 +80,12 @@ class ObjectiveOracle(SumsOracle):
         self._check(penalty)
         declared = self._declared
         missed = self._tolerance + self._rounding
-        part = Part(1.0 / declared.tail, REPLACE_ONE * missed / declared.ridge,
-                    "gamma_norm" if declared.pure else "standard_normal", size=theta.size)
+        exact, tail = self._events
+        known = Sensitivity(REPLACE_ONE * missed / declared.ridge,
+                            "gamma_norm" if declared.pure else "standard_normal", size=theta.size)
         return self._releases(
-            self._events, lambda inside: finite(self._minimizer(theta, self._pull(inside, theta))),
-            part)
+            tail, lambda inside: finite(self._minimizer(theta, self._pull(inside, theta))), known,
+            also=(exact,))
 
     def _check(self, penalty: Penalty) -> None:
         sums, declared = self._sums, self._declared

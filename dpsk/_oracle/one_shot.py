@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._oracle.base import SumsOracle
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.sensitivity import (
     contraction,
     gradient_descent_sensitivity,
@@ -57,7 +57,6 @@ class OutputOracle(SumsOracle):
         self._sums, self._releases = sums, releases
         self._pure = declared.pure
         self._event = declared(noise_multiplier)
-        self._noise_multiplier = noise_multiplier
 
     def descend(self, theta: FloatArray, penalty: Penalty, step: float,
                 n_steps: int) -> FloatArray:
@@ -136,10 +135,9 @@ class OutputOracle(SumsOracle):
         return exact * self._sums.rounding
 
     def _released(self, read: Callable[..., Any], sensitivity: float) -> FloatArray:
-        part = Part(self._noise_multiplier, sensitivity,
-                    "gamma_norm" if self._pure else "standard_normal",
-                    size=self._sums.model.dimension)
-        return self._releases(self._event, lambda inside: finite(read(inside)), part)
+        known = Sensitivity(sensitivity, "gamma_norm" if self._pure else "standard_normal",
+                            size=self._sums.model.dimension)
+        return self._releases(self._event, lambda inside: finite(read(inside)), known)
 
 
 def finite(theta: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import shortened
-from dpsk._oracle.release import Part, rounding_margin
+from dpsk._oracle.sensitivity import Sensitivity, rounding_margin
 
 if TYPE_CHECKING:
     from typing import Any
@@ -58,7 +58,7 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
     pairs : list of (int, int)
     """
     event = declared.release(noise_multiplier)
-    part = Part(noise_multiplier, 0.5, "gumbel", unit=_UNIT, rounded=False)
+    moved = Sensitivity(2.0, "gumbel", unit=_UNIT, rounded=False)
     # Residuals without a pattern have tables about as long.
     none = math.sqrt(len(rows)) / 2.0
     scores: list[FloatArray] = []
@@ -72,7 +72,7 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
         return np.append(np.where(taken, -np.inf, scores[0]), none)
 
     for _ in range(count):
-        best = int(releases(event, left, part, only=np.argmax))
+        best = int(releases(event, left, moved, only=np.argmax))
         if best < len(candidates):
             chosen.append(best)
     return [candidates[place] for place in chosen]

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,8 +149,8 @@ def _best_point(scores: Callable[[Inside], FloatArray], grid: FloatArray, declar
     """Return the point of a grid with the largest noisy score, each of which moves by at most 1.
     """
     # Scores have few bits, so nothing is rounded.
-    part = Part(noise_multiplier, 0.5, "gumbel", unit=1.0, rounded=False)
-    chosen = releases(declared.release(noise_multiplier), scores, part, only=np.argmax)
+    moved = Sensitivity(2.0, "gumbel", unit=1.0, rounded=False)
+    chosen = releases(declared.release(noise_multiplier), scores, moved, only=np.argmax)
     return float(grid[chosen])
 
 

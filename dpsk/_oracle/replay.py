@@ -3,8 +3,8 @@
 What a fit released may be used again at no price. A second fit that is given the answers of a
 first one, in their order, makes another model of them, such as that of another penalty. It charges
 nothing and draws nothing, and nothing that it answers follows from rows, though it checks them as
-any fit does; an answer goes only to a release of the same price and noise, so that it is noised
-as the second fit takes it to be.
+any fit does; an answer goes only to a release of the same price and sensitivity, so that it is
+noised as the second fit takes it to be.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dpsk._oracle.release import Inside, Part
+    from dpsk._oracle.release import Inside
+    from dpsk._oracle.sensitivity import Sensitivity
     from dpsk._privacy.elementary import Elementary
     from dpsk._privacy.ledger import Ledger
     from dpsk._privacy.noise.streams import Stream
@@ -84,22 +85,23 @@ class _Keeping(Releases):
 class _Recorded(_Keeping):
     """Releases whose answers are kept."""
 
-    def __call__(self, event: Elementary | tuple[Elementary, ...], read: Callable[[Inside], Any],
-                 *parts: Part, divisor: float = 1.0,
+    def __call__(self, event: Elementary, read: Callable[[Inside], Any],
+                 *sensitivities: Sensitivity, divisor: float = 1.0,
                  only: Callable[[FloatArray], Any] | None = None, **options: Any) -> Any:
-        answer = super().__call__(event, read, *parts, divisor=divisor, only=only, **options)
-        self.answers.append(((event, parts, divisor, only), _copied(answer)))
+        answer = super().__call__(event, read, *sensitivities, divisor=divisor, only=only,
+                                  **options)
+        self.answers.append(((event, sensitivities, divisor, only), _copied(answer)))
         return answer
 
 
 class _Replayed(_Keeping):
     """Releases that give answers again, and read nothing."""
 
-    def __call__(self, event: Elementary | tuple[Elementary, ...], read: Callable[[Inside], Any],
-                 *parts: Part, divisor: float = 1.0,
+    def __call__(self, event: Elementary, read: Callable[[Inside], Any],
+                 *sensitivities: Sensitivity, divisor: float = 1.0,
                  only: Callable[[FloatArray], Any] | None = None, **options: Any) -> Any:
         asked, answer = next(self.answers, (None, None))
-        if asked != (event, parts, divisor, only):
+        if asked != (event, sensitivities, divisor, only):
             raise RuntimeError("What this fit releases is not what was kept, so it does not "
                                "follow from it.")
         return _copied(answer)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpsk._data.norms import absolute_sums
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
-from dpsk._oracle.release import rounding_margin
+from dpsk._oracle.sensitivity import rounding_margin
 from dpsk._oracle.whole_sums import WholeSums
 
 if TYPE_CHECKING:

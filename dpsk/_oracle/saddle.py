@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dpsk._oracle.base import SaddleAnswers
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
+from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
     from typing import Any
@@ -40,11 +40,12 @@ class SaddleOracle(SaddleAnswers):
         self._sums, self._releases = sums, releases
         self._event = batches.release(noise_multiplier)
         most = sums.model.rounding_terms(batches.largest_size(sums.n_samples))
-        self._parts = (
-            Part(noise_multiplier / np.sqrt(1.0 - share), sums.primal_clip, terms=most,
-                 size=sums.primal_size),
-            Part(noise_multiplier / np.sqrt(share), sums.dual_clip, terms=most,
-                 size=sums.loss.dual_set.size))
+        # Of the square of what the pair moves, in the units of its noise, each has its share.
+        self._moved = (
+            Sensitivity(REPLACE_ONE * sums.primal_clip / math.sqrt(1.0 - share), terms=most,
+                        size=sums.primal_size),
+            Sensitivity(REPLACE_ONE * sums.dual_clip / math.sqrt(share), terms=most,
+                        size=sums.loss.dual_set.size))
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = releases.batches(batches, sums.n_samples, declared.count)
 
@@ -52,4 +53,4 @@ class SaddleOracle(SaddleAnswers):
         """Return the noisy mean gradients, primal and dual, at public points, float64."""
         return self._releases(
             self._event, lambda inside: self._sums.gradients(primal, dual, inside.rows),
-            *self._parts, divisor=self._divisor, batches=self._batches)
+            *self._moved, divisor=self._divisor, batches=self._batches)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._oracle.base import SaddleAnswers
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class SaddleDifferenceOracle(SaddleAnswers):
         self._sums, self._slopes, self._releases = sums, slopes, releases
         self._open = {}
         for name, kind in zip(("dual", "base", "difference"), declared.kinds, strict=True):
-            multiplier, n_samples = kind.ratio * noise_multiplier, sums.n_samples
+            n_samples = sums.n_samples
             self._open[name] = (
-                kind.batches.release(multiplier), multiplier,
+                kind.batches.release(kind.ratio * noise_multiplier),
                 sums.model.rounding_terms(kind.batches.largest_size(n_samples)), {
                     "divisor": kind.batches.expected_size(n_samples),
                     "batches": releases.batches(kind.batches, n_samples, kind.count)})
@@ -83,8 +83,8 @@ class SaddleDifferenceOracle(SaddleAnswers):
                             lambda rows: self._sums.differences(new, old, bound, rows))
 
     def _answer(self, name: str, clip: float, summed: Callable[..., Any]) -> FloatArray:
-        event, multiplier, terms, settings = self._open[name]
+        event, terms, settings = self._open[name]
         sums = self._sums
         size = sums.loss.dual_set.size if name == "dual" else sums.primal_size
         return self._releases(event, lambda inside: summed(inside.rows),
-                              Part(multiplier, clip, terms=terms, size=size), **settings)
+                              Sensitivity(REPLACE_ONE * clip, terms=terms, size=size), **settings)

@@ -24,7 +24,7 @@ from scipy.linalg.blas import dsyrk
 from dpsk._data.blocks import block_length
 from dpsk._data.parted import on_threads
 from dpsk._models.preconditioner import entering_rows
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._oracle.truncation import Shares, whole_units
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
@@ -61,7 +61,7 @@ def noisy_mean(model: Any, rows: RowSource, mu: float,
     unit = 2.0 ** -exact_bits(n_units * model.data_norm, std)
 
     mean = releases(gaussian(mu), lambda inside: unit * rows.added(_features_sum, model, unit),
-                    Part(1.0 / mu, REPLACE_ONE * model.data_norm, unit=unit),
+                    Sensitivity(REPLACE_ONE * model.data_norm, unit=unit),
                     divisor=n_units)
     return mean, std / n_units
 
@@ -74,7 +74,7 @@ def noisy_target_mean(rows: RowSource, mu: float, releases: Releases) -> tuple[f
     n_units, std = rows.n_units, REPLACE_ONE / mu
     unit = 2.0 ** -exact_bits(n_units, std)
     mean = releases(gaussian(mu), lambda inside: unit * rows.added(_targets_sum, unit),
-                    Part(1.0 / mu, REPLACE_ONE, unit=unit), divisor=n_units)
+                    Sensitivity(REPLACE_ONE, unit=unit), divisor=n_units)
     return float(mean[0]), std / n_units
 
 
@@ -88,7 +88,7 @@ def noisy_counts(rows: RowSource, n_groups: int, mu: float, releases: Releases) 
 
     moved = 1.0 if n_groups == 2 else math.sqrt(2.0)
     noisy = releases(gaussian(mu), lambda inside: rows.added(_group_counts, n_groups)[-free:],
-                     Part(1.0 / mu, moved, unit=_COUNT_UNIT))
+                     Sensitivity(moved, unit=_COUNT_UNIT))
     return np.array([len(rows) - noisy[0], noisy[0]]) if free == 1 else noisy
 
 
@@ -121,7 +121,7 @@ def noisy_second_moment(model: Any, rows: RowSource, mu: float, releases: Releas
     def total(inside: Inside) -> FloatArray:
         return on_threads(rows).added(_squares_sum, model, unit, constant) * unit**2
 
-    moment = releases(gaussian(mu), total, Part(1.0 / mu, bound, "symmetric_normal", unit**2))
+    moment = releases(gaussian(mu), total, Sensitivity(bound, "symmetric_normal", unit**2))
     if constant:
         moment[-1] /= constant
         moment[:, -1] /= constant

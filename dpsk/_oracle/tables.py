@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.events import gaussian
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def noisy_tables(rows: RowSource, sizes: Sequence[int], n_classes: int,
         return np.concatenate([table.ravel() for table in _counts(rows, shapes, columns)])
 
     moved = math.sqrt(2.0 * len(columns))
-    noisy = releases(gaussian(mu), counted, Part(1.0 / mu, moved, unit=_UNIT))
+    noisy = releases(gaussian(mu), counted, Sensitivity(moved, unit=_UNIT))
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     return [part.reshape(shape) for part, shape in
             zip(np.split(noisy, ends[:-1]), shapes, strict=True)]
@@ -98,7 +98,7 @@ class PairChoices:
         self._least = np.rint(least / _UNIT) * _UNIT
         self._event = declared.release(noise_multiplier)
         # Nothing is rounded but the noise, of which only a choice leaves.
-        self._part = Part(noise_multiplier, 1.0, "gumbel", unit=_UNIT, rounded=False)
+        self._moved = Sensitivity(4.0, "gumbel", unit=_UNIT, rounded=False)
         self._scores: Any = None
 
     def best(self, chosen: BoolArray) -> int | None:
@@ -112,7 +112,7 @@ class PairChoices:
             # Every pair gets its noise: how much is drawn is public.
             return np.append(np.where(chosen, self._scores, -np.inf), 0.0)
 
-        place = int(self._releases(self._event, scores, self._part, only=np.argmax))
+        place = int(self._releases(self._event, scores, self._moved, only=np.argmax))
         return place if place < len(self._pairs) else None
 
     def _read(self) -> FloatArray:

@@ -28,7 +28,7 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.base import Oracle
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity, noise_scale
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -71,10 +71,11 @@ class TransitionMomentsOracle(Oracle):
         self._model, self._rows, self._releases = problem.model, rows, releases
         self.gamma = problem.loss.gamma
         self._event = declared.batches.release(noise_multiplier)
-        self._multiplier = noise_multiplier
         self._groups: Any = None if rows.groups is None else rows.groups.members()
         self._n_units = problem.n_samples
-        self._radius = _MOVED / REPLACE_ONE if self._groups is None else clip * _ONE
+        #: The norm of a group's sums, in units of s.
+        self._radius = clip * _ONE if self._groups is not None else math.inf
+        self._most = _MOVED if self._groups is None else REPLACE_ONE * self._radius
 
     @property
     def n_units(self) -> int | None:
@@ -89,12 +90,12 @@ class TransitionMomentsOracle(Oracle):
     @property
     def noise_std(self) -> float:
         """float : standard deviation of the noise on a diagonal entry of C."""
-        return self._multiplier * self._bound(self._unit())
+        return noise_scale(self._event, self._moved(self._unit()))
 
     def moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the noisy sums ``C`` (p, p), symmetric, ``X`` (p, p) and ``b`` (p,)."""
         unit, size = self._unit(), self._model.dimension
-        square, bound = unit**2 if unit else None, self._bound(unit)
+        square, moved = unit**2 if unit else None, self._moved(unit)
 
         def summed(inside: Inside) -> tuple[FloatArray, FloatArray, FloatArray]:
             sums = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
@@ -103,9 +104,8 @@ class TransitionMomentsOracle(Oracle):
             return sums
 
         both, crossed, rewarded = self._releases(
-            self._event, summed, Part(self._multiplier, bound, "symmetric_normal", square),
-            Part(self._multiplier, bound, unit=square),
-            Part(self._multiplier, _REWARD_NOISE * bound, unit=square))
+            self._event, summed, Sensitivity(moved, "symmetric_normal", square),
+            Sensitivity(moved, unit=square), Sensitivity(_REWARD_NOISE * moved, unit=square))
         return both, crossed, rewarded
 
     def _add_rows(self, unit: Any, sums: Any) -> None:
@@ -136,19 +136,19 @@ class TransitionMomentsOracle(Oracle):
 
     def _unit(self) -> float | None:
         """Return the power of two on which features and rewards lie; None without noise."""
-        if not self._multiplier:
+        noise = _REWARD_NOISE * noise_scale(self._event, self._most)
+        if not noise:
             return None
-        largest = self._n_units * max(1.0, _REWARD_NOISE * self._radius)
-        noise = _REWARD_NOISE * self._multiplier * self._radius
+        largest = self._n_units * max(1.0, 0.5 * _REWARD_NOISE * self._most)
         return 2.0 ** -(exact_bits(largest, noise) // 2)
 
-    def _bound(self, unit: Any) -> float:
-        """Return half of what one unit moves, in units of s."""
+    def _moved(self, unit: Any) -> float:
+        """Return what one unit moves, in units of s."""
         if self._groups is None or unit is None:
-            return self._radius
+            return self._most
         # A group that stays may be cut to another unit where its place in memory is another.
         size = self._model.dimension
-        return self._radius + self._n_units * unit**2 * math.sqrt(2.0 * size**2 + size)
+        return self._most + 2.0 * self._n_units * unit**2 * math.sqrt(2.0 * size**2 + size)
 
 
 def _whole(array: FloatArray, unit: float) -> FloatArray:

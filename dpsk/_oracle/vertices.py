@@ -16,8 +16,9 @@ import numpy as np
 
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.base import SumsOracle
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Sensitivity
+from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,9 +55,10 @@ class SelectionOracle(SumsOracle):
                  releases: Releases) -> None:
         self._sums, self._releases = sums, releases
         self._event = declared.release(noise_multiplier)
-        self._part = Part(noise_multiplier, sums.clip_norm, "gumbel",
-                          terms=sums.rounding_terms(sums.n_samples),
-                          size=2 * sums.model.dimension, rounded=False)
+        # Every score may rise or fall by as much as replacing a row moves an entry.
+        self._moved = Sensitivity(2.0 * REPLACE_ONE * sums.clip_norm, "gumbel",
+                                  terms=sums.rounding_terms(sums.n_samples),
+                                  size=2 * sums.model.dimension, rounded=False)
 
     def descent_vertex(self, theta: FloatArray) -> tuple[int, float]:
         """Return the vertex along which the loss falls fastest at the public `theta`, under noise.
@@ -67,6 +69,6 @@ class SelectionOracle(SumsOracle):
             slopes = self._sums.gradient(theta).ravel()
             return np.stack([-slopes, slopes])
 
-        best = self._releases(self._event, scores, self._part, only=np.argmax)
+        best = self._releases(self._event, scores, self._moved, only=np.argmax)
         sign, place = divmod(int(best), theta.size)
         return place, 1.0 - 2.0 * sign

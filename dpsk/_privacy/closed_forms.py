@@ -65,9 +65,9 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Parts
     from dpsk._typing import FloatArray
 
-__all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "dominated_delta",
-           "gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_log_delta",
-           "gaussian_mu", "pure_delta", "pure_epsilon"]
+__all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "bounded_range_width",
+           "dominated_delta", "gaussian_delta", "gaussian_deltas", "gaussian_epsilon",
+           "gaussian_log_delta", "gaussian_mu", "pure_delta", "pure_epsilon"]
 
 #: Covers the rounding of the special functions.
 ROUNDING = 1 + 1e-11
@@ -256,6 +256,17 @@ def bounded_range_epsilon(mu: float) -> float:
         return 4.0 * math.atanh(erf(mu / math.sqrt(8.0)))
     exact = 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
     return exact if exact < _LONG_RANGE else max(_LONG_RANGE * (1.0 - 1e-12), 0.25 * mu * mu)
+
+
+def bounded_range_width(mu: float) -> float:
+    """Return the range that the loss of a choice may have at the price of `mu`, rounded down.
+
+    Examples
+    --------
+    >>> bounded_range_mu(bounded_range_width(0.5)) <= 0.5
+    True
+    """
+    return bounded_range_epsilon(mu / ROUNDING) / ROUNDING
 
 
 def dominated_delta(offset: float, slope: float, epsilon: float) -> float:

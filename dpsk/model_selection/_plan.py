@@ -9,7 +9,7 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import BestOf, Composed, Event, Gaussian
-from dpsk._privacy.plans import BestRuns, choice_price
+from dpsk._privacy.plans import BestRuns
 
 __all__ = ["SearchPlan", "search_plan"]
 
@@ -65,16 +65,15 @@ class SearchPlan:
         """Event : what a run costs a row that is held out."""
         parts = [Gaussian(self.score_mu)]
         if self.choices > 1:
-            parts.insert(0, self.choice[0])
+            parts.insert(0, self.choice)
         if self.count_mu:
             parts.insert(0, Gaussian(self.count_mu))
         return Composed(tuple(parts))
 
     @property
     def choice(self):
-        """(Event, float) : the choice among the candidates of a run, and its noise multiplier."""
-        declared, multiplier = choice_price(1, self.choice_mu)
-        return declared.release(multiplier), multiplier
+        """Event : the choice among the candidates of a run."""
+        return Gaussian(self.choice_mu)
 
     @property
     def score_noise(self):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
@@ -224,18 +224,18 @@ def _run(model, plan, admission, scorer, after, asks, parts):
         if not sums:
             losses = [scorer.losses(models[0], *held)] if after is None else after.losses(
                 models, scorer, *held)
-            # About the middle of [0, 1]: one row moves a sum inside a ball of radius 1/2.
+            # About the middle of [0, 1], so that sums are as short as they can be.
             sums.append(np.array([(0.5 - each).sum() for each in losses]))
         return sums[0][[place]] if chosen else sums[0].copy()
 
     chosen = plan.choices == 1
     if not chosen:
-        event, multiplier = plan.choice
-        part = Part(multiplier, 0.5, "gumbel", terms=plan.n_holdout, size=plan.choices,
-                    rounded=False)
-        place, chosen = int(asks(event, read, part, only=np.argmax)), True
-    part = Part(2.0 / plan.score_mu, 0.5, terms=plan.n_holdout, size=1)
-    score = asks(Gaussian(plan.score_mu), read, part, divisor=plan.n_holdout)
+        # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
+        apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
+                            rounded=False)
+        place, chosen = int(asks(plan.choice, read, apart, only=np.argmax)), True
+    moved = Sensitivity(1.0, terms=plan.n_holdout, size=1)
+    score = asks(Gaussian(plan.score_mu), read, moved, divisor=plan.n_holdout)
     return float(score[0]), models[0] if after is None else after.made(models, place), place
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly, without_warnings
 from dpsk._docs import documented
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._parameters import check_integer, check_real, choice
 from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
@@ -282,7 +282,7 @@ def _choose(asks, plan, scoring, scores, positive, thresholds):
     n_samples, count = len(scores), None
     if plan.count_mu:
         noisy = asks(Gaussian(plan.count_mu), lambda inside: np.array([float(positive.sum())]),
-                     Part(1.0 / plan.count_mu, 1.0, unit=_COUNT_UNIT))
+                     Sensitivity(1.0, unit=_COUNT_UNIT))
         count = float(np.clip(noisy[0], 0.5, n_samples - 0.5))
     score = ThresholdScore(scoring, n_samples, count)
 
@@ -291,11 +291,10 @@ def _choose(asks, plan, scoring, scores, positive, thresholds):
 
     place = 0
     if plan.choices > 1:
-        event, multiplier = plan.choice
-        # Of all differences what they have in common changes no choice: half their width counts.
-        part = Part(multiplier, score.width / 4.0, "gumbel", terms=n_samples,
-                    size=len(thresholds), rounded=False)
-        place = int(asks(event, values, part, only=np.argmax))
-    part = Part(2.0 / plan.score_mu, score.moved / 2.0, terms=n_samples, size=1)
-    shown = asks(Gaussian(plan.score_mu), lambda inside: values(inside)[place:place + 1], part)
+        # Of all differences what they have in common changes no choice: their width counts.
+        apart = Sensitivity(score.width, "gumbel", terms=n_samples, size=len(thresholds),
+                            rounded=False)
+        place = int(asks(plan.choice, values, apart, only=np.argmax))
+    moved = Sensitivity(score.moved, terms=n_samples, size=1)
+    shown = asks(Gaussian(plan.score_mu), lambda inside: values(inside)[place:place + 1], moved)
     return float(thresholds[place]), float(shown[0])

@@ -14,11 +14,11 @@ import dpsk._fit
 from dpsk import DPLogisticRegression
 from dpsk._models.linear import LinearModel
 from dpsk._oracle.gradients import GradientOracle
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Noise
 from dpsk._privacy.noise.streams import KeyedStream
 
-_noise, _gradient = Part.noise, GradientOracle.gradient
+_draw, _gradient = Noise.draw, GradientOracle.gradient
 
 
 class NoisyTotal(BaseEstimator):
@@ -57,20 +57,20 @@ class HalfNoise(_Faulty):
     """Every other coordinate is released without noise."""
 
     def _faults(self):
-        def noise(part, stream, shape):
-            drawn = _noise(part, stream, shape)
+        def draw(noise, stream, shape):
+            drawn = _draw(noise, stream, shape)
             drawn[1::2] = 0.0
             return drawn
 
-        yield Part, "noise", noise
+        yield Noise, "draw", draw
 
 
 class OffByTwo(_Faulty):
     """The sensitivity is that of a row that is removed: half of the noise."""
 
     def _faults(self):
-        yield Part, "noise", lambda part, stream, shape: np.rint(
-            0.5 * _noise(part, stream, shape))
+        yield Noise, "draw", lambda noise, stream, shape: np.rint(
+            0.5 * _draw(noise, stream, shape))
 
 
 class WeighedDivisor(_Faulty):
@@ -95,7 +95,7 @@ def _divided(oracle, theta, weighed):
         size = len(inside.rows) if weights is None else weights[inside.rows].sum()
         return sums.gradient(theta, inside.rows) * (oracle._divisor / max(size, 1.0))
 
-    return oracle._releases(oracle._event, read, oracle._part, divisor=oracle._divisor,
+    return oracle._releases(oracle._event, read, oracle._moved, divisor=oracle._divisor,
                             batches=oracle._batches)
 
 

@@ -56,7 +56,7 @@ def log_ratio(init, sign):
             own.answers, own.parts, own.totals, other.totals, _divisors(own), strict=True):
         (part,), (mine,), (theirs,) = parts, mine, theirs
         # Of a symmetric matrix, in the basis in which its noise is even.
-        std, noisy = np.prod(part.scales), answer * public
+        std, noisy = part.scale, answer * public
         ratio += (np.sum((noisy - theirs)**2) - np.sum((noisy - mine)**2)) / (2 * std**2)
         apart += np.sum((mine - theirs)**2) / std**2
     return sign * ratio, np.sqrt(apart)

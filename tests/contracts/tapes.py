@@ -11,7 +11,8 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from dpsk import _fit
-from dpsk._oracle.release import Inside, Part, Releases
+from dpsk._oracle.release import Inside, Releases
+from dpsk._oracle.sensitivity import Noise
 from dpsk._privacy.noise.streams import KeyedStream
 from tests.estimators.pairs import build
 from tests.registry import (
@@ -192,7 +193,8 @@ class Tape:
     ----------
     answers : list of ndarray, tuple or int
     events : list of tuple of Event
-    parts : list of tuple of Part
+    parts : list of tuple of Noise
+        That of every array; empty for what draws its own, or has none.
     public : list
         Scales, units and divisors: what must not follow rows.
     totals : list of tuple of ndarray
@@ -215,19 +217,19 @@ class Tape:
 @contextmanager
 def taped(answers=None):
     """Watch releases, and hand `answers` of another fit back in the place of theirs."""
-    tape, call, hidden, noised = Tape(), Releases.__call__, Releases.hidden, Part.noised
+    tape, call, hidden, added = Tape(), Releases.__call__, Releases.hidden, Noise.added
     given, opened = iter(answers or ()), _fit.Context
 
     def kept(answer):
         tape.answers.append(_copied(answer if answers is None else next(given)))
         return _copied(tape.answers[-1])
 
-    def watched_call(releases, event, read, *parts, divisor=1.0, **kwargs):
-        tape.events.append(event if isinstance(event, tuple) else (event,))
-        tape.parts.append(parts)
+    def watched_call(releases, event, read, *known, divisor=1.0, also=(), **kwargs):
+        tape.events.append((event, *also))
+        tape.parts.append(tuple(one.noise(event) for one in known) if event.protects else ())
         tape.totals.append([])
         tape.public.append((divisor, sorted(kwargs.keys() - {"batches", "ledger"})))
-        return kept(call(releases, event, read, *parts, divisor=divisor, **kwargs))
+        return kept(call(releases, event, read, *known, divisor=divisor, also=also, **kwargs))
 
     def watched_hidden(releases, event, run, unit):
         tape.events.append((event,))
@@ -236,15 +238,16 @@ def taped(answers=None):
         tape.public.append(unit)
         return kept(hidden(releases, event, run, unit))
 
-    def watched_noised(part, total, noise, divisor):
-        assert noise.shape == total.shape
+    def watched_added(noise, total, drawn, divisor):
+        assert drawn.shape == total.shape
         tape.totals[-1].append(total.copy())
-        upper = np.triu_indices(noise.shape[-1]) if part.law == "symmetric_normal" else ()
+        known = noise.sensitivity
+        upper = np.triu_indices(drawn.shape[-1]) if known.law == "symmetric_normal" else ()
         # Of every matrix of a stack.
-        tape.noise.append(noise[(..., *upper)].ravel().copy())
-        answer = noised(part, total, noise, divisor)
-        tape.public.append((part.multiplier, part.bound, part.unit, part.terms, part.size,
-                            part.scales, divisor, total.shape))
+        tape.noise.append(drawn[(..., *upper)].ravel().copy())
+        answer = added(noise, total, drawn, divisor)
+        tape.public.append((noise.scale, noise.unit, known.moved, known.unit, known.terms,
+                            known.size, divisor, total.shape))
         return answer
 
     def watched_draw(law):
@@ -259,7 +262,7 @@ def taped(answers=None):
 
     with (mock.patch.object(Releases, "__call__", watched_call),
           mock.patch.object(Releases, "hidden", watched_hidden),
-          mock.patch.object(Part, "noised", watched_noised),
+          mock.patch.object(Noise, "added", watched_added),
           mock.patch.object(Inside, "normal", watched_draw(Inside.normal)),
           mock.patch.object(Inside, "gamma_norm", watched_draw(Inside.gamma_norm)),
           mock.patch.object(_fit, "Context", watched_open)):

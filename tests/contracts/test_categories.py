@@ -58,10 +58,12 @@ def test_a_row_moves_the_counts_by_no_more_than_the_noise_is_for(n_columns):
         np.testing.assert_array_equal(totals[row], counts([list(row), *others], sizes))
         worst = max(worst, *(np.linalg.norm(totals[row] - totals[other]) for other in rows))
     (part,) = asked([others[0]], sizes, mu=0.5)[1].parts[0]
-    assert worst == pytest.approx(math.sqrt(2 * n_columns)) and part.bound >= worst
-    assert part.multiplier == 2.0 and part.law == "standard_normal" and part.rounded
+    known = part.sensitivity
+    assert worst == pytest.approx(math.sqrt(2 * n_columns)) and known.moved >= worst
+    assert part.scale == 2.0 * known.moved
+    assert known.law == "standard_normal" and known.rounded
     # The unit divides every count.
-    assert part.unit == UNIT
+    assert known.unit == UNIT
 
 
 @pytest.mark.parametrize("n_columns", [1, 3, 40])

@@ -81,7 +81,7 @@ def test_the_point_under_the_second_noise_is_within_the_tolerance(
     sums = RowSums(problem.model, problem.loss, rows, solver.clip_norm)
     left = sums.gradient(exact) / N + declared.ridge * exact + linear
     # The noise is for two points that each miss the minimizer by the tolerance over the ridge.
-    covered = 0.5 * part.bound * declared.ridge
+    covered = 0.5 * part.sensitivity.moved * declared.ridge
     assert np.linalg.norm(left) <= covered
     assert covered <= 2.0 * declared.tolerance + 1e-6
-    assert part.multiplier == 1.0 / declared.tail
+    assert part.scale >= part.sensitivity.moved / declared.tail

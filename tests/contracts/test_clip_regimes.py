@@ -47,10 +47,10 @@ def _worst(moves):
 
 
 def _released(ask):
-    """Return the exact total of what is asked for last, and its part."""
+    """Return the exact total of what is asked for last, and how far its noise says it moves."""
     with taped() as tape:
         ask()
-    return tape.totals[-1][0], tape.parts[-1][0]
+    return tape.totals[-1][0], tape.parts[-1][0].sensitivity.moved
 
 
 @every_regime
@@ -77,16 +77,16 @@ def test_a_replaced_row_moves_a_difference_by_at_most_twice_its_bound(name, regi
         oracle = DifferenceOracle(sums, declared, 2.0,
                                   Releases(EntropyStream(), Ledger(declared(2.0))))
         oracle.gradient(anchor)
-        total, part = _released(lambda oracle=oracle, theta=theta, anchor=anchor:
+        total, moved = _released(lambda oracle=oracle, theta=theta, anchor=anchor:
                                 oracle.difference(theta, anchor))
-        moves = [sums.difference(theta, anchor, part.bound, np.array([i]))
+        moves = [sums.difference(theta, anchor, 0.5 * moved, np.array([i]))
                  for i in range(len(table))]
         np.testing.assert_allclose(np.sum(moves, axis=0), total, rtol=0, atol=1e-9 * CLIP)
         largest = loss.gradient_diameter * CLIP
-        assert part.bound == largest if regime == "beyond" else part.bound <= largest
-        assert _worst(moves) <= 2.0 * part.bound * (1.0 + 1e-9)
-        alone = max(alone, max(map(np.linalg.norm, moves)) / part.bound)
-        apart = max(apart, _worst(moves) / (2.0 * part.bound))
+        assert 0.5 * moved == largest if regime == "beyond" else 0.5 * moved <= largest
+        assert _worst(moves) <= moved * (1.0 + 1e-9)
+        alone = max(alone, max(map(np.linalg.norm, moves)) / (0.5 * moved))
+        apart = max(apart, _worst(moves) / moved)
     # Piecewise quadratic losses have their greatest curvature, or slope, all along a way.
     least = 0.1 if loss.vector_output else 0.4
     if name in QUADRATIC:
@@ -125,10 +125,10 @@ def test_a_replaced_row_moves_a_saddle_difference_by_at_most_twice_its_bound(nam
                 oracle = SaddleDifferenceOracle(
                     sums, declared, slopes, 2.0,
                     Releases(EntropyStream(), Ledger(declared(2.0))))
-                total, part = _released(lambda oracle=oracle, new=new, old=old:
+                total, moved = _released(lambda oracle=oracle, new=new, old=old:
                                         oracle.difference(new, old))
                 moves.append(total)
-        assert _worst(moves) <= 2.0 * part.bound * (1.0 + 1e-9)
-        assert part.bound <= 2.0 * CLIP
-        closest = max(closest, _worst(moves) / (2.0 * part.bound))
+        assert _worst(moves) <= moved * (1.0 + 1e-9)
+        assert 0.5 * moved <= 2.0 * CLIP
+        closest = max(closest, _worst(moves) / moved)
     assert closest > (0.8 if regime in ("beside", "near") else 0.3), closest

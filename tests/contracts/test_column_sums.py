@@ -33,8 +33,7 @@ def asked(X, mu=0.5, low=LOW, high=HIGH, rows=None):
 def moved(X, Y, mu=0.5, **more):
     """Return how far two tables are apart in units of the noise, over the price."""
     (_, one, parts), (_, other, _) = asked(X, mu, **more), asked(Y, mu, **more)
-    shifts = [(a - b) / (part.multiplier * part.bound)
-              for a, b, part in zip(one, other, parts, strict=True)]
+    shifts = [(a - b) / part.scale for a, b, part in zip(one, other, parts, strict=True)]
     return math.sqrt(sum(np.sum(np.square(shift)) for shift in shifts)) / mu
 
 
@@ -69,8 +68,8 @@ def test_totals_are_those_of_the_definition():
     np.testing.assert_allclose(sums, np.nansum(z, axis=0), atol=200 * part.unit)
     np.testing.assert_allclose(squares, np.nansum(z**2, axis=0), atol=400 * part.unit)
     # The noise is what the price says: moved / mu, and less on squares.
-    assert part.multiplier * part.bound == moment_noise(2, 0.5) == 4.0 * math.sqrt(2.0)
-    assert other.multiplier * other.bound == pytest.approx(4.0)
+    assert part.scale == moment_noise(2, 0.5) == 4.0 * math.sqrt(2.0)
+    assert other.scale == pytest.approx(4.0)
 
 
 def test_sums_are_the_same_bits_in_any_order_part_and_place(monkeypatch):

@@ -40,8 +40,8 @@ def test_a_row_moves_counts_by_no_more_than_the_noise_is_for():
     worst = max(np.linalg.norm(one - other) for one in totals for other in totals)
     (part,) = counted(others, mu=0.5)[1].parts[0]
     # Attained: both columns move from one cell to another.
-    assert worst == pytest.approx(2.0) and part.bound == 2.0
-    assert part.multiplier == 2.0
+    assert worst == pytest.approx(2.0) and part.sensitivity.moved == 2.0
+    assert part.scale == 4.0
 
 
 def test_cells_are_counted_where_they_are():

@@ -15,8 +15,8 @@ from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import LOSSES
 from dpsk._oracle import Context, CurvatureOracle, Releases
 from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
-from dpsk._oracle.release import Part, rounding_margin
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Noise, rounding_margin
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import SharedBudget
@@ -194,9 +194,9 @@ def test_no_answer_comes_beyond_the_plan():
 @pytest.mark.parametrize("least", [1e-12, 0.5])
 def test_noise_fills_its_grid_whatever_the_shares(least, monkeypatch):
     """Doubles of more units are too far apart to hide which of them was added."""
-    scales, noise = [], Part.noise
-    monkeypatch.setattr(Part, "noise", lambda part, stream, shape: (
-        scales.append(part.scales[1]), noise(part, stream, shape))[1])
+    scales, draw = [], Noise.draw
+    monkeypatch.setattr(Noise, "draw", lambda noise, stream, shape: (
+        scales.append(noise.scale / noise.unit), draw(noise, stream, shape))[1])
     X, y, _ = _table("logistic")
     oracle = _oracle((least, 1.0 - least), 1.0, LinearModel(_P, None, True, 1.0), Rows(X, y))
     oracle.gradient(np.zeros(_P + 1))

@@ -12,7 +12,7 @@ from dpsk._data.source import Rows
 from dpsk._fit import _priced
 from dpsk._objective.losses import LOSSES
 from dpsk._oracle import Context, ExactOracle, Releases
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy import accountant
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
@@ -66,7 +66,7 @@ def test_an_answer_that_is_priced_does_not_leave_without_noise():
     releases = Releases(EntropyStream(), Ledger(Gaussian(1.0)))
     for unit in (None, 2.0**-20):
         with pytest.raises(RuntimeError, match="has noise"):
-            releases(Gaussian(1.0), lambda inside: np.ones(3), Part(0.0, 1.0, unit=unit, size=3))
+            releases(Gaussian(1.0), lambda inside: np.ones(3), Sensitivity(0.0, unit=unit, size=3))
         releases = Releases(EntropyStream(), Ledger(Gaussian(1.0)))
 
 

@@ -13,7 +13,7 @@ from dpsk._models import LinearModel, ScaleModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._oracle import group_sums
 from dpsk._oracle.group_sums import GroupSums
-from dpsk._oracle.release import rounding_margin
+from dpsk._oracle.sensitivity import rounding_margin
 
 _CLIP, _GROUP_CLIP = 0.2, 0.03
 #: Rows beside one another meet other places of a product's blocks than alone.

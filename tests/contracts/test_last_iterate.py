@@ -9,8 +9,8 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._oracle import LastIterateOracle, OutputOracle, Releases
 from dpsk._oracle.one_shot import steps_to_certify
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
@@ -281,11 +281,10 @@ def test_the_declared_bound_covers_what_minimizers_move_and_rounding(
             tolerance = 1e-3 * sums.clip_norm / n
             ends.append(_output(sums)[0].minimize(np.zeros(4), penalty, tolerance,
                                                   _certain(sums, tolerance)))
-        part = Part(_Z, bounds[-1], size=4)
-        unit, scale = part.scales
-        rounded = [np.rint(end / unit) * unit for end in ends]
-        # In units and over the multiplier, the noise's scale is the bound on what moves.
-        furthest = max(furthest, np.linalg.norm(rounded[0] - rounded[1]) / (scale * unit / _Z))
+        noise = Sensitivity(bounds[-1], size=4).noise(Gaussian(1 / _Z))
+        rounded = [np.rint(end / noise.unit) * noise.unit for end in ends]
+        # Over the multiplier, the noise's scale is the bound on what moves.
+        furthest = max(furthest, np.linalg.norm(rounded[0] - rounded[1]) / (noise.scale / _Z))
     assert bounds[0] >= 2 * sums.clip_norm / (n * _ALPHA) + 2 * tolerance / _ALPHA
     assert 0.05 < furthest <= 1.0
 

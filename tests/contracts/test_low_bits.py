@@ -14,11 +14,11 @@ from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import AUCSquare
 from dpsk._oracle import DifferenceOracle, GradientOracle, Releases
 from dpsk._oracle.differences import DifferenceSums
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.saddle import SaddleOracle
 from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
 from dpsk._oracle.saddle_sums import SaddleSums
+from dpsk._oracle.sensitivity import Noise, noise_scale
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
@@ -102,10 +102,11 @@ def _attack(name, dense, trials=TRIALS):
     for _ in range(trials):
         with taped() as tape:
             answer = ask()[:D]
-        part = tape.parts[-1][0]
-        divisor, (unit, scale) = tape.public[0][0], part.scales
+        ((event,), (known,)) = tape.events[-1], tape.parts[-1]
+        divisor, noise = tape.public[0][0], known.noise(event)
+        unit = noise.unit
         hits += any(_reachable(answer, one, divisor)
-                    for one in (part.multiplier * part.bound, scale * unit))
+                    for one in (noise_scale(event, known.moved), noise.scale))
         units = answer * (divisor / unit)
         whole &= bool(np.abs(units - np.rint(units)).max() < 2.0**-4)
         odd += int((np.rint(units) % 2).sum())
@@ -123,11 +124,10 @@ def test_answers_of_no_rows_look_like_those_of_a_dense_row(name):
 
 @every_answer
 def test_answers_that_were_not_rounded_would_give_the_rows_away(name, monkeypatch):
-    def unrounded(part, total, noise, divisor):
-        unit, scale = part.scales
-        return (total + noise * (scale * unit)) / divisor
+    def unrounded(noise, total, drawn, divisor):
+        return (total + drawn * noise.scale) / divisor
 
-    monkeypatch.setattr(Part, "noised", unrounded)
+    monkeypatch.setattr(Noise, "added", unrounded)
     assert _attack(name, dense=False)[0] > 0.75 * TRIALS
     hits, _, whole = _attack(name, dense=True, trials=10)
     assert not whole

@@ -67,10 +67,10 @@ def _fitted(cls, solver, variant, data, answers=None):
 
 def spent(event, parts, moves):
     """Return what a move of the exact arrays costs over what the event allows, by its law."""
-    scaled = [np.abs(move) / (part.multiplier * part.bound)
-              for part, move in zip(parts, moves, strict=True)]
+    scaled = [np.abs(move) / part.scale for part, move in zip(parts, moves, strict=True)]
     length = math.sqrt(sum(float(np.vdot(one, one)) for one in scaled))
-    laws = {part.law if isinstance(part.law, str) else "standard_normal" for part in parts}
+    laws = {part.sensitivity.law for part in parts}
+    laws = {law if isinstance(law, str) else "standard_normal" for law in laws}
     if laws == {"gumbel"}:
         width = 2.0 * float(scaled[0].max())
         return width / event.epsilon if isinstance(event, Pure) else (
@@ -145,5 +145,6 @@ def test_what_a_row_adds_to_a_total_does_not_depend_on_other_rows(runs):
             for j, part in enumerate(parts):
                 totals = [tape.totals[k][j] for tape in (runs.tapes[kind], runs.tape, moved, base)]
                 step, alike = totals[0] - totals[1], totals[2] - totals[3]
-                largest = max(np.abs(total).max(initial=0.0) for total in totals) + part.bound
+                largest = max(np.abs(total).max(initial=0.0) for total in totals)
+                largest += part.sensitivity.moved
                 assert np.abs(step - alike).max() <= rounding * largest, (kind, k, j)

@@ -14,8 +14,8 @@ from dpsk._objective.losses import LOSSES
 from dpsk._oracle import Context, ObjectiveOracle, Releases
 from dpsk._oracle.objective import determinant_loss
 from dpsk._oracle.one_shot import steps_to_certify
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Noise
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Dominated, Gaussian, Pure, tally
 from dpsk._privacy.ledger import Ledger
@@ -112,8 +112,8 @@ def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
     if not newton:
         monkeypatch.setattr(ObjectiveOracle, "_newton", lambda self, theta, linear: None)
     released = []
-    monkeypatch.setattr(Part, "noised", lambda part, found, noise, divisor:
-                        released.append((found, part.bound)) or found)
+    monkeypatch.setattr(Noise, "added", lambda noise, found, drawn, divisor:
+                        released.append((found, noise.sensitivity.moved)) or found)
     # Along the rows predictions cancel, across them a weak ridge lets coefficients grow.
     problem = replace(problem_of(delta=delta, alpha=0.0), epsilon=16.0,
                       model=LinearModel(3, None, False, 1.0))

@@ -104,7 +104,7 @@ def test_what_is_rounded_off_is_in_the_noise_however_large(few, z):
             with taped() as tape:
                 noisy_knots(column(each), first, 1, None, declared, z, releases)
             (part,) = tape.parts[0]
-            totals.append(tape.totals[0][0][:-sum(few.parts)] / (part.multiplier * part.bound))
+            totals.append(tape.totals[0][0][:-sum(few.parts)] / part.scale)
         assert np.ptp(totals[0] - totals[1]) <= 4.0 / z
 
 

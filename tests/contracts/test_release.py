@@ -23,9 +23,11 @@ from dpsk._oracle import (
     saddle_sums,
 )
 from dpsk._oracle.network_sums import NetworkSums
-from dpsk._oracle.release import Inside, Part
+from dpsk._oracle.release import Inside
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Noise, Sensitivity, noise_scale, rounding_margin
 from dpsk._privacy.batches import FullBatch, PoissonBatches
+from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.streams import EntropyStream
@@ -166,19 +168,20 @@ class Seen:
 
     def __init__(self, patch):
         self.noise, self.rows, self.answers, self.ends = [], [], [], []
-        noised, call, hidden, opened = (Part.noised, Releases.__call__, Releases.hidden,
-                                        Inside.__init__)
+        added, call, hidden, opened = (Noise.added, Releases.__call__, Releases.hidden,
+                                       Inside.__init__)
 
-        def watched_noised(part, total, noise, divisor):
-            kept = noise[np.triu_indices(len(noise))] if part.law == "symmetric_normal" else noise
+        def watched_added(noise, total, drawn, divisor):
+            symmetric = noise.sensitivity.law == "symmetric_normal"
+            kept = drawn[np.triu_indices(len(drawn))] if symmetric else drawn
             self.noise.append(np.ravel(kept).copy())
-            return noised(part, total, noise, divisor)
+            return added(noise, total, drawn, divisor)
 
-        def watched_call(releases, event, read, *parts, divisor=1.0, only=None, **kwargs):
-            answer = call(releases, event, read, *parts, divisor=divisor, only=only, **kwargs)
+        def watched_call(releases, event, read, *known, divisor=1.0, only=None, **kwargs):
+            answer = call(releases, event, read, *known, divisor=divisor, only=only, **kwargs)
             arrays = answer if isinstance(answer, tuple) else (answer,)
-            for part, array in zip(parts, arrays, strict=True):
-                self.answers.append((part, np.array(array), divisor, only))
+            for one, array in zip(known, arrays, strict=True):
+                self.answers.append((event, one, np.array(array), divisor, only))
             return answer
 
         def watched_hidden(releases, event, run, unit):
@@ -201,7 +204,7 @@ class Seen:
             return watched
 
         for home, name, watched in (
-                (Part, "noised", watched_noised), (Releases, "__call__", watched_call),
+                (Noise, "added", watched_added), (Releases, "__call__", watched_call),
                 (Releases, "hidden", watched_hidden), (Inside, "__init__", watched_open),
                 *((Inside, law, drawn(law)) for law in ("normal", "gamma_norm"))):
             patch.setattr(home, name, watched)
@@ -227,13 +230,12 @@ def _is_whole(answer, divisor, unit):
 def test_every_float_that_leaves_is_a_whole_number_of_public_units(solver, seed, seen):
     _fitted(solver, random_state=seed)
     assert seen.answers or seen.ends
-    for part, answer, divisor, only in seen.answers:
+    for event, known, answer, divisor, only in seen.answers:
         if only is not None:
             # Nothing but a choice leaves.
             assert answer.shape == () and answer.dtype.kind == "i"
             continue
-        unit, _ = part.scales
-        noise = part.multiplier * part.bound
+        unit, noise = known.noise(event).unit, noise_scale(event, known.moved, known.law)
         assert np.frexp(unit)[0] == 0.5 and 2.0**-41 * noise < unit < 2.0**-9 * noise
         assert _is_whole(answer, divisor, unit)
     for end, unit in seen.ends:
@@ -248,24 +250,25 @@ def test_what_was_not_rounded_would_be_found():
 @pytest.mark.parametrize("size", [1, 7, 400])
 @pytest.mark.parametrize("terms", [0, 10**6])
 def test_the_scale_of_noise_covers_what_rounding_to_units_moves(size, terms):
-    """Totals of neighbors, rounded: as far apart as the bound on which noise is scaled."""
-    rng, part = np.random.default_rng(0), Part(0.7, 1e-3, terms=terms, size=size)
-    unit, scale = part.scales
-    reach = scale * unit / part.multiplier
-    assert reach >= part.bound * release.rounding_margin(terms) + unit * np.sqrt(size) * 0.999
+    """Totals of neighbors, rounded: as far apart as the noise is for."""
+    rng, mu = np.random.default_rng(0), 1.4
+    known = Sensitivity(2e-3, terms=terms, size=size)
+    noise = known.noise(Gaussian(mu))
+    reach = noise.scale * mu
+    assert reach >= known.moved * rounding_margin(terms) + noise.unit * np.sqrt(size) * 0.999
     silent = np.zeros(size)
     for _ in range(50):
         move = rng.choice([-1.0, 1.0], size=size)
         total = rng.normal(size=size)
-        ends = [part.noised(total + 0.5 * sign * 2.0 * part.bound * move / np.sqrt(size),
+        ends = [noise.added(total + 0.5 * sign * known.moved * move / np.sqrt(size),
                             silent.copy(), 1.0) for sign in (1.0, -1.0)]
-        assert np.linalg.norm(ends[0] - ends[1]) <= 2.0 * reach
+        assert np.linalg.norm(ends[0] - ends[1]) <= reach
 
 
-def test_a_part_of_another_size_is_refused():
-    part = Part(1.0, 1.0, size=3)
+def test_an_array_of_another_size_is_refused():
+    noise = Sensitivity(1.0, size=3).noise(Gaussian(1.0))
     with pytest.raises(ValueError, match="size"):
-        part.noised(np.zeros(4), np.zeros(4), 1.0)
+        noise.added(np.zeros(4), np.zeros(4), 1.0)
 
 
 # Draws: blocks of every kind are made so short that an answer takes many, and many answers one.

@@ -53,10 +53,10 @@ def _expected(pair):
 class _Watched:
     """Releases that keep the scores of a choice, and add no noise to it."""
 
-    def __call__(self, event, read, part, only):
-        assert (part.bound, part.law, part.rounded) == (1.0, "gumbel", False)
+    def __call__(self, event, read, known, only):
+        assert (known.moved, known.law, known.rounded) == (4.0, "gumbel", False)
         self.scores = read(None)
-        assert np.all(self.scores[np.isfinite(self.scores)] % part.unit == 0)
+        assert np.all(self.scores[np.isfinite(self.scores)] % known.unit == 0)
         return only(self.scores)
 
 

@@ -13,8 +13,8 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._oracle.grid_sums import WhitenedGridSums
-from dpsk._oracle.release import rounding_margin
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import rounding_margin
 from dpsk._privacy.events import tally
 from dpsk._stages.whitening import InverseRoot, _largest, _on_grid
 from dpsk.testing import NoiseSeed

@@ -8,12 +8,13 @@ __all__ = ["assert_whole", "unit_and_scale"]
 
 
 def unit_and_scale(multiplier, bound, size):
-    """Return the unit of an answer, and the noise's scale for a bound that covers rounding.
+    """Return the unit of an answer, and the noise's scale for a clip that covers rounding.
 
-    Rounding to whole units moves an array of `size` coordinates by half a unit in each.
+    Two neighbors are twice the clip apart, and rounding to whole units moves each of their arrays,
+    of `size` coordinates, by half a unit in each.
     """
     unit = float_unit(multiplier * bound)
-    return unit, multiplier * (bound + unit * np.sqrt(size))
+    return unit, multiplier * (bound + 0.5 * unit * np.sqrt(size))
 
 
 def assert_whole(units):

@@ -181,7 +181,7 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
     # Noise of every answer is that of its price.
     (words,) = [event for event in tally(certificate.event) if isinstance(event, Disclosure)]
     assert words.delta == pytest.approx(0.1 * certificate.delta)
-    assert all(part.scales[1] > 0 for parts in tape.parts for part in parts)
+    assert all(part.scale > 0 for parts in tape.parts for part in parts)
     assert Certificate.from_json(certificate.to_json()) == certificate
     bounds = {each.name: each for each in certificate.enforced}
     assert bounds["data_norm"].value == pytest.approx(math.sqrt(5))

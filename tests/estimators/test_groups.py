@@ -23,7 +23,7 @@ from dpsk import (
     _progress,
 )
 from dpsk._oracle import gradients
-from dpsk._oracle.release import Part
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.noise import streams
 from dpsk._privacy.noise.seeds import NoiseSeed
@@ -222,16 +222,16 @@ def test_what_cannot_protect_groups_is_refused_before_any_draw(params, given, me
 @pytest.mark.parametrize("clip, bound", [(None, 0.05), (0.3, 0.3), (np.inf, 0.4), (7.0, 0.4)])
 def test_the_noise_is_for_the_clip_of_groups_and_the_certificate_states_it(
         solver, clip, bound, monkeypatch):
-    bounds = []
-    monkeypatch.setattr(gradients, "Part", lambda multiplier, bound, *others: bounds.append(
-        bound) or Part(multiplier, bound, *others))
+    moves = []
+    monkeypatch.setattr(gradients, "Sensitivity", lambda moved, *others: moves.append(
+        moved) or Sensitivity(moved, *others))
     X, y, groups = rows()
     model = make(DPLogisticRegression, solver, clip_norm=0.4, temperature=False,
                  solver_options={"group_clip_norm": clip}).fit(X, y, groups=groups)
     stated = {line.name: line for line in model.privacy_.enforced}
     assert stated["clip_norm"].value == 0.4 and stated["group_clip_norm"].value == bound
     assert stated["group_clip_norm"].origin == ("declared" if clip == bound else "derived")
-    assert bounds == [bound]
+    assert moves == [2.0 * bound]
 
 
 @pytest.mark.parametrize("cls, given, message", [

@@ -70,7 +70,8 @@ def test_what_is_learnt_is_charged_and_stated_within_the_budget(cls, solver, del
     count = 2 if cls is DPPoissonRegressor else 4
     (cost,) = {event for events in tape.events[:count] for event in events}
     assert tally(certificate.event)[cost] == count
-    assert [part.law for parts in tape.parts[:count] for part in parts] == ["gumbel"] * count
+    laws = [part.sensitivity.law for parts in tape.parts[:count] for part in parts]
+    assert laws == ["gumbel"] * count
     assert cost.mu == pytest.approx(mu_of_share(certificate, QUANTILE_SHARES[0]), rel=1e-9)
     bounds = {line.name: line for line in certificate.enforced}
     assert bounds["data_norm"].value == model.data_norm_

@@ -9,9 +9,10 @@ from dpsk._models import LinearModel
 from dpsk._objective.losses import Squared
 from dpsk._oracle import GradientOracle, Releases
 from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.release import Part
 from dpsk._oracle.row_sums import RowSums
+from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.batches import FullBatch
+from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.grids import float_unit, grid_bits
 from dpsk._privacy.noise.samplers import standard_normal, symmetric_normal
@@ -116,8 +117,8 @@ def test_low_order_bits_tell_nothing_on_the_grid():
 def _symmetric(std, draws=250, size=60):
     diagonal, beside = [], []
     for _ in range(draws):
-        part = Part(std, 1.0, "symmetric_normal", unit=1.0)
-        noise = part.noised(np.zeros((size, size)), part.noise(EntropyStream(), (size, size)), 1.0)
+        law = Sensitivity(1.0, "symmetric_normal", unit=1.0).noise(Gaussian(1.0 / std))
+        noise = law.added(np.zeros((size, size)), law.draw(EntropyStream(), (size, size)), 1.0)
         np.testing.assert_array_equal(noise, noise.T)
         np.testing.assert_array_equal(noise, np.rint(noise))
         diagonal.append(np.diag(noise))
