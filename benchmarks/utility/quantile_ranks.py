@@ -16,13 +16,12 @@ import numpy as np
 from benchmarks.datasets import load_table
 from dpsk._data.source import Rows
 from dpsk._oracle import Releases
-from dpsk._oracle.cells import noisy_knots
+from dpsk._oracle.cells import noisy_knots, rank_noise
 from dpsk._oracle.decimals import decimal_points
 from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.events import Repeated
+from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import choice_price
 
 SETTINGS = ((1_000, 0.3), (10_000, 0.02), (100_000, 0.02))
 QUANTILES, LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9), 3
@@ -120,16 +119,15 @@ def known_knots(numbers, levels, exponent, rng):
 
 def knot_misses(law, n, mu, draws, seed):
     """Return the mean miss of every draw of our knots, and of the rival's."""
-    declared, noise = choice_price(1, mu)
-    exponent, targets = 2.0 / noise, np.arange(1, 2**LEVELS) / 2**LEVELS
+    event = Gaussian(mu)
+    exponent, targets = 1.0 / rank_noise(event), np.arange(1, 2**LEVELS) / 2**LEVELS
     found = []
     for draw in range(draws):
         numbers = drawn(law, n, (seed, draw))
         rows = Rows(numbers[:, None], np.zeros(n))
-        releases = Releases(EntropyStream(), Ledger(Repeated(declared(noise), LEVELS)))
+        releases = Releases(EntropyStream(), Ledger(Repeated(event, LEVELS)))
         own = np.sort(np.concatenate(noisy_knots(
-            rows, lambda rows, part: rows.take(part).X[:, 0], LEVELS, None, declared, noise,
-            releases)))
+            rows, lambda rows, part: rows.take(part).X[:, 0], LEVELS, None, event, releases)))
         known = known_knots(numbers, LEVELS, exponent, np.random.default_rng((7, seed, draw)))
         found.append([misses(numbers, knots, targets * n).mean() / n for knots in (own, known)])
     return np.array(found)

@@ -86,13 +86,13 @@ def knot_levels(signal, scarcity=1.0):
     return min(CHOSEN_LEVELS[1], levels, fewer)
 
 
-def skew_error(n_samples, noise_multiplier):
+def skew_error(n_samples, noise):
     """Return a standard deviation of the logarithm of the ratio of quartiles' distances.
 
-    Each spans ``n / 4`` ranks. The ranks of the three are off by Laplace noise of scale ``z / 2``,
-    that of the median on both sides, and the counts between them as those of any n rows.
+    Each spans ``n / 4`` ranks. The ranks of the three are off by Laplace noise of that scale, that
+    of the median on both sides, and the counts between them as those of any n rows.
     """
-    return math.sqrt(48.0 * (noise_multiplier / n_samples)**2 + 8.0 / n_samples)
+    return math.sqrt(192.0 * (noise / n_samples)**2 + 8.0 / n_samples)
 
 
 def class_scarcity(counts, noise):

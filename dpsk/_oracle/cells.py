@@ -11,7 +11,7 @@ Gaussian: ``h(2 y) >= sqrt(2) h(y)`` for the `h` of `closed_forms`, y > 0. The p
 belong to no slice. So many rows that stand on one number take one point, and slices beside it have
 the others.
 
-A cell is chosen by what all of its points weigh together, ``log sum w exp(2 u / z)``, then a group
+A cell is chosen by what all of its points weigh together, ``log sum w exp(u / s)``, then a group
 of its points in the same way, and then one of these: by independent Gumbel noise all, so that a
 point has the chance that it would have of one choice from all of them. Their scores end at ``-r``,
 r some scales of the noise: ``max(-r, u)`` moves by no more than u, and never the other way.
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._oracle.decimals import decimal_points
-from dpsk._oracle.sensitivity import Sensitivity, noise_scale
+from dpsk._oracle.sensitivity import Sensitivity, derived_scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,22 +35,25 @@ if TYPE_CHECKING:
     from dpsk._data.source import RowSource
     from dpsk._oracle.decimals import Points
     from dpsk._oracle.release import Inside, Releases
+    from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["noisy_decimal", "noisy_knots"]
+__all__ = ["noisy_decimal", "noisy_knots", "rank_noise"]
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
 #: What the noise of choices from points in cells grows by, and how much more with a unit of it:
 #: weights are added to scores in its unit, so that what is rounded off grows with it.
-_MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-44
+_MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-43
+#: How much more a score may rise than another, as each moves by at most 1.
+_MOVED = 2.0
 #: A point that is further from its rank counts as one at this distance, in scales of the noise:
 #: it has 1e-43 of the chance of one at its rank, and rows between them are not looked at.
 _FAR = 100.0
 
 
 def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int,
-                bounds: tuple[float, float] | None, declared: Any, noise_multiplier: float,
+                bounds: tuple[float, float] | None, event: Elementary,
                 releases: Releases) -> list[FloatArray]:
     """Return increasing points: a median, medians of what it parts, and so on.
 
@@ -62,9 +65,8 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
         So many choices are made, at least one, of at most ``2**levels - 1`` points together.
     bounds : (float, float) or None
         Public; points are strictly between them.
-    declared : Selections, or WithoutNoise
-    noise_multiplier : float
-        As for `noisy_quantile`; 0 without noise.
+    event : Event
+        What the choices of one level cost.
     releases : Releases
 
     Returns
@@ -72,7 +74,7 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
     points : list of ndarray of float64
         Those of every level.
     """
-    choices = _Choices(rows, numbers, declared, noise_multiplier, releases)
+    choices = _Choices(rows, numbers, event, releases)
     parted = [-1, len(choices.points)] if bounds is None else choices.outside(*bounds)
     points = []
     for _ in range(levels):
@@ -84,16 +86,15 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
     return points
 
 
-def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float, declared: Any,
-                  noise_multiplier: float, releases: Releases, upward: bool = True) -> float:
+def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
+                  event: Elementary, releases: Releases, upward: bool = True) -> float:
     """Return a decimal of nine digits near the quantile of numbers of any size, a float.
 
     Parameters and price are those of `noisy_quantile`.
     """
     if not upward:
-        return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, declared,
-                              noise_multiplier, releases)
-    choices = _Choices(rows, numbers, declared, noise_multiplier, releases, q)
+        return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, event, releases)
+    choices = _Choices(rows, numbers, event, releases, q)
     (place,) = choices.quantiles([(0, len(choices.points) - 1)])
     return choices.points.point(place)
 
@@ -105,15 +106,15 @@ class _Choices:
     by the logarithm of what they weigh.
     """
 
-    def __init__(self, rows: RowSource, numbers: Callable[..., FloatArray], declared: Any,
-                 noise_multiplier: float, releases: Releases, q: float = 0.5) -> None:
+    def __init__(self, rows: RowSource, numbers: Callable[..., FloatArray], event: Elementary,
+                 releases: Releases, q: float = 0.5) -> None:
         self.points, self._q = decimal_points(), q
         self._rows, self._numbers, self._releases = rows, numbers, releases
-        self._event = declared.release(noise_multiplier)
+        self._event = event
         # Logarithms of sums are off by a few units in the last place.
-        margin = _MARGIN + _MORE_MARGIN * noise_multiplier
-        self._moved = Sensitivity(2.0 * margin, "gumbel", unit=0.5, rounded=False)
-        self._scale = noise_scale(self._event, self._moved.moved, "gumbel")
+        margin = _MARGIN + _MORE_MARGIN * rank_noise(event)
+        self._moved = Sensitivity(_MOVED * margin, "gumbel", unit=0.5, rounded=False)
+        self._scale = derived_scale(self._event, self._moved.moved, "gumbel")
         self._reach = 1.0 + _FAR * self._scale
         self._places: Any = None
 
@@ -222,6 +223,11 @@ class _Choices:
             chosen = int(names[np.argmax(found + noisy[names % size])])
             noisy = noisy[size:]
         return chosen
+
+
+def rank_noise(event: Elementary) -> float:
+    """Return the scale of the noise on ranks, of which the chosen number has the best."""
+    return derived_scale(event, _MOVED, "gumbel")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpsk._oracle.base import Oracle
 from dpsk._oracle.gradients import open_sums
-from dpsk._oracle.sensitivity import Sensitivity, noise_scale
+from dpsk._oracle.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.plans import NoisySums
@@ -77,7 +77,7 @@ class CurvatureOracle(Oracle):
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""
         mu, sums = self._price(), self._sums
         unit, moved, event = sums.resolution, REPLACE_ONE * sums.clip_norm, gaussian(mu)
-        if unit is not None and not noise_scale(event, moved) <= _MOST_UNITS * unit:
+        if unit is not None and not derived_scale(event, moved) <= _MOST_UNITS * unit:
             # Doubles do not fill the grid of the least noise that far out.
             unit = None
         known = Sensitivity(moved, unit=unit, terms=sums.rounding_terms(sums.n_samples),

@@ -15,7 +15,7 @@ from dpsk._oracle.group_sums import GroupSums
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.parted_sums import sums_over
 from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Sensitivity, noise_scale
+from dpsk._oracle.sensitivity import Sensitivity, derived_scale
 from dpsk._oracle.transition_sums import SemiGradientSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.noise.grids import grid_bits
@@ -73,7 +73,7 @@ class GradientOracle(Oracle):
     @property
     def noise_std(self) -> float:
         """float : standard deviation of the noise on every coordinate of an answer; public."""
-        return noise_scale(self._event, self._moved.moved) / self._divisor
+        return derived_scale(self._event, self._moved.moved) / self._divisor
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""

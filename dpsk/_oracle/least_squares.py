@@ -20,7 +20,7 @@ from dpsk._data.parted import on_threads
 from dpsk._models.clipping import shortened
 from dpsk._models.preconditioner import entering_rows
 from dpsk._oracle.base import Oracle
-from dpsk._oracle.sensitivity import Sensitivity, noise_scale
+from dpsk._oracle.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.noise.grids import exact_bits
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class LeastSquaresOracle(Oracle):
         self._model, self._rows, self._releases = model, rows, releases
         self._event = declared(noise_multiplier)
         #: Noise on `A` over ``R^2``, and on `b` over ``R B``.
-        self._spread = noise_scale(self._event, _MOVED)
+        self._spread = derived_scale(self._event, _MOVED)
 
     @property
     def n_samples(self) -> int:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Inside, Releases
+    from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray
 
 __all__ = ["clipped_residuals", "noisy_pairs"]
@@ -32,7 +33,7 @@ _UNIT = 2.0**-20
 
 
 def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray, clip: float,
-                count: int, declared: Any, noise_multiplier: float, releases: Releases) -> Any:
+                count: int, event: Elementary, releases: Releases) -> Any:
     """Return up to `count` of some pairs of columns, in the order in which they were chosen.
 
     Parameters
@@ -48,7 +49,7 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
         Public or released.
     clip : float
     count : int
-    declared : Selections, or WithoutNoise
+    event : Event
     noise_multiplier : float
         Twice the scale of the noise on a score; 0 without noise.
     releases : Releases
@@ -57,7 +58,6 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
     -------
     pairs : list of (int, int)
     """
-    event = declared.release(noise_multiplier)
     moved = Sensitivity(2.0, "gumbel", unit=_UNIT, rounded=False)
     # Residuals without a pattern have tables about as long.
     none = math.sqrt(len(rows)) / 2.0

@@ -8,9 +8,8 @@ the score
 0 at the k-th smallest number and everywhere up to the next, and less by 1 with every number that
 lies between. Replacing a number moves each of the two counts by at most 1, hence each score by
 at most 1; one that comes or goes moves counts and rank the same way, by at most 1 each, and so
-no difference of them by more. The largest of the scores with Gumbel noise of scale ``z / 2``, z
-the noise multiplier, is the exponential mechanism with exponent ``2 / z``: its loss lies in an
-interval of length ``4 / z``, as that of a vertex chosen with scores that move by 2 clip norms.
+no difference of them by more. The largest of the scores with Gumbel noise of scale ``s`` is the
+exponential mechanism with exponent ``1 / s``: its loss lies in an interval of length ``2 / s``.
 Only the point leaves.
 
 The octaves in which most numbers lie are chosen in the same way: with c of them a number adds 1 to
@@ -33,10 +32,10 @@ from dpsk._oracle.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Inside, Releases
+    from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["N_OCTAVES", "bounded_grid", "distance_grid", "noisy_octaves", "noisy_quantile",
@@ -87,8 +86,7 @@ def bounded_grid(low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float, grid: FloatArray,
-                   declared: Any, noise_multiplier: float, releases: Releases,
-                   upward: bool = True) -> float:
+                   event: Elementary, releases: Releases, upward: bool = True) -> float:
     """Return a point of a public grid near the quantile of numbers, a float.
 
     Parameters
@@ -101,9 +99,8 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
         In [0, 1].
     grid : ndarray
         Increasing.
-    declared : Selections
-    noise_multiplier : float
-        Twice the scale of the Gumbel noise on a score.
+    event : Event
+        What the choice costs.
     releases : Releases
     upward : bool
         Whether numbers between two points count as the one above, else as the one below. Beyond
@@ -115,11 +112,11 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
         rank = round(q * int(up_to[-1]))
         return -np.maximum(0, np.maximum(up_to - counts - rank, rank - up_to)).astype(np.float64)
 
-    return _best_point(scores, grid, declared, noise_multiplier, releases)
+    return _best_point(scores, grid, event, releases)
 
 
 def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int,
-                  missing: tuple[int, float], declared: Any, noise_multiplier: float,
+                  missing: tuple[int, float], event: Elementary,
                   releases: Releases) -> float:
     """Return the upper end of so many octaves in which many of some positive numbers lie, a float.
 
@@ -141,17 +138,16 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
         found[place] += share * (len(rows) - counts.sum())
         return found
 
-    return _best_point(scores, ends, declared, noise_multiplier, releases)
+    return _best_point(scores, ends, event, releases)
 
 
-def _best_point(scores: Callable[[Inside], FloatArray], grid: FloatArray, declared: Any,
-                noise_multiplier: float, releases: Releases) -> float:
+def _best_point(scores: Callable[[Inside], FloatArray], grid: FloatArray, event: Elementary,
+                releases: Releases) -> float:
     """Return the point of a grid with the largest noisy score, each of which moves by at most 1.
     """
     # Scores have few bits, so nothing is rounded.
     moved = Sensitivity(2.0, "gumbel", unit=1.0, rounded=False)
-    chosen = releases(declared.release(noise_multiplier), scores, moved, only=np.argmax)
-    return float(grid[chosen])
+    return float(grid[releases(event, scores, moved, only=np.argmax)])
 
 
 def _nearness(width: int) -> FloatArray:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dpsk._privacy.noise.streams import Stream
     from dpsk._typing import FloatArray
 
-__all__ = ["Noise", "Sensitivity", "noise_scale", "rounding_margin"]
+__all__ = ["Noise", "Sensitivity", "derived_scale", "rounding_margin"]
 
 #: Laws of noise, by what a price has to be for them.
 _NORMAL, _EXPONENTIAL, _CHOICE = "normal", "exponential", "choice"
@@ -54,7 +54,7 @@ _KINDS = {"standard_normal": _NORMAL, "symmetric_normal": _NORMAL, "laplace": _E
           "gamma_norm": _EXPONENTIAL, "gumbel": _CHOICE}
 
 
-def noise_scale(event: Elementary, moved: float, law: Any = "standard_normal") -> float:
+def derived_scale(event: Elementary, moved: float, law: Any = "standard_normal") -> float:
     """Return the scale of noise of a law at which an array that moves so far costs an event.
 
     0 for an event that protects nothing. A RuntimeError where the price rests on another law.
@@ -120,18 +120,16 @@ class Sensitivity:
 
     def noise(self, event: Elementary) -> Noise:
         """Return the noise with which the array costs an event."""
-        if self.unit is not None:
-            unit, moved = self.unit, self.moved
-        else:
+        if not derived_scale(event, self.moved, self.law) > 0:
+            raise RuntimeError("An answer that is priced has noise; none is for NotPrivate.")
+        unit, moved = self.unit, self.moved
+        if unit is None:
             moved = self.moved * rounding_margin(self.terms)
-            unit = float_unit(noise_scale(event, moved, self.law))
+            unit = float_unit(derived_scale(event, moved, self.law))
             if self.rounded:
                 # Rounding moves each of two neighboring arrays by half a unit a coordinate.
                 moved += unit * (self.size if self.law == "laplace" else math.sqrt(self.size))
-        scale = noise_scale(event, moved, self.law)
-        if not scale > 0:
-            raise RuntimeError("An answer that is priced has noise; none is for NotPrivate.")
-        return Noise(scale, unit, self)
+        return Noise(derived_scale(event, moved, self.law), unit, self)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Inside, Releases
+    from dpsk._privacy.elementary import Elementary
     from dpsk._typing import BoolArray, FloatArray
 
 __all__ = ["PairChoices", "noisy_tables", "table_noise"]
@@ -85,18 +86,18 @@ class PairChoices:
         The public table of a pair.
     least : ndarray of shape (n_pairs,)
         Public distances that are worth nothing.
-    declared : Selections, or WithoutNoise
-    noise_multiplier : float
+    event : Event
+        What a choice costs.
     releases : Releases
     """
 
     def __init__(self, rows: RowSource, sizes: Sequence[int], n_classes: int, pairs: list[Any],
-                 expected: Callable[..., Any], least: FloatArray, declared: Any,
-                 noise_multiplier: float, releases: Releases) -> None:
+                 expected: Callable[..., Any], least: FloatArray, event: Elementary,
+                 releases: Releases) -> None:
         self._rows, self._sizes, self._n_classes = rows, sizes, n_classes
         self._pairs, self._expected, self._releases = pairs, expected, releases
         self._least = np.rint(least / _UNIT) * _UNIT
-        self._event = declared.release(noise_multiplier)
+        self._event = event
         # Nothing is rounded but the noise, of which only a choice leaves.
         self._moved = Sensitivity(4.0, "gumbel", unit=_UNIT, rounded=False)
         self._scores: Any = None

@@ -28,7 +28,7 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM
 from dpsk._oracle.base import Oracle
-from dpsk._oracle.sensitivity import Sensitivity, noise_scale
+from dpsk._oracle.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -90,7 +90,7 @@ class TransitionMomentsOracle(Oracle):
     @property
     def noise_std(self) -> float:
         """float : standard deviation of the noise on a diagonal entry of C."""
-        return noise_scale(self._event, self._moved(self._unit()))
+        return derived_scale(self._event, self._moved(self._unit()))
 
     def moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the noisy sums ``C`` (p, p), symmetric, ``X`` (p, p) and ``b`` (p,)."""
@@ -136,7 +136,7 @@ class TransitionMomentsOracle(Oracle):
 
     def _unit(self) -> float | None:
         """Return the power of two on which features and rewards lie; None without noise."""
-        noise = _REWARD_NOISE * noise_scale(self._event, self._most)
+        noise = _REWARD_NOISE * derived_scale(self._event, self._most)
         if not noise:
             return None
         largest = self._n_units * max(1.0, 0.5 * _REWARD_NOISE * self._most)

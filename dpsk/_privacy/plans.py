@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpsk._privacy.batches import FullBatch, PoissonBatches
-from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu
+from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import (
     BestOf,
     Composed,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPARISON", "AnchoredSums", "BestRuns", "Declaration", "Framed", "JointSums",
            "LastIterate", "NoisyKind", "NoisyKinds", "NoisySums", "OneRelease",
            "PerturbedObjective", "Selections", "SharedBudget", "ThresholdRounds", "WithoutNoise",
-           "choice_price"]
+           "choice_event"]
 
 
 #: The noise of a comparison with a hold-out over that of an answer.
@@ -85,14 +85,12 @@ class AnchoredSums:
         return FullBatch().release(self.ratio * noise_multiplier)
 
 
-def choice_price(count: int, mu: float) -> tuple[WithoutNoise | Selections, float]:
-    """Return the declaration of one of `count` choices, and its noise multiplier.
+def choice_event(width: float, pure: bool = False) -> Elementary:
+    """Event of one choice, whose loss is in an interval of a `width`: pure, or as Gaussian.
 
-    All of them together cost `mu` at most; an infinite one is without noise.
+    It is both.
     """
-    if mu == math.inf:
-        return WithoutNoise(), 0.0
-    return Selections(1, pure=False), 4.0 / bounded_range_epsilon(mu / math.sqrt(count))
+    return Pure(width) if pure else Gaussian(bounded_range_mu(width))
 
 
 @dataclass(frozen=True)
@@ -144,8 +142,7 @@ class Selections:
 
     def release(self, noise_multiplier: float) -> Elementary:
         """Event of one choice."""
-        width = 4.0 / noise_multiplier
-        return Pure(width) if self.pure else Gaussian(bounded_range_mu(width))
+        return choice_event(4.0 / noise_multiplier, self.pure)
 
     def __call__(self, noise_multiplier: float) -> Event:
         return Repeated(self.release(noise_multiplier), self.count)
@@ -193,10 +190,6 @@ class WithoutNoise:
     """The declaration of answers without noise, whatever the noise multiplier."""
 
     def __call__(self, noise_multiplier: float) -> Event:
-        return NotPrivate()
-
-    def release(self, noise_multiplier: float) -> Elementary:
-        """Event of one answer."""
         return NotPrivate()
 
 

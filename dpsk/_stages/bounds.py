@@ -39,7 +39,8 @@ from dpsk._oracle.quantiles import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.events import Repeated
+from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
 from dpsk.exceptions import PrivacyWarning
 
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Releases
-    from dpsk._privacy.elementary import Event
+    from dpsk._privacy.elementary import Elementary, Event
     from dpsk._problem import Budget, Problem
     from dpsk._typing import FloatArray
 
@@ -82,7 +83,7 @@ class NormBound(Stage):
 
     def event(self, problem: Problem) -> Event:
         """Return what the release costs; a ValueError where rows are too few to learn from."""
-        return _plan(problem, 1)(norm_rule(problem, self._model)[0])
+        return norm_rule(problem, self._model)[0]
 
     def stated(self, problem: Problem) -> Sequence[Enforced]:
         words = "" if self._row_stage is None else self._row_stage.words
@@ -91,8 +92,7 @@ class NormBound(Stage):
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of rows in that unit, and the rows."""
-        self.value = released_norm(rows, norm_rule(problem, self._model), _plan(problem, 1),
-                                   releases)
+        self.value = released_norm(rows, norm_rule(problem, self._model), releases)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
             return problem, rows
@@ -151,9 +151,8 @@ class TargetBounds(Stage):
 
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
-        noise_multiplier, tail = target_rule(problem)
-        count = 3 if self._lowest is None and tail is not None else 1
-        return _plan(problem, count)(noise_multiplier)
+        event, tail = target_rule(problem)
+        return Repeated(event, 3 if self._lowest is None and tail is not None else 1)
 
     def stated(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_bounds", list(self.value), "released",
@@ -161,8 +160,8 @@ class TargetBounds(Stage):
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
-        noise_multiplier, tail = target_rule(problem)
-        release = _plan(problem, 1), noise_multiplier, releases
+        event, tail = target_rule(problem)
+        release = event, releases
         above = partial(_targets_above, self._lowest or 0.0)
         if tail is None:
             # Of counts 0 is as good as 1; other numbers have no public unit.
@@ -234,8 +233,8 @@ def can_learn(name: str, given: str | None, plain: float | tuple[float, float] |
 
 
 def quantile_rule(name: str, problem: Problem | Budget,
-                  tails: tuple[float, float]) -> tuple[float, float]:
-    """Return the noise multiplier of one quantile, and the share of rows beyond it.
+                  tails: tuple[float, float]) -> tuple[Elementary, float]:
+    """Return the event of one quantile, and the share of rows beyond it.
 
     That is the least within `tails` that keeps clear of the end of the rows at the usual price;
     where that is too large, the price grows. A ValueError, of public facts, where it would grow
@@ -250,7 +249,7 @@ def quantile_rule(name: str, problem: Problem | Budget,
         raise _too_few(name, problem, whole / (most * largest))
     width = max(usual, whole / most)
     # Beyond the last row all points are alike: two rows stay there at any epsilon.
-    return 4.0 / width, max(least, whole / width, 2.0 / problem.n_samples)
+    return _choice(problem, width), max(least, whole / width, 2.0 / problem.n_samples)
 
 
 def _too_few(name, problem, times):
@@ -267,8 +266,8 @@ def _range(problem, share, pure_share):
     return bounded_range_epsilon(mu_of_share(problem, share))
 
 
-def norm_rule(problem: Problem, model: Any) -> tuple[float, float | None]:
-    """Return the noise multiplier of a bound on norms, and the share of rows beyond it.
+def norm_rule(problem: Problem, model: Any) -> tuple[Elementary, float | None]:
+    """Return the event of a bound on norms, and the share of rows beyond it.
 
     That is None where rows are too few for a quantile, and the fullest octave is released; where
     they are too few for that as well, a ValueError.
@@ -284,27 +283,27 @@ def norm_rule(problem: Problem, model: Any) -> tuple[float, float | None]:
 
 
 def row_norm_rule(problem: Problem | Budget,
-                  tails: tuple[float, float]) -> tuple[float, float | None]:
+                  tails: tuple[float, float]) -> tuple[Elementary, float | None]:
     """Return the same for norms of any rows, with the least and the largest share beyond."""
     return _rule("data_norm", problem, tails, NORM_OCTAVES)
 
 
-def released_norm(rows: RowSource, rule: tuple[float, float | None], declared: Any,
-                  releases: Releases, zeros: tuple[int, float] = _LONG) -> float:
-    """Return a bound on the norms of rows, released by a rule: its noise multiplier and tail.
+def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], releases: Releases,
+                  zeros: tuple[int, float] = _LONG) -> float:
+    """Return a bound on the norms of rows, released by a rule: its event and tail.
 
     `zeros` says which end of all octaves rows of zeros count for, and for how much.
     """
-    noise_multiplier, tail = rule
-    release = declared, noise_multiplier, releases
+    event, tail = rule
+    release = event, releases
     if tail is None:
         return noisy_octaves(on_threads(rows), partial(_sizes_of, _norms), NORM_OCTAVES[0],
                              zeros, *release)
     return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), *release)
 
 
-def target_rule(problem: Problem) -> tuple[float, float | None]:
-    """Return the noise multiplier of bounds on targets, and the share of rows beyond one of them.
+def target_rule(problem: Problem) -> tuple[Elementary, float | None]:
+    """Return the event of one of the bounds on targets, and the share of rows beyond one of them.
 
     That is None as for norms. As n or epsilon grows, none stays beyond.
     """
@@ -313,7 +312,7 @@ def target_rule(problem: Problem) -> tuple[float, float | None]:
 
 
 def _rule(name, problem, tails, octaves):
-    """Return noise multiplier and tail of a quantile, or where rows are too few, of octaves."""
+    """Return event and tail of a quantile, or where rows are too few, of octaves."""
     try:
         return quantile_rule(name, problem, tails)
     except ValueError:
@@ -321,7 +320,7 @@ def _rule(name, problem, tails, octaves):
 
 
 def _octaves_rule(name, problem, filling, largest):
-    """Return the noise multiplier of octaves that hold a share of the rows.
+    """Return the event of octaves that hold a share of the rows.
 
     They are as clear of empty ones as quantiles are of empty points, as far as that costs no more
     than a quantile may; then less clear, at up to the `largest` share. A ValueError, of public
@@ -334,7 +333,12 @@ def _octaves_rule(name, problem, filling, largest):
     if least > most:
         raise _too_few(name, problem, least / most)
     usual = _range(problem, QUANTILE_SHARES[1], PURE_QUANTILE_SHARES[1])
-    return 4.0 / min(width(CLEARANCE), max(least, usual))
+    return _choice(problem, min(width(CLEARANCE), max(least, usual)))
+
+
+def _choice(problem, width):
+    """Return the event of a choice whose loss has a range."""
+    return choice_event(width, pure=problem.delta == 0)
 
 
 def _norms(rows, part):
@@ -349,7 +353,3 @@ def _sizes_of(numbers, rows, part, zero=math.nan):
     """Return the sizes of numbers, and what stands for those that are 0, which no octave holds."""
     sizes = np.abs(numbers(rows, part))
     return np.where(sizes > 0.0, sizes, zero)
-
-
-def _plan(problem, count):
-    return Selections(count, pure=problem.delta == 0)

@@ -17,7 +17,6 @@ from dpsk._defaults.budgets import (
 from dpsk._models import LinearModel
 from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.plans import Selections
 from dpsk._problem import Budget
 from dpsk._stages.bounds import SHORT, released_norm, row_norm_rule
 from dpsk._stages.centering import shrunk
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Centered", "row_rule", "rows_within", "spread_rule"]
 
-_CHOICE = Selections(1, pure=False)
 #: The square of a smaller one underflows.
 _LEAST_SIGNAL = 1e-100
 #: What the certificate says of the two bounds.
@@ -61,7 +59,7 @@ class Centered:
     @property
     def choices(self) -> tuple[Elementary, ...]:
         """tuple of Event : what the bounds that are learnt cost."""
-        return tuple(_CHOICE.release(rule(self.budget)[0]) for _, bound, rule in self._bounds()
+        return tuple(rule(self.budget)[0] for _, bound, rule in self._bounds()
                      if bound is None) if self.budget.is_private else ()
 
     @property
@@ -116,13 +114,13 @@ class Centered:
         yield "data_norm", self.spread, spread_rule
 
 
-def row_rule(budget: Budget) -> tuple[float, float | None]:
-    """Return noise multiplier and tail of the bound on rows; a ValueError with too few of them."""
+def row_rule(budget: Budget) -> tuple[Elementary, float | None]:
+    """Return event and tail of the bound on rows; a ValueError with too few of them."""
     return row_norm_rule(budget, NORM_TAILS)
 
 
-def spread_rule(budget: Budget) -> tuple[float, float | None]:
-    """Return noise multiplier and tail of the bound on centered rows, as `row_rule`.
+def spread_rule(budget: Budget) -> tuple[Elementary, float | None]:
+    """Return event and tail of the bound on centered rows, as `row_rule`.
 
     Rows that are scaled down keep their direction, so that a narrow bound costs little while
     noise is what matters; as n or epsilon grows, it leaves none beyond.
@@ -143,4 +141,4 @@ def _learnt_norm(rows, budget, rule, releases):
         # None is needed then, and none cuts rows.
         return 1.001 * longest(rows) or 1.0
     # Noise on a mean is as large as the bound.
-    return released_norm(rows, rule(budget), _CHOICE, releases, SHORT)
+    return released_norm(rows, rule(budget), releases, SHORT)

@@ -13,7 +13,7 @@ from dpsk._defaults.budgets import SCALE_DEVIATIONS, SCALE_TAILS
 from dpsk._objective.losses import Huber
 from dpsk._oracle.cells import noisy_decimal
 from dpsk._oracle.quantiles import noisy_quantile, positive_grid
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.events import Repeated
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import quantile_rule
 from dpsk._stages.target_mean import raised
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TargetScaling"]
 
-_CHOICE = Selections(1, pure=False)
 #: Least unit, so that targets in it stay in single precision.
 _LEAST = 2.0**-30
 
@@ -52,12 +51,12 @@ class TargetScaling(Stage):
 
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost."""
-        return Selections(2, pure=False)(_rule(problem)[0])
+        return Repeated(_rule(problem)[0], 2)
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of targets in that unit, and the rows with these."""
-        noise_multiplier, tail = _rule(problem)
-        release = _CHOICE, noise_multiplier, releases
+        event, tail = _rule(problem)
+        release = event, releases
         self._median = float(np.clip(noisy_decimal(rows, _targets, 0.5, *release), -1.0, 1.0))
         away = noisy_quantile(rows, partial(_distances, self._median), 1.0 - tail,
                               positive_grid(), *release)

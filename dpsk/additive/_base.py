@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
@@ -22,8 +23,7 @@ from dpsk._estimator import DPEstimator
 from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.events import Repeated
-from dpsk._privacy.plans import choice_price
+from dpsk._privacy.events import Repeated, gaussian
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk.additive._noise import coefficient_noise
@@ -160,11 +160,11 @@ class AdditiveModel(DPEstimator):
                           weights)
         residuals = clipped_residuals(self._residuals(model, features, y), weights, rule.clip)
         rows = Rows(features, residuals)
-        declared, noise_multiplier = choice_price(count, steps.mu(rule.share))
+        event = gaussian(steps.mu(rule.share) / math.sqrt(count))
         pairs = steps.release(
-            "pairs of columns", rule.share, Repeated(declared(noise_multiplier), count), rows,
+            "pairs of columns", rule.share, Repeated(event, count), rows,
             partial(noisy_pairs, rows, code.slices, _directions(model, code), candidates,
-                    rule.clip, count, declared, noise_multiplier))
+                    rule.clip, count, event))
         if pairs:
             code = replace(code, pairs=tuple(pairs))
             features = code.features(table.values)

@@ -5,12 +5,11 @@ from functools import partial
 from dpsk._defaults.budgets import CLEARANCE, EDGE_SHARES, TARGET_TAILS, mu_of_share
 from dpsk._oracle.quantiles import noisy_quantile, real_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
-_CHOICE = Selections(1, pure=False)
 #: The least width of the bounds of a column without a budget, and that over its numbers.
 _LEAST, _LEAST_SHARE = 1e-5, 1e-6
 #: Two points of the grid are next to each other up to this distance and this share of them.
@@ -18,7 +17,7 @@ _NEAR, _NEAR_SHARE = 5e-6, 0.005
 
 
 def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
-    """Return the noise multiplier of each of the quantiles of some columns, and their tail.
+    """Return the event of each of the quantiles of some columns, and their tail.
 
     All of them together cost a share of the budget. A ValueError where rows are too few; it says
     to declare the parameter `name`.
@@ -29,7 +28,7 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
         width = bounded_range_epsilon(mu_of_share(budget, share))
         tail = max(least, 2.0 * CLEARANCE / (budget.n_samples * width), 2.0 / budget.n_samples)
         if tail <= most:
-            return 4.0 / width, tail
+            return choice_event(width), tail
     raise ValueError(
         f"{name}: n={budget.n_samples} rows at epsilon={budget.epsilon:g} are too few to learn "
         f"the bounds of {n_learnt} columns from, which takes {tail / most:.3g} times as many; "
@@ -46,9 +45,9 @@ def learnt_bounds(rows, place, rule, releases, reach=0.0):
         numbers = rows.take(slice(0, len(rows))).X[:, place]
         low, high = float(numbers.min()), float(numbers.max())
         return low, max(high, low + max(_LEAST, _LEAST_SHARE * abs(low)))
-    noise_multiplier, tail = rule
-    low, high = (noisy_quantile(rows, partial(_column, place), q, real_grid(), _CHOICE,
-                                noise_multiplier, releases, upward=q > 0.5)
+    event, tail = rule
+    low, high = (noisy_quantile(rows, partial(_column, place), q, real_grid(), event, releases,
+                                upward=q > 0.5)
                  for q in (tail, 1.0 - tail))
     least, most = widened(low, high, tail)
     if high - low <= _NEAR + _NEAR_SHARE * abs(low):

@@ -9,7 +9,8 @@ from dpsk._models.ranges import RangedRows
 from dpsk._oracle.class_moments import noisy_class_moments
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.plans import Framed, Selections, SharedBudget
+from dpsk._privacy.events import Repeated
+from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
 from dpsk._stages.centered import Centered, rows_within
 from dpsk.generative._bounds import bounds_rule, learnt_bounds
@@ -85,8 +86,8 @@ class GaussianPlan:
         """Return what the bounds that are learnt cost."""
         if not (self.learns_ranges and self.budget.is_private):
             return self._centered.choices
-        ends = Selections(2 * self.budget.n_columns, pure=False)
-        return ends(range_rule(self.budget)[0]), *self._centered.choices
+        ends = Repeated(range_rule(self.budget)[0], 2 * self.budget.n_columns)
+        return ends, *self._centered.choices
 
     def _sums(self):
         """Return the declaration of the mean, of the second moment if any, and of the classes."""

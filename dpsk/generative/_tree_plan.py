@@ -11,8 +11,8 @@ from dpsk._defaults.budgets import FOREST_SHARE, TABLE_SHARES, mu_of_share
 from dpsk._models.bins import BinnedRows
 from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.plans import Framed, Selections, SharedBudget, WithoutNoise
+from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
+from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
 from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._margins import (
@@ -78,19 +78,17 @@ class TablePlan:
         events = []
         if self.n_learnt:
             rule = bounds_rule(self.budget, self.n_learnt, "columns")
-            events.append(Selections(2 * self.n_learnt, pure=False)(rule[0]))
+            events.append(Repeated(rule[0], 2 * self.n_learnt))
         if self.budget.n_columns > 1:
-            declared, noise_multiplier = self._pairs_rule()
-            events.append(declared(noise_multiplier))
+            events.append(Repeated(self._pair_event(), self.budget.n_columns - 1))
         return tuple(events)
 
-    def _pairs_rule(self):
-        """Return the declaration of the choices that make a forest, and their multiplier."""
+    def _pair_event(self):
+        """Return what each of the choices costs that make a forest."""
         if not self.budget.is_private:
-            return WithoutNoise(), 0.0
-        count = self.budget.n_columns - 1
-        width = bounded_range_epsilon(mu_of_share(self.budget, FOREST_SHARE / count))
-        return Selections(count, pure=False), 4.0 / width
+            return NotPrivate()
+        share = FOREST_SHARE / (self.budget.n_columns - 1)
+        return Gaussian(mu_of_share(self.budget, share))
 
     def _sums(self):
         return SharedBudget(TABLE_SHARES if self.budget.n_columns > 1 else (1.0,))
@@ -166,7 +164,7 @@ class TablePlan:
         pairs = [pair for pair, least in worth.items() if least < 2.0 * self.budget.n_samples]
         least = np.array([worth[pair] for pair in pairs])
         choices = PairChoices(rows, sizes, self.n_classes, pairs, independent, least,
-                              *self._pairs_rule(), releases)
+                              self._pair_event(), releases)
         return grown_forest(len(sizes), pairs, choices.best)
 
 

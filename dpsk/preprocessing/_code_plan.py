@@ -36,7 +36,7 @@ from dpsk._oracle.categories import (
     frequent_categories,
     noisy_counts,
 )
-from dpsk._oracle.cells import noisy_knots
+from dpsk._oracle.cells import noisy_knots, rank_noise
 from dpsk._oracle.statistics import noisy_counts as noisy_group_counts
 from dpsk._parameters import (
     GAUSSIAN_DELTA,
@@ -47,7 +47,6 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.events import Composed, Repeated, gaussian
-from dpsk._privacy.plans import choice_price
 from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond, evened
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
@@ -219,8 +218,7 @@ class CodePlan:
         """Event : what all of it costs."""
         events = []
         if self._n_choices:
-            declared, noise_multiplier = self._choice()
-            events.append(Repeated(declared(noise_multiplier), self._n_choices))
+            events.append(Repeated(self._choice(), self._n_choices))
         if _WORDS in self.kinds:
             events.append(category_event(self._mu_words, self.delta))
         if self._counted:
@@ -296,11 +294,10 @@ class CodePlan:
         choices = _choices(kind, self.levels)
         if not choices:
             return Hats(np.unique(bounds))
-        declared, noise_multiplier = self._choice()
-        points = noisy_knots(rows, partial(_column, place), choices, bounds, declared,
-                             noise_multiplier, releases)
+        event = self._choice()
+        points = noisy_knots(rows, partial(_column, place), choices, bounds, event, releases)
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
-        error = skew_error(len(rows), noise_multiplier) if self.evens else math.inf
+        error = skew_error(len(rows), rank_noise(event)) if self.evens else math.inf
         return evened(points, inner, bounds, reach, error) or Hats(np.unique(np.concatenate([
             inner, bounds if bounds is not None else ends_beyond(points, reach)])))
 
@@ -331,8 +328,8 @@ class CodePlan:
         return math.sqrt(self.share_words) * self.mu
 
     def _choice(self):
-        """Return the declaration of one choice, and its noise multiplier."""
-        return choice_price(self._n_choices, math.sqrt(self.share_knots) * self.mu)
+        """Return what one choice costs."""
+        return gaussian(math.sqrt(self.share_knots / self._n_choices) * self.mu)
 
 
 def _kind(column):

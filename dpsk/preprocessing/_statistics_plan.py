@@ -14,7 +14,6 @@ from dpsk._oracle.column_sums import moment_noise, noisy_column_sums
 from dpsk._oracle.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated, gaussian
-from dpsk._privacy.plans import choice_price
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["MomentPlan", "QuantilePlan", "SpreadPlan"]
@@ -41,16 +40,15 @@ class _Choices:
         """Event : what all of them cost."""
         if not self.count:
             return Composed(())
-        declared, noise_multiplier = self._choice()
-        return Repeated(declared(noise_multiplier), self.count)
+        return Repeated(self._choice(), self.count)
 
     def alone(self, mu):
         """Return this plan at all of a mu."""
         return replace(self, mu=mu, share=1.0)
 
     def _choice(self):
-        """Return the declaration of one choice, and its noise multiplier."""
-        return choice_price(self.count, math.sqrt(self.share) * self.mu)
+        """Return what one choice costs."""
+        return gaussian(math.sqrt(self.share / self.count) * self.mu)
 
     def _warn_of_few_rows(self, n_samples):
         """Warn where noise may well choose points beyond all rows; by public facts."""
@@ -103,7 +101,7 @@ class QuantilePlan(_Choices):
         self._warn_of_few_rows(len(rows))
         found = np.full((len(self.columns), len(self.levels)), np.nan)
         for place in np.flatnonzero(self.columns):
-            found[place] = [_quantile(table, rows, place, level, *self._choice(), releases)
+            found[place] = [_quantile(table, rows, place, level, self._choice(), releases)
                             for level in self.levels]
         return np.sort(found, axis=1)
 
@@ -143,11 +141,11 @@ class SpreadPlan(_Choices):
         centers, spreads = np.full((2, len(self.columns)), np.nan)
         for place in np.flatnonzero(self.columns):
             column = table.columns[place]
-            centers[place] = _quantile(table, rows, place, 0.5, *self._choice(), releases)
+            centers[place] = _quantile(table, rows, place, 0.5, self._choice(), releases)
             if self.level is not None:
                 spreads[place] = noisy_quantile(
                     rows, partial(_distances, place, column.edges, centers[place]), self.level,
-                    _spread_grid(column), *self._choice(), releases)
+                    _spread_grid(column), self._choice(), releases)
         return centers, spreads
 
 
@@ -220,10 +218,10 @@ class MomentPlan:
         return math.sqrt(self.share_sums) * self.mu
 
 
-def _quantile(table, rows, place, level, declared, noise_multiplier, releases):
+def _quantile(table, rows, place, level, event, releases):
     """Return the quantile of a column, the point farther from the median of two about it."""
     edges, upward = table.columns[place].edges, level >= 0.5
-    given = declared, noise_multiplier, releases, upward
+    given = event, releases, upward
     if edges is None:
         return noisy_decimal(rows, partial(_column, place), level, *given)
     return noisy_quantile(rows, partial(_column, place), level, bounded_grid(*edges), *given)

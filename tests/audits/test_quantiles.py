@@ -31,7 +31,7 @@ def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
     releases = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     below = 5 if rows is X else 4
     numbers = column(np.repeat([-END, 0.0, END], [below, 1, 9 - below]))
-    points = [noisy_quantile(numbers, first, 0.5, GRID, declared, noise, releases)
+    points = [noisy_quantile(numbers, first, 0.5, GRID, declared.release(noise), releases)
               for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(points) < 0, 1.0, -1.0), (runs, steps)), 4.0 / noise
 

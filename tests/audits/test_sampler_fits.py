@@ -13,6 +13,7 @@ from test_fits import DELTA, normal_threshold
 
 from dpsk import DPGaussianSampler, DPTreeSampler
 from dpsk._privacy.closed_forms import bounded_range_epsilon
+from dpsk._privacy.plans import choice_event
 from dpsk._stages.centering import shrunk
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from dpsk.generative import _bounds, _gaussian, _gaussian_plan, _margins
@@ -123,7 +124,7 @@ def ranges_are_learnt_from_few_rows(monkeypatch):
     """Let a fit release the ends of ranges that it may, of a short grid."""
     monkeypatch.setattr(_bounds, "real_grid", lambda: GRID)
     for home in (_gaussian, _gaussian_plan):
-        monkeypatch.setattr(home, "range_rule", lambda budget: (4.0 / WIDTH, TAIL))
+        monkeypatch.setattr(home, "range_rule", lambda budget: (choice_event(WIDTH), TAIL))
 
 
 FITS = {"gaussian": (gaussian, [RADIUS, 0.0], gaussian_ratio),

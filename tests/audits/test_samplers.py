@@ -78,7 +78,7 @@ def choices(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
     bins = np.zeros((N, 3), np.int64)
     bins[0] = 0 if rows is TABLE else 1
     found = PairChoices(Rows(bins, np.zeros(N, int)), (2, 2, 2), 1, list(public), public.get,
-                        np.full(2, -1e9), declared, noise, opened)
+                        np.full(2, -1e9), declared.release(noise), opened)
     places = [found.best(np.ones(2, bool)) for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(places) == 0, -1.0, 1.0), (runs, steps)), 4.0 / noise
 

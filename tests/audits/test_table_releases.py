@@ -49,7 +49,7 @@ def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
     releases = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     below = 5 if rows is X else 4
     numbers = column(np.repeat([-END, 0.0, END], [below, 1, 9 - below]))
-    points = [noisy_knots(numbers, first, 1, None, declared, noise, releases)[0][0]
+    points = [noisy_knots(numbers, first, 1, None, declared.release(noise), releases)[0][0]
               for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(points) < 0, 1.0, -1.0), (runs, steps)), 4.0 / noise
 
@@ -77,8 +77,8 @@ def pairs_chosen(delta, steps, runs, rows=X, epsilon=EPSILON):
     features = signs[:, :, None] * np.array([0.5**0.5, -(0.5**0.5)])
     table = Rows(features.reshape(n_samples, 8), np.full((n_samples, 1), clip))
     slices = [slice(start, start + 2) for start in range(0, 8, 2)]
-    found = [noisy_pairs(table, slices, [np.ones(2)] * 4, [(0, 1), (2, 3)], clip, 1, declared,
-                         noise, releases) for _ in range(steps * runs)]
+    found = [noisy_pairs(table, slices, [np.ones(2)] * 4, [(0, 1), (2, 3)], clip, 1,
+                         declared.release(noise), releases) for _ in range(steps * runs)]
     return np.reshape([1.0 if each == [(0, 1)] else -1.0 for each in found], (runs, steps)), (
         4.0 / noise)
 

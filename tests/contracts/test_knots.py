@@ -19,7 +19,7 @@ from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections, WithoutNoise
+from dpsk._privacy.plans import Selections
 from tests.columns import column, first, spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -43,7 +43,7 @@ def asked(numbers, levels, z=2.0, bounds=None, rows=None):
     ledger = Ledger(Selections(levels, False)(z))
     with taped() as tape:
         points = noisy_knots(column(numbers) if rows is None else rows, first, levels, bounds,
-                             declared, z, Releases(EntropyStream(), ledger))
+                             declared.release(z), Releases(EntropyStream(), ledger))
     return points, tape, ledger
 
 
@@ -147,7 +147,7 @@ def test_a_level_has_the_law_of_the_exponential_mechanism_and_no_other_noise(sma
     declared = Selections(count, False)
     releases = Releases(EntropyStream(), Ledger(declared(z)))
     rows = column(table)
-    roots = np.array([noisy_knots(rows, first, 1, None, declared, z, releases)[0][0]
+    roots = np.array([noisy_knots(rows, first, 1, None, declared.release(z), releases)[0][0]
                       for _ in range(count)])
     seen = np.array([(roots == point).sum() for point in GRID])
 
@@ -170,7 +170,8 @@ def test_slices_of_one_level_are_chosen_independently(small):
     declared = Selections(2 * count, False)
     releases = Releases(EntropyStream(), Ledger(declared(z)))
     rows = column(table)
-    pairs = [noisy_knots(rows, first, 2, None, declared, z, releases) for _ in range(count)]
+    event = declared.release(z)
+    pairs = [noisy_knots(rows, first, 2, None, event, releases) for _ in range(count)]
     pairs = np.array([level for (root,), level in pairs if root == GRID[2]])
     left, right = (law(each, z) for each in scores(table, (2,)))
     seen = [[((pairs[:, 0] == a) & (pairs[:, 1] == b)).sum() for b in GRID[3:]] for a in GRID[:2]]
@@ -249,7 +250,8 @@ def test_what_is_not_declared_is_neither_read_nor_drawn():
 
     releases = Releases(SilentStream(bytes(16)), Ledger(Selections(1, False)(3.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        noisy_knots(column(np.zeros(5)), numbers, 2, None, Selections(1, False), 4.0, releases)
+        noisy_knots(column(np.zeros(5)), numbers, 2, None, Selections(1, False).release(4.0),
+                    releases)
 
 
 def test_numbers_are_read_once_for_all_levels():
@@ -260,7 +262,7 @@ def test_numbers_are_read_once_for_all_levels():
         return first(rows, part)
 
     declared = Selections(1, False)
-    noisy_knots(column(np.arange(9.0)), numbers, 4, None, declared, 2.0,
+    noisy_knots(column(np.arange(9.0)), numbers, 4, None, declared.release(2.0),
                 Releases(EntropyStream(), Ledger(Selections(4, False)(2.0))))
     assert len(reads) == 1
 
@@ -268,7 +270,7 @@ def test_numbers_are_read_once_for_all_levels():
 def test_without_noise_medians_are_exact():
     numbers = np.arange(1.0, 1024.0)
     releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    points = noisy_knots(column(numbers), first, 3, None, WithoutNoise(), 0.0, releases)
+    points = noisy_knots(column(numbers), first, 3, None, NotPrivate(), releases)
     for level, ranks in zip(points, ([512], [256, 768], [128, 384, 640, 896]), strict=True):
         # Where two numbers are as near to the middle, either will do.
         np.testing.assert_allclose(level, ranks, rtol=1e-12)

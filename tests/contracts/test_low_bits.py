@@ -18,7 +18,7 @@ from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.saddle import SaddleOracle
 from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
 from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._oracle.sensitivity import Noise, noise_scale
+from dpsk._oracle.sensitivity import Noise, derived_scale
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
@@ -102,11 +102,10 @@ def _attack(name, dense, trials=TRIALS):
     for _ in range(trials):
         with taped() as tape:
             answer = ask()[:D]
-        ((event,), (known,)) = tape.events[-1], tape.parts[-1]
-        divisor, noise = tape.public[0][0], known.noise(event)
-        unit = noise.unit
+        (event, *_), (noise, *_) = tape.events[-1], tape.parts[-1]
+        divisor, unit = tape.public[0][0], noise.unit
         hits += any(_reachable(answer, one, divisor)
-                    for one in (noise_scale(event, known.moved), noise.scale))
+                    for one in (derived_scale(event, noise.sensitivity.moved), noise.scale))
         units = answer * (divisor / unit)
         whole &= bool(np.abs(units - np.rint(units)).max() < 2.0**-4)
         odd += int((np.rint(units) % 2).sum())

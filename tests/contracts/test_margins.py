@@ -221,7 +221,7 @@ def test_rules_follow_the_signal():
             assert events[0].mu == pytest.approx(2.0 * math.sqrt(share))
     with pytest.raises(ValueError, match="columns: n=1000"):
         bounds_rule(small, 10, "columns")
-    multiplier, tail = bounds_rule(large, 10, "columns")
-    assert bounds_rule(large, 40, "columns")[0] > multiplier and tail == 0.015
+    event, tail = bounds_rule(large, 10, "columns")
+    assert bounds_rule(large, 40, "columns")[0].mu < event.mu and tail == 0.015
     # None stay beyond the ranges of a normal law as n or epsilon grows.
-    assert range_rule(large)[0] == multiplier and range_rule(large)[1] < 1e-3
+    assert range_rule(large)[0] == event and range_rule(large)[1] < 1e-3

@@ -27,8 +27,8 @@ def asked(numbers, width, z=EXACT, pure=False, missing=(-1, 1.0)):
     declared = Selections(1, pure)
     ledger = Ledger(declared(z))
     with taped() as tape:
-        end = noisy_octaves(column(np.asarray(numbers, float)), first, width, missing, declared,
-                            z, Releases(EntropyStream(), ledger))
+        end = noisy_octaves(column(np.asarray(numbers, float)), first, width, missing,
+                            declared.release(z), Releases(EntropyStream(), ledger))
     return end, tape.totals[0][0], ledger.spent.events[0].event
 
 

@@ -14,7 +14,7 @@ from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
 from dpsk._privacy.events import NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections, WithoutNoise
+from dpsk._privacy.plans import Selections
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
@@ -42,7 +42,7 @@ def asked(cells, residuals, z=2.0, count=1, directions=None, candidates=CANDIDAT
     releases = Releases(EntropyStream(), Ledger(Selections(count, False)(plan or z)))
     with taped() as tape:
         pairs = noisy_pairs(rows, CODE.slices, even() if directions is None else directions,
-                            candidates, CLIP, count, declared, z, releases)
+                            candidates, CLIP, count, declared.release(z), releases)
     return pairs, tape
 
 
@@ -141,7 +141,7 @@ def test_without_noise_nothing_is_drawn():
     residuals = np.where((cells[:, 0] == 0) == (cells[:, 2] < 0), 0.5, -0.5)[:, None]
     releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
     assert noisy_pairs(Rows(CODE.features(cells), residuals), CODE.slices, even(), CANDIDATES,
-                       CLIP, 2, WithoutNoise(), 0.0, releases) == [(0, 2)]
+                       CLIP, 2, NotPrivate(), releases) == [(0, 2)]
 
 
 def test_what_is_not_declared_is_not_released():

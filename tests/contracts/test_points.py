@@ -53,7 +53,8 @@ def level(numbers, bounds, z, count=1):
     declared = Selections(count, False)
     releases = Releases(EntropyStream(), Ledger(declared(z)))
     with taped() as tape:
-        points = [noisy_knots(column(numbers), first, 1, bounds, declared, z, releases)[0][0]
+        event = declared.release(z)
+        points = [noisy_knots(column(numbers), first, 1, bounds, event, releases)[0][0]
                   for _ in range(count)]
     return points, tape.totals[0][0]
 
@@ -84,7 +85,7 @@ def test_cells_have_the_chances_of_points_near_any_quantile(few, q):
     for numbers in itertools.product(POOL, repeat=3):
         declared = Selections(1, False)
         with taped() as tape:
-            noisy_decimal(column(numbers), first, q, declared, z,
+            noisy_decimal(column(numbers), first, q, declared.release(z),
                           Releases(EntropyStream(), Ledger(declared(z))))
         assert_of_cells(few, tape.totals[0][0],
                         chances(few, numbers, 0, len(few) - 1, z, q), 0, z)
@@ -102,7 +103,7 @@ def test_what_is_rounded_off_is_in_the_noise_however_large(few, z):
             declared = Selections(1, False)
             releases = Releases(EntropyStream(), Ledger(declared(z)))
             with taped() as tape:
-                noisy_knots(column(each), first, 1, None, declared, z, releases)
+                noisy_knots(column(each), first, 1, None, declared.release(z), releases)
             (part,) = tape.parts[0]
             totals.append(tape.totals[0][0][:-sum(few.parts)] / part.scale)
         assert np.ptp(totals[0] - totals[1]) <= 4.0 / z

@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from dpsk._oracle.sensitivity import Sensitivity, noise_scale
+from dpsk._oracle.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.closed_forms import bounded_range_mu, bounded_range_width
 from dpsk._privacy.events import Dominated, Gaussian, NotPrivate, Pure, SampledGaussian
-from tests.contracts.tapes import fixed_streams, make, table, taped
-from tests.contracts.tapes import every_case
+from tests.contracts.tapes import every_case, fixed_streams, make, table, taped
 
 NORMAL = ("standard_normal", "symmetric_normal", lambda stream, shape: np.zeros(shape))
 EXPONENTIAL = ("laplace", "gamma_norm")
@@ -21,13 +20,13 @@ EXPONENTIAL = ("laplace", "gamma_norm")
 @pytest.mark.parametrize("law", NORMAL)
 @pytest.mark.parametrize("moved", [1e-9, 2.0, 3e7])
 def test_normal_noise_is_what_gaussian_prices_say(law, moved):
-    assert noise_scale(Gaussian(0.5), moved, law) == moved / 0.5
-    assert noise_scale(SampledGaussian(0.1, 3.0), moved, law) == 1.5 * moved
+    assert derived_scale(Gaussian(0.5), moved, law) == moved / 0.5
+    assert derived_scale(SampledGaussian(0.1, 3.0), moved, law) == 1.5 * moved
 
 
 @pytest.mark.parametrize("law", EXPONENTIAL)
 def test_exponential_noise_is_what_pure_prices_say(law):
-    assert noise_scale(Pure(0.25), 2.0, law) == 8.0
+    assert derived_scale(Pure(0.25), 2.0, law) == 8.0
 
 
 @pytest.mark.parametrize("mu", np.geomspace(1e-6, 200.0, 60))
@@ -35,8 +34,8 @@ def test_a_choice_costs_no_more_than_its_price_and_hardly_less(mu):
     width = bounded_range_width(mu)
     assert 0.999999 * mu <= bounded_range_mu(width) <= mu or mu > 2.0 * math.sqrt(999.0)
     assert bounded_range_mu(width) <= mu
-    assert noise_scale(Gaussian(mu), 2.0, "gumbel") == 2.0 / width
-    assert noise_scale(Pure(mu), 2.0, "gumbel") == 2.0 / mu
+    assert derived_scale(Gaussian(mu), 2.0, "gumbel") == 2.0 / width
+    assert derived_scale(Pure(mu), 2.0, "gumbel") == 2.0 / mu
 
 
 @pytest.mark.parametrize("event, law", [
@@ -46,11 +45,11 @@ def test_a_choice_costs_no_more_than_its_price_and_hardly_less(mu):
     (Gaussian(0.0), "standard_normal"), (Pure(0.0), "laplace")])
 def test_a_price_that_rests_on_another_law_is_refused(event, law):
     with pytest.raises(RuntimeError, match="No noise of the law"):
-        noise_scale(event, 1.0, law)
+        derived_scale(event, 1.0, law)
 
 
 def test_nothing_is_noised_at_no_price():
-    assert noise_scale(NotPrivate(), 1.0) == 0.0
+    assert derived_scale(NotPrivate(), 1.0) == 0.0
     with pytest.raises(RuntimeError, match="has noise"):
         Sensitivity(1.0, unit=1.0).noise(NotPrivate())
 

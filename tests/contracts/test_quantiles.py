@@ -34,7 +34,8 @@ def asked(numbers, q, grid=GRID, z=2.0, upward=True, count=1, pure=False):
     declared, numbers = Selections(count, pure), np.asarray(numbers, float)
     releases = Releases(EntropyStream(), Ledger(declared(z)))
     with taped() as tape:
-        points = [noisy_quantile(column(numbers), first, q, grid, declared, z, releases, upward)
+        event = declared.release(z)
+        points = [noisy_quantile(column(numbers), first, q, grid, event, releases, upward)
                   for _ in range(count)]
     return np.array(points), tape.totals[0][0]
 
@@ -105,7 +106,7 @@ def test_the_event_is_one_of_the_range_of_the_loss():
     for pure, event in ((True, Pure(0.8)), (False, Gaussian(bounded_range_mu(0.8)))):
         declared = Selections(1, pure)
         ledger = Ledger(declared(z))
-        noisy_quantile(column(numbers), first, 0.5, GRID, declared, z,
+        noisy_quantile(column(numbers), first, 0.5, GRID, declared.release(z),
                        Releases(EntropyStream(), ledger))
         assert ledger.spent.events[0].event == event
 
@@ -117,7 +118,7 @@ def test_what_is_not_declared_is_neither_read_nor_drawn():
     declared = Selections(1, False)
     releases = Releases(SilentStream(bytes(16)), Ledger(declared(3.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        noisy_quantile(column(np.zeros(5)), numbers, 0.5, GRID, declared, 4.0, releases)
+        noisy_quantile(column(np.zeros(5)), numbers, 0.5, GRID, declared.release(4.0), releases)
 
 
 def frequencies_fit(points, chances):
@@ -180,7 +181,7 @@ def test_as_much_is_drawn_for_any_numbers():
     for numbers in tables:
         with taped() as tape:
             declared = Selections(1, False)
-            noisy_quantile(column(numbers), first, 0.9, real_grid(), declared, 3.0,
+            noisy_quantile(column(numbers), first, 0.9, real_grid(), declared.release(3.0),
                            Releases(EntropyStream(), Ledger(declared(3.0))))
         drawn.add(tape.noise[0].size)
     assert drawn == {len(real_grid())}
@@ -190,7 +191,7 @@ def test_places_count_as_one_table():
     numbers = np.random.default_rng(1).normal(size=60)
     declared = Selections(1, False)
     with taped() as tape:
-        noisy_quantile(spread(column(numbers), 4), first, 0.4, GRID, declared, 3.0,
+        noisy_quantile(spread(column(numbers), 4), first, 0.4, GRID, declared.release(3.0),
                        Releases(EntropyStream(), Ledger(declared(3.0))))
     np.testing.assert_array_equal(tape.totals[0][0], naive_scores(numbers, 0.4, GRID, True))
 

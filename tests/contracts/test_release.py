@@ -25,7 +25,7 @@ from dpsk._oracle import (
 from dpsk._oracle.network_sums import NetworkSums
 from dpsk._oracle.release import Inside
 from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Noise, Sensitivity, noise_scale, rounding_margin
+from dpsk._oracle.sensitivity import Noise, Sensitivity, derived_scale, rounding_margin
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
@@ -47,7 +47,8 @@ from tests.registry import (
 from tests.syntax import PACKAGE, tree
 
 _FILES = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))]
-_RELEASE, _SAMPLERS = "_oracle/release.py", "dpsk._privacy.noise.samplers"
+_RELEASE, _PRICES = "_oracle/release.py", "_oracle/sensitivity.py"
+_SAMPLERS = "dpsk._privacy.noise.samplers"
 _NETWORK = pytest.param("network", marks=pytest.mark.audit)
 every_module = in_a_row("name", _FILES)
 
@@ -79,7 +80,7 @@ def test_only_the_release_charges(name):
 @every_module
 def test_only_the_release_draws_noise(name):
     names, modules = _sampling(tree(name))
-    if name == _RELEASE:
+    if name in (_RELEASE, _PRICES):
         assert modules == {"samplers"} and not names
     elif name == "_fit.py":
         # Public starts: from the stream of what is public, and nothing else.
@@ -120,7 +121,7 @@ def _definitions(parsed, wanted):
 
 @pytest.mark.parametrize("wanted, home", [
     ("HEADROOM", "_models/clipping.py"), ("clip_factors", "_models/clipping.py"),
-    ("REPLACE_ONE", "_privacy/sensitivity.py"), ("rounding_margin", _RELEASE)])
+    ("REPLACE_ONE", "_privacy/sensitivity.py"), ("rounding_margin", _PRICES)])
 def test_what_bounds_rest_on_is_defined_once(wanted, home):
     found = [name for name in _FILES for _ in _definitions(tree(name), wanted)]
     assert found == [home]
@@ -147,7 +148,7 @@ def test_no_module_has_a_head_room_or_margin_of_its_own(name):
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)]
     margins = [text for text in products
                if re.search(r"\*\* 2 \* 2\.0 \*\* \(?-53|2\.0 \*\* \(?-53\)? \* .*\*\* 2", text)]
-    assert len(margins) == (name == _RELEASE)
+    assert len(margins) == (name == _PRICES)
 
 
 # The units of what leaves.
@@ -235,7 +236,7 @@ def test_every_float_that_leaves_is_a_whole_number_of_public_units(solver, seed,
             # Nothing but a choice leaves.
             assert answer.shape == () and answer.dtype.kind == "i"
             continue
-        unit, noise = known.noise(event).unit, noise_scale(event, known.moved, known.law)
+        unit, noise = known.noise(event).unit, derived_scale(event, known.moved, known.law)
         assert np.frexp(unit)[0] == 0.5 and 2.0**-41 * noise < unit < 2.0**-9 * noise
         assert _is_whole(answer, divisor, unit)
     for end, unit in seen.ends:

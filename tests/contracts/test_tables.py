@@ -14,7 +14,7 @@ from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
-from dpsk._privacy.plans import Selections, WithoutNoise
+from dpsk._privacy.plans import Selections
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -60,9 +60,9 @@ class _Watched:
         return only(self.scores)
 
 
-def _choices(X, y, expected=_expected, least=0.0, releases=None, declared=None, z=2.0):
+def _choices(X, y, expected=_expected, least=0.0, releases=None, event=None):
     return PairChoices(Rows(X, y), SIZES, CLASSES, PAIRS, expected, np.full(len(PAIRS), least),
-                       declared or Selections(1, pure=False), z, releases or _Watched())
+                       event or Selections(1, pure=False).release(2.0), releases or _Watched())
 
 
 def _distances(X, y, expected=_expected):
@@ -126,15 +126,15 @@ def test_the_best_open_pair_is_chosen_or_none_of_them():
 
 def test_a_choice_costs_its_price_and_there_are_no_more_than_declared():
     X, y = _table()
-    declared = Selections(2, pure=False)
-    releases, ledger = _opened(declared(3.0))
-    choices = _choices(X, y, releases=releases, declared=declared, z=3.0)
+    event = Selections(1, pure=False).release(3.0)
+    releases, ledger = _opened(Repeated(event, 2))
+    choices = _choices(X, y, releases=releases, event=event)
     assert all(choices.best(np.ones(len(PAIRS), bool)) is not None for _ in range(2))
-    assert ledger.spent.events == (Repeated(declared.release(3.0), 2),)
+    assert ledger.spent.events == (Repeated(event, 2),)
     releases._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         choices.best(np.ones(len(PAIRS), bool))
-    free = _choices(X, y, releases=_opened(NotPrivate())[0], declared=WithoutNoise(), z=0.0)
+    free = _choices(X, y, releases=_opened(NotPrivate())[0], event=NotPrivate())
     assert free.best(np.ones(len(PAIRS), bool)) == np.argmax(_distances(X, y))
 
 

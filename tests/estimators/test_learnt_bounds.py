@@ -18,7 +18,7 @@ from dpsk._models import LinearModel
 from dpsk._oracle import Releases
 from dpsk._oracle.quantiles import positive_grid
 from dpsk._privacy import accountant
-from dpsk._privacy.events import Pure, tally
+from dpsk._privacy.events import Gaussian, Pure, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._stages import NormBound, TargetBounds
@@ -169,12 +169,12 @@ def test_the_rule_is_one_of_public_facts_and_refuses_with_a_remedy(name, stage, 
     prices, found = [], []
     for n in (1500, 3000, 6000, 10**5, 10**8):
         try:
-            z, tail = quantile_rule(name, replace(facts, n_samples=n), tails)
+            event, tail = quantile_rule(name, replace(facts, n_samples=n), tails)
         except ValueError:
             assert not found and n < 6000
             continue
         found.append(tail)
-        prices.append(4.0 / z)
+        prices.append(event.mu if isinstance(event, Gaussian) else event.epsilon)
     assert found == sorted(found, reverse=True) and prices == sorted(prices, reverse=True)
     assert tails[0] == found[-1] and found[0] <= tails[1] * (1 + 1e-12)
     assert len(found) >= 3
