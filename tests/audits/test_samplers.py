@@ -93,7 +93,7 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
         # One row moves from the low end to the high one.
         counts[[0, -1]] += [-1, 1]
     column = Rows(np.repeat(NUMBERS, counts)[:, None], np.zeros(sum(COUNTS), int))
-    found = [_bounds.learnt_bounds(column, 0, (noise, TAIL), opened)
+    found = [_bounds.learnt_bounds(column, 0, (declared.release(noise), TAIL), opened)
              for _ in range(runs * steps // 2)]
     return np.where(np.array(found) < NUMBERS[1::2], 1.0, -1.0).reshape(runs, steps), 4.0 / noise
 

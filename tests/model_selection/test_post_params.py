@@ -99,7 +99,7 @@ def test_the_best_of_several_runs_covers_their_choices():
     assert math.hypot(choice.mu, score.mu) <= event.event.mu == plan.run_event.mu
     # Half of mu^2 each: the noise on a score, and that on the scores of the candidates.
     assert plan.score_noise == pytest.approx(math.sqrt(2) / (60 * event.event.mu), rel=1e-6)
-    scale = 0.5 * plan.choice[1]
+    scale = 2.0 / bounded_range_epsilon(plan.choice.mu)
     assert bounded_range_mu(2.0 / scale) == pytest.approx(event.event.mu / math.sqrt(2), rel=1e-6)
     assert set(found.best_params_) == {"alpha", "threshold"}
     assert found.best_estimator_.estimator.alpha == found.best_params_["alpha"]

@@ -130,7 +130,8 @@ def test_what_is_drawn_is_that_law_and_the_declared_noise(scoring, monkeypatch):
         GRID) for _ in range(1500)])
     score = remembered(scoring, 5, counts[0])
     exact = score.values(scores, positive, GRID)
-    law = np.exp((exact - exact.max()) / (plan.choice[1] * score.width / 4.0))
+    width = bounded_range_epsilon(plan.choice.mu)
+    law = np.exp((exact - exact.max()) * width / score.width)
     expected = 1500 * law / law.sum()
     drawn = np.array([(found[:, 0] == each).sum() for each in GRID])
     assert ((drawn - expected) ** 2 / expected).sum() < 40.2

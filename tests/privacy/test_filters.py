@@ -69,6 +69,48 @@ def test_what_is_admitted_is_within_the_budget(kind, budget):
     check()
 
 
+#: Of every kind of event a small one, such that many of them fill a budget.
+SMALL = [Gaussian(0.05), Pure(0.02), SampledGaussian(0.05, 2.0),
+         Repeated(SampledGaussian(0.02, 2.0), 20), Dominated(0.0, 0.005), Disclosure(1e-11)]
+each_filter = pytest.mark.parametrize("kind", FILTERS)
+each_small = pytest.mark.parametrize("event", SMALL, ids=str)
+
+
+@each_filter
+@each_small
+@pytest.mark.parametrize("count", [2, 100])
+def test_so_many_releases_cost_so_much(kind, event, count):
+    """All at once as one by one, but where a plan as a whole is worth less than its parts."""
+    filter_ = FILTERS[kind](1.0, 1e-5)
+    one, all_of_them = filter_.price(event), filter_.price(Repeated(event, count))
+    apart = tuple(count * number for number in one)
+    if not math.isfinite(sum(one)) or isinstance(filter_, RenyiFilter | PureFilter) or (
+            isinstance(event, Gaussian | Pure | Disclosure)):
+        assert all_of_them == pytest.approx(apart, rel=1e-12)
+    else:
+        assert one[0] < all_of_them[0] and one[1] == all_of_them[1]
+
+
+@each_filter
+@each_small
+def test_a_budget_that_one_kind_fills_is_kept(kind, event):
+    """What random plans may miss: as many of a kind as are admitted, in plans of several sizes."""
+    filter_, bound = FILTERS[kind](1.0, 1e-5), 0.0 if kind == "pure" else 1e-5
+    for size in (1, 30):
+        price, taken, spent = filter_.price(Repeated(event, size)), 0, (0.0,) * len(filter_.units)
+        while taken < 20_000 and filter_.admits(spent, price):
+            taken, spent = taken + size, tuple(np.add(spent, price))
+        if taken:
+            assert accountant.delta(Repeated(event, taken), 1.0) <= bound * (1 + 1e-9)
+
+
+def test_plans_of_rare_rows_have_a_price():
+    filter_ = FILTERS["gaussian with disclosures"](1.0, 1e-5)
+    for q, count in ((5e-4, 100), (1e-6, 10**4)):
+        price = filter_.price(Repeated(SampledGaussian(q, 1.0), count))
+        assert filter_.admits((0.0, 0.0), price), q
+
+
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_one_fit_may_have_all_of_a_gaussian_budget(budget):
     epsilon, delta = budget

@@ -8,7 +8,15 @@ import pytest
 
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_delta, pure_delta
-from dpsk._privacy.events import BestOf, Composed, Gaussian, Pure, Repeated, SampledGaussian
+from dpsk._privacy.events import (
+    BestOf,
+    Composed,
+    Dominated,
+    Gaussian,
+    Pure,
+    Repeated,
+    SampledGaussian,
+)
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import NormalMixture, TwoPoint
 
@@ -94,6 +102,32 @@ def test_many_steps_agree_with_the_normal_limit():
     bound = loss_bound(((Gaussian(2 / z), steps),), 4.0, tail=1e-15)
     assert exact * (1 - 1e-9) <= bound.delta <= exact * 1.002
     assert bound.fft <= 1e-3 * bound.delta
+
+
+@pytest.mark.parametrize(("q", "z", "steps"), [
+    (1e-4, 1.0, 1000), (1e-5, 1.0, 10**5), (1e-6, 1.0, 1000), (1e-8, 4.0, 10**5), (5e-4, 2.0, 9)])
+def test_rare_rows_have_a_curve_down_to_epsilon_0(q, z, steps):
+    """Few losses are large, so that a window of deviations alone would hold no grid."""
+    event = Repeated(SampledGaussian(q, z), steps)
+    found = [accountant.delta(event, epsilon) for epsilon in (0.0, 1e-6, 1e-4, 1e-2)]
+    assert (np.diff(found) <= 0).all()
+    # Sums of many losses are nearly normal, of few as far apart as the pairs together.
+    normal = math.erf(q * math.sqrt(0.5 * steps * math.sinh(1.0 / z**2)))
+    together = steps * NormalMixture(q, z).total_variation()
+    assert 0.98 * min(normal, together) <= found[0] <= 1.02 * min(normal, together)
+
+
+@pytest.mark.parametrize("event", [
+    SampledGaussian(1e-8, 0.5), SampledGaussian(0.3, 2.0), SampledGaussian(1e-12, 4.0), Pure(0.4),
+    Gaussian(0.2), Dominated(0.1, 0.1), BestOf(Gaussian(0.3), 5.0, 1.0)])
+@pytest.mark.parametrize("count", [1, 3, 400])
+def test_nothing_is_farther_apart_than_the_sum_of_distances(event, count):
+    distance = event.loss_law().total_variation()
+    one = accountant.delta(event, 0.0)
+    # Chords of a curve may lie a little above it, or below what a closed form bounds.
+    assert one <= distance * 1.001 and (one >= 0.99 * distance or isinstance(event, Dominated))
+    together = min(1.0, 1.000001 * count * max(one, distance))
+    assert accountant.delta(Repeated(event, count), 0.0) <= together
 
 
 def test_window_is_sized_under_the_tilted_law():

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["CurveLaw", "convex_points", "reach"]
 
 _LONGEST = 600.0
+#: Mass of losses that count as without end where a distance is asked for.
+_FAR = 1e-15
 _POINTS = 320
 #: Covers the rounding of differences of slopes.
 _ROUNDING = 1 + 1e-9
@@ -91,6 +93,11 @@ class CurveLaw:
     """The law of a loss whose curve runs through points of a function of arrays of epsilons."""
 
     curve: Callable[[FloatArray], FloatArray]
+
+    def total_variation(self) -> float:
+        """Distance of the pair: what all losses above 0 are worth."""
+        losses, masses, infinite = _atoms(self.curve, _FAR)
+        return float(masses @ -np.expm1(-np.maximum(losses, 0.0))) + infinite
 
     def largest_loss(self, tail: float) -> float:
         """Loss above which there is none but one without end, of mass `tail` at most."""

@@ -49,6 +49,9 @@ class LossGrid:
 class LossLaw(Protocol):
     """The law of the privacy loss of one release, that an accountant composes."""
 
+    def total_variation(self) -> float:
+        """Distance of the pair: delta at an epsilon of 0, or a bound on it."""
+
     def largest_loss(self, tail: float) -> float:
         """Loss above which a mass of at most `tail` lies."""
 
@@ -68,6 +71,10 @@ class NormalMixture:
 
     q: float
     z: float
+
+    def total_variation(self) -> float:
+        """Distance of the pair, which differs in the part of weight q alone."""
+        return self.q * math.erf(math.sqrt(0.5) / self.z)
 
     def largest_loss(self, tail: float) -> float:
         """Loss above which a mass of at most `tail` lies."""
@@ -187,6 +194,10 @@ class TwoPoint:
 
     epsilon: float
 
+    def total_variation(self) -> float:
+        """Distance of the pair."""
+        return math.tanh(0.5 * self.epsilon)
+
     def largest_loss(self, tail: float) -> float:
         """Loss above which nothing lies, whatever the `tail`."""
         return self.epsilon
@@ -224,6 +235,10 @@ class RayleighBound:
 
     offset: float
     slope: float
+
+    def total_variation(self) -> float:
+        """Bound on the distance of the pair: the mean of what is positive of the loss."""
+        return min(1.0, max(self.offset, 0.0) + self.slope * math.sqrt(0.5 * math.pi))
 
     def largest_loss(self, tail: float) -> float:
         """Loss above which a mass of at most `tail` lies."""

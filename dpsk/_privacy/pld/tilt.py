@@ -95,7 +95,7 @@ class Sketch:
         """Ends beyond which the tilted law has mass about e^-30, and the upper tilt."""
         at = self.log_moment(theta)
         unit = math.sqrt(2 * _WINDOW_LOG) / deviation
-        shifts = unit * 2.0 ** np.arange(-4, 2.25, 0.5)
+        shifts = unit * 2.0 ** np.arange(-14, 2.25, 0.5)
         ups = [(self.log_moment(theta + s) - at + _WINDOW_LOG) / s for s in shifts]
         downs = [(at - self.log_moment(theta - s) - _WINDOW_LOG) / s for s in shifts]
         best = int(np.argmin(ups))
