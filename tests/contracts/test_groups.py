@@ -17,6 +17,7 @@ from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
+from tests.columns import spread
 from tests.loops import in_a_row
 from tests.registry import every_loss, make_loss, make_model, make_raw, make_targets
 
@@ -181,9 +182,10 @@ def noiseless(monkeypatch):
         monkeypatch.setattr(samplers, name, lambda stream, shape: np.zeros(shape))
 
 
-def moment(X, labels, mu=0.5):
+def moment(X, labels, mu=0.5, places=1):
     releases = Releases(KeyedStream(bytes(16)), Ledger(Gaussian(mu)))
     rows = Rows(X, np.zeros(len(X)), groups=groups_of(labels, len(X)))
+    rows = rows if places == 1 else spread(rows, places)
     with np.errstate(all="ignore"):
         return noisy_second_moment(LinearModel(2, None, True, 1.0), rows, mu, releases)
 
@@ -204,6 +206,18 @@ def test_moments_are_averages_of_groups_and_no_group_moves_them_further_than_a_r
         found.append(total)
     furthest = max(np.linalg.norm(a - b) for a in found for b in found)
     assert 1.2 < furthest <= np.sqrt(2) * 1.25
+
+
+@pytest.mark.parametrize("places", [2, 3, 7])
+def test_a_group_is_one_in_whatever_places_its_rows_are(noiseless, places):
+    """Each of its rows weighs by how many there are in all, and not beside it."""
+    X, labels = np.random.default_rng(0).normal(size=(40, 2)), np.repeat(np.arange(4), 10)
+    np.testing.assert_allclose(moment(X, labels, places=places), moment(X, labels), atol=1e-6)
+    whole = Rows(X, np.zeros(40), groups=groups_of(labels, 40))
+    found = [noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, Releases(
+        KeyedStream(bytes(16)), Ledger(Gaussian(0.5))))[0]
+        for rows in (whole, spread(whole, places))]
+    np.testing.assert_allclose(*found, atol=1e-6)
 
 
 def test_means_are_those_of_groups(noiseless):

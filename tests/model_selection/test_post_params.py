@@ -39,6 +39,7 @@ from dpsk.model_selection._candidates import TemperedClassifier, post_candidates
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import Scorer
 from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
 from tests.model_selection.test_searches import grid, rows
 
 THRESHOLDS = {"threshold": [0.1, 0.5, 0.9]}
@@ -87,6 +88,18 @@ def test_all_candidates_cost_one_run(name):
     for reported in (found, found.best_estimator_):
         assert privacy_report(reported).epsilon == pytest.approx(2.0)
     assert getattr(found.best_estimator_, name) == value and found.n_features_in_ == 3
+
+
+@every_search
+def test_what_a_run_releases_is_what_it_is_charged_for(name):
+    """Of rows that train, and of those that are held out, which are others."""
+    X, y = rows()
+    with taped() as tape:
+        found = clone(SEARCHES[name]).fit(X, y)
+    # The choice of a candidate and its score come last.
+    for released in (tape.events[:-2], tape.events[-2:]):
+        mu = math.hypot(*(accountant.merge(each).mu for events in released for each in events))
+        assert 0.9 * found.privacy_.event.mu < mu <= found.privacy_.event.mu * (1 + 1e-9)
 
 
 def test_the_best_of_several_runs_covers_their_choices():

@@ -28,6 +28,7 @@ from dpsk import (
 from dpsk._oracle import release
 from dpsk._privacy import accountant
 from dpsk._privacy.events import BestOf, Composed, Disclosure, Gaussian, Pure, tally
+from dpsk._privacy.noise.streams import KeyedStream
 from dpsk.auditing import epsilon_lower_bound
 from dpsk.exceptions import PrivacyWarning
 from dpsk.model_selection import _search
@@ -197,6 +198,18 @@ def test_rows_are_split_by_their_index_alone():
     assert sorted([*train, *held]) == list(range(100)) and len(held) == 20
     again, other = split_rows(100, 20, 5)[0], split_rows(100, 20, None)[0]
     assert (train == again).all() and (train != other).any()
+
+
+@pytest.mark.parametrize("search", [
+    DPGridSearchCV(DPRidge(), {"alpha": [0.0, 0.1, 0.2, 0.3]}),
+    DPRandomizedSearchCV(DPRidge(), {"alpha": loguniform(1e-3, 1.0)})])
+def test_a_setting_follows_from_secret_draws_alone(search):
+    """In an order of their own the best one would tell how many runs there were before it."""
+    def drawn(key):
+        return search._drawn(release.Releases(KeyedStream(b"%016d" % key), None))
+
+    assert all(drawn(key) == drawn(key) for key in range(9))
+    assert len({drawn(key)["alpha"] for key in range(60)}) >= 4
 
 
 def test_runs_of_a_pipeline_may_show_a_category():
