@@ -177,6 +177,24 @@ def test_a_group_moves_the_sums_by_its_clip(noiseless, name, clip):
     assert 0.3 * most < furthest <= most
 
 
+@every_model
+@pytest.mark.parametrize("clip", [0.3, 5.0])
+def test_all_that_a_group_adds_is_no_longer_than_its_clip(noiseless, name, clip):
+    """Rewards count as products of features do: what it adds is there once more with a twin."""
+    longest, fixed = 0.0, table(5, seed=3)
+    for corner in ([1.0, 2.0], [-1.0, 0.5], [0.0, 0.0], [1e-3, -1e-3]):
+        for later, reward, alive in ((1.0, 1.0, 0.0), (-1.0, -1.0, 1.0), (1.0, 1.0, 1.0)):
+            own = (np.tile(corner, (40, 1)), later * np.tile(corner, (40, 1)),
+                   np.full(40, reward), np.full(40, alive))
+            sums = []
+            for twins in (1, 2):
+                both = [np.concatenate([*[a] * twins, b]) for a, b in zip(own, fixed, strict=True)]
+                groups = np.append(np.repeat(np.arange(twins), 40), np.full(5, twins))
+                sums.append(in_units(moments(name, *both, groups, clip)))
+            longest = max(longest, np.linalg.norm(sums[1] - sums[0]))
+    assert 0.999 * 1.5 * clip < longest <= 1.5 * clip * (1.0 + 1e-6)
+
+
 def test_short_groups_enter_whole(noiseless):
     parts, groups = table(30), np.arange(30) // 3
     whole = moments("fourier", *parts)
