@@ -80,6 +80,13 @@ def test_a_basis_in_few_bits_makes_no_row_longer_than_its_bound(noiseless):
     for row in rows:
         found = _answer(row[None].repeat(2, axis=0), [0, 0], 1.0, basis=basis)
         assert np.trace(found.moments[0]) <= 2.0
+    # Of all numbers of entries one that is rounded up by most, and all of them at once.
+    sizes = np.arange(200, 2000)
+    size = sizes[np.argmax(np.rint(2.0**20 / np.sqrt(sizes)) * 2.0**-20 * np.sqrt(sizes))]
+    basis = on_grid(np.full((size, 1), size**-0.5))
+    assert np.linalg.norm(basis) > 1.0 + 1e-6
+    found = _answer(np.full((2, size), 3.0), [0, 0], 1.0, basis=basis)
+    assert np.trace(found.moments[0]) <= 2.0
 
 
 @radii

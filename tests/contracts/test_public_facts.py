@@ -41,7 +41,7 @@ N, D, ROW = 60, 3, 5
 SETTINGS = {"usual": {}, "ample": {"epsilon": 60.0}, "small": {"epsilon": 0.05},
             "bounded": {"data_norm": 1.5}, "classes": {"classes": [0, 1, 2]},
             "pairs": {"epsilon": 500.0, "interactions": 2, "n_knots": 2},
-            "moments": {"gamma": 0.5, "solver": "lstd"},
+            "moments": {"epsilon": 500.0, "gamma": 0.5, "solver": "lstd"},
             "weights": {"classes": [0, 1, 2], "class_weight": {0: 0.1, 1: 1.0, 2: 7.0}}}
 FEATURES = ("X", "states", "next_states")
 #: Containers of features, by what a call may be given.

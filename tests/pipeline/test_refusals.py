@@ -18,6 +18,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     StandardScaler,
 )
+from sklearn.utils.discovery import all_estimators
 
 from dpsk import (
     DPPCA,
@@ -53,6 +54,30 @@ def test_a_step_that_learns_from_rows_is_refused(step, silent):
     with pytest.raises(ValueError, match=f"step '{type(step).__name__.lower()}': .* learns from "
                                          "rows without a guarantee.*FrozenEstimator"):
         model(step).fit(*table())
+
+
+def test_a_step_that_is_fitted_already_is_refused_as_before():
+    """It would be fitted anew, to these rows; of all transformers that scikit-learn has."""
+    X, y = np.abs(np.random.default_rng(0).normal(size=(60, 3))) + 0.1, np.arange(60) % 2
+    told = {}
+    for name, cls in all_estimators(type_filter="transformer"):
+        try:
+            fitted = cls().fit(X, y)
+        except (TypeError, ValueError):
+            continue
+        told[name] = [_refusal(make_dp_pipeline(step, DPLogisticRegression(
+            solver="gd", max_iter=1, data_norm=1.0)), X, y) for step in (cls(), fitted)]
+        assert told[name][0] == told[name][1], name
+    assert len(told) > 50 and sum(before is not None for before, _ in told.values()) > 30
+
+
+def _refusal(pipeline, X, y):
+    """Return what the fit of a pipeline is refused with, or None."""
+    try:
+        pipeline.fit(X, y)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return None
 
 
 @pytest.mark.parametrize("pipeline, match", [
