@@ -234,6 +234,14 @@ def test_a_spectrum_of_noise_alone_has_nothing_clear():
     assert Spectrum.of(np.zeros((2, 2)), 0.0).n_clear == 1
 
 
+def test_directions_that_are_rounded_make_no_row_longer_than_its_bound():
+    for units in (None, np.array([0.5])):
+        rows = PrincipalRows(np.zeros(4), 2.0, np.full((4, 1), 0.5 * (1.0 + 1e-6)), units)
+        out = np.empty((1, 1))
+        rows.dense(np.full((1, 4), 9.0), out)
+        assert 0.99999 * rows.norm < abs(out[0, 0]) <= rows.norm
+
+
 def test_units_of_no_variance_are_one():
     np.testing.assert_array_equal(PrincipalRows.units_of(np.zeros(2), 0.0), 1.0)
     np.testing.assert_array_equal(PrincipalRows.units_of(np.array([9.0, 1.0]), 4.0), [3.0, 2.0])
