@@ -62,6 +62,8 @@ def test_a_step_that_is_fitted_already_is_refused_as_before():
     X, y = np.abs(np.random.default_rng(0).normal(size=(60, 3))) + 0.1, np.arange(60) % 2
     told = {}
     for name, cls in all_estimators(type_filter="transformer"):
+        if not hasattr(cls, "transform"):
+            continue
         try:
             fitted = cls().fit(X, y)
         except (AttributeError, TypeError, ValueError):
