@@ -93,7 +93,9 @@ def test_what_is_learnt_of_rows_in_blocks_is_the_same(fit, dtype):
     cached = Blocks(X, [5, 900, 3000], cache_bytes=1 << 30)
     for source in (Blocks(X, [1000, 1001]), cached):
         model = fit(source, y)
-        np.testing.assert_array_equal(coefficients(model), coefficients(whole))
+        # Norms of mapped rows in single precision may round another way in other blocks.
+        few = 1e-5 if dtype is np.float32 else 0.0
+        np.testing.assert_allclose(coefficients(model), coefficients(whole), rtol=few, atol=few)
         assert model.coef_.dtype == dtype and model.data_norm_ == whole.data_norm_
     rows = sparse.csr_matrix(X)
     np.testing.assert_array_equal(coefficients(fit(Blocks(rows, [17, 2000]), y)),
