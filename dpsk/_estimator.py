@@ -54,16 +54,6 @@ class DPEstimator(TakesCallbacks, Carries, BaseEstimator):
     #: What each parameter must be, by name.
     _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 
-    def _store(self, given):
-        """Set every parameter as it was given: the locals of `__init__`, at its first line.
-
-        scikit-learn reads the names from the signature, which therefore stays explicit; values
-        are neither checked nor copied, so that `clone` finds the very same objects.
-        """
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)

@@ -92,7 +92,16 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
                  interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
                  class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.columns = columns
+        self.n_knots = n_knots
+        self.max_categories = max_categories
+        self.interactions = interactions
+        self.class_weight = class_weight
+        self.classes = classes
+        self.random_state = random_state
+        self.verbose = verbose
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,

@@ -89,7 +89,15 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
                  max_categories: int | None = None,
                  interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.columns = columns
+        self.n_knots = n_knots
+        self.max_categories = max_categories
+        self.interactions = interactions
+        self.random_state = random_state
+        self.verbose = verbose
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,

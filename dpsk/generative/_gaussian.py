@@ -145,7 +145,14 @@ class DPGaussianSampler(Sampler):
                  feature_range: tuple[float, float] | str | None = "auto",
                  data_norm: float | str | None = "auto", classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_components = n_components
+        self.feature_range = feature_range
+        self.data_norm = data_norm
+        self.classes = classes
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _fitted_to(self, X, codes, n_classes):
         """Release what is fitted to validated rows, and return the fitted attributes by name."""

@@ -120,7 +120,13 @@ class DPTreeSampler(ColumnSampler):
                  columns: dict[Any, Any] | None = None, n_bins: int | None = None,
                  classes: ArrayLike | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.columns = columns
+        self.n_bins = n_bins
+        self.classes = classes
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _fitted_to(self, X, codes, n_classes):
         """Release what is fitted to validated rows, and return the fitted attributes by name."""

@@ -167,7 +167,24 @@ class DPWGAN(ColumnSampler):
                  clip_norm: float | None = None, classes: ArrayLike | None = None,
                  solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.generator_hidden_layer_sizes = generator_hidden_layer_sizes
+        self.n_noise = n_noise
+        self.columns = columns
+        self.feature_range = feature_range
+        self.alpha = alpha
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.classes = classes
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _fitted_to(self, X, codes, n_classes):
         """Train on validated rows, and return the fitted attributes by name."""

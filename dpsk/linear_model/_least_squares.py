@@ -129,7 +129,25 @@ class DPLinearRegression(LeastSquares):
                  data_norm: float | str = "auto", data_norm_inf: float | None = None,
                  fit_intercept: bool = True, solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.radius = radius
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.data_norm_inf = data_norm_inf
+        self.fit_intercept = fit_intercept
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
 
 
 @documented
@@ -173,4 +191,22 @@ class DPRidge(LeastSquares):
                  data_norm: float | str = "auto", data_norm_inf: float | None = None,
                  fit_intercept: bool = True, solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.radius = radius
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.data_norm_inf = data_norm_inf
+        self.fit_intercept = fit_intercept
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose

@@ -118,7 +118,23 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
                  class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
                  solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.alpha = alpha
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.class_weight = class_weight
+        self.classes = classes
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,

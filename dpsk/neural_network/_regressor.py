@@ -113,7 +113,24 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
                  data_norm: float | str | None = None,
                  solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.loss = loss
+        self.threshold = threshold
+        self.alpha = alpha
+        self.solver = solver
+        self.precondition = precondition
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.data_norm = data_norm
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,

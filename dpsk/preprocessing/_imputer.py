@@ -109,7 +109,14 @@ class DPSimpleImputer(NumericTransformer):
                  add_indicator: bool | Sequence[Any] = False,
                  columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.strategy = strategy
+        self.fill_value = fill_value
+        self.add_indicator = add_indicator
+        self.columns = columns
+        self.random_state = random_state
+        self.verbose = verbose
 
     @quietly
     def inverse_transform(self, X: Table) -> AnyArray:

@@ -91,7 +91,12 @@ class DPMinMaxScaler(NumericTransformer):
                  feature_range: tuple[float, float] = (0, 1),
                  columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_range = feature_range
+        self.columns = columns
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _statistics(self, budget, table):
         unknown = tuple(column.edges is None for column in table.columns)

@@ -93,7 +93,13 @@ class DPOneHotEncoder(TableCoder):
                  columns: dict[Any, Any] | None = None, max_categories: int | None = None,
                  n_buckets: int | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.columns = columns
+        self.max_categories = max_categories
+        self.n_buckets = n_buckets
+        self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def categories_(self) -> dict[Any, list[Any]]:

@@ -173,7 +173,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
                  n_components: str | float | None = "auto", whiten: bool = False,
                  center: bool = True, data_norm: float | str | None = "auto",
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_components = n_components
+        self.whiten = whiten
+        self.center = center
+        self.data_norm = data_norm
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -99,7 +99,13 @@ class DPQuantileTransformer(NumericTransformer):
                  n_quantiles: str | int = "auto", output_distribution: str = "uniform",
                  columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_quantiles = n_quantiles
+        self.output_distribution = output_distribution
+        self.columns = columns
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _statistics(self, budget, table):
         n_knots = self.n_quantiles

@@ -108,7 +108,15 @@ class DPRobustScaler(CenteringScaler):
                  unit_variance: bool = False, clip: float = 3.0,
                  columns: dict[Any, Any] | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.with_centering = with_centering
+        self.with_scaling = with_scaling
+        self.unit_variance = unit_variance
+        self.clip = clip
+        self.columns = columns
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _statistics(self, budget, table):
         level = 0.5 if self.with_scaling else None

@@ -93,7 +93,13 @@ class DPSplineTransformer(TableCoder):
                  n_knots: str | int = "auto", columns: dict[Any, Any] | None = None,
                  missing_indicator: bool | Sequence[Any] = False,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_knots = n_knots
+        self.columns = columns
+        self.missing_indicator = missing_indicator
+        self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def knots_(self) -> dict[Any, FloatArray]:

@@ -106,7 +106,14 @@ class DPStandardScaler(CenteringScaler):
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, with_mean: bool = True,
                  with_std: bool = True, clip: float = 3.0, columns: dict[Any, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.clip = clip
+        self.columns = columns
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _statistics(self, budget, table):
         mu = mu_of_share(budget, 1.0)

@@ -102,7 +102,14 @@ class DPTableVectorizer(TableCoder):
                  max_categories: int | None = None,
                  missing_indicator: bool | Sequence[Any] = False,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.columns = columns
+        self.n_knots = n_knots
+        self.max_categories = max_categories
+        self.missing_indicator = missing_indicator
+        self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def knots_(self) -> dict[Any, FloatArray]:

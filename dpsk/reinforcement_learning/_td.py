@@ -38,6 +38,7 @@ from dpsk._problem import Problem
 from dpsk._solvers import VALUE_SOLVERS
 from dpsk._stages.bounds import StateNormBound, can_learn, norm_rule
 from dpsk.reinforcement_learning._distillation import distilled
+from dpsk.reinforcement_learning._statements import public_lines, state_lines
 from dpsk.reinforcement_learning._transitions import (
     check_reward_bounds,
     check_state_bounds,
@@ -206,7 +207,24 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
                  learning_rate: float | None = None, batch_size: float | None = None,
                  clip_norm: float | None = None, solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self._store(locals())
+        self.epsilon = epsilon
+        self.delta = delta
+        self.gamma = gamma
+        self.reward_bounds = reward_bounds
+        self.state_bounds = state_bounds
+        self.data_norm = data_norm
+        self.features = features
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.n_components = n_components
+        self.bandwidth = bandwidth
+        self.solver = solver
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.clip_norm = clip_norm
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -252,9 +270,9 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         theta, _ = self._solve(
             problem, self._solver_name(n_groups),
             Rows(np.hstack([states, next_states]), targets, groups=groups), stages=bound,
-            enforced=[*self._state_lines(problem.model, bound), Enforced(
+            enforced=[*state_lines(problem.model, self.data_norm, bool(bound)), Enforced(
                 "reward_bounds", [low, high], "declared", "rewards outside are clipped")],
-            public=_public(n_groups),
+            public=public_lines(n_groups),
             released=["coefs_", "intercepts_"] if self.features == "network" else ["coef_"])
         if not bound:
             self.data_norm_ = None if self.state_bounds is not None else problem.model.data_norm
@@ -377,24 +395,3 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
             norm_rule(problem, problem.model)
 
         return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule)
-
-    def _state_lines(self, model, learns):
-        """Return what is enforced on every state, but for a norm that is learnt."""
-        if model.bounds is not None:
-            alike = (model.bounds == model.bounds[0]).all()
-            shown = model.bounds[0] if alike else model.bounds.ravel()
-            which = "every column" if alike else "one column after the other"
-            return [Enforced("state_bounds", shown.tolist(), "declared",
-                             f"low and high of {which}; states outside are clipped")]
-        if learns:
-            return []
-        return [Enforced("data_norm", model.data_norm, "default" if self.data_norm in (
-            "auto", None) else "declared", "l2 norm of a state; longer ones are scaled down")]
-
-
-def _public(n_groups):
-    """Return what is taken as public."""
-    units = ("number of transitions" if n_groups is None
-             else f"number of groups, {n_groups}: what is protected is a whole group")
-    return [f"{units}; number of columns, feature names and dtype",
-            "all parameters, and the random features"]

@@ -1,0 +1,31 @@
+"""What a certificate of transitions says is enforced, and taken as public."""
+
+from dpsk._privacy.certificate import Enforced
+
+__all__ = ["public_lines", "state_lines"]
+
+
+def state_lines(model, data_norm, is_learnt):
+    """Return what is enforced on every state, but for a norm that is learnt.
+
+    `data_norm` is the parameter, as it was given.
+    """
+    if model.bounds is not None:
+        alike = (model.bounds == model.bounds[0]).all()
+        shown = model.bounds[0] if alike else model.bounds.ravel()
+        which = "every column" if alike else "one column after the other"
+        return [Enforced("state_bounds", shown.tolist(), "declared",
+                         f"low and high of {which}; states outside are clipped")]
+    if is_learnt:
+        return []
+    origin = "default" if data_norm in ("auto", None) else "declared"
+    return [Enforced("data_norm", model.data_norm, origin,
+                     "l2 norm of a state; longer ones are scaled down")]
+
+
+def public_lines(n_groups):
+    """Return what is taken as public; `n_groups` is None where transitions are protected."""
+    units = ("number of transitions" if n_groups is None
+             else f"number of groups, {n_groups}: what is protected is a whole group")
+    return [f"{units}; number of columns, feature names and dtype",
+            "all parameters, and the random features"]
