@@ -9,8 +9,8 @@ from dpsk._charging.admission import (
     leave,
     open_budgets,
 )
-from dpsk._charging.carried import Carried, Carries, paid_for
-from dpsk._charging.prepaid import Prepaid, paying
+from dpsk._charging.carried import Carries, paid_for
+from dpsk._charging.prepaid import Carried, Prepaid, paying
 
 __all__ = ["Account", "Admission", "Carried", "Carries", "Charge", "Prepaid", "admit", "enter",
            "in_secret", "leave", "open_budgets", "paid_for", "paying", "this_process"]

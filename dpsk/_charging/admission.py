@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dpsk._charging.carried import Carried
+    from dpsk._charging.prepaid import Carried
     from dpsk._privacy.events import Event
 
 __all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "leave",

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpsk._charging.admission import entered
-from dpsk._charging.prepaid import Prepaid, paying
+from dpsk._charging.prepaid import Carried, Prepaid, paying
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dpsk._charging.account import Account
 
-__all__ = ["Carried", "Carries", "paid_for"]
-
-
-@dataclass(frozen=True)
-class Carried:
-    """Budgets and payment for the next fit of an estimator.
-
-    Attributes
-    ----------
-    budgets : tuple of Account
-        Those that were open in the process that it came from.
-    prepaid : Prepaid or None
-        What pays for it, as a part of something larger.
-    """
-
-    budgets: tuple[Account, ...] = ()
-    prepaid: Prepaid | None = None
+__all__ = ["Carries", "paid_for"]
 
 
 class Carries:

@@ -6,6 +6,7 @@ import os
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -16,15 +17,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from dpsk._charging.account import Account
     from dpsk._privacy.events import Event
 
-__all__ = ["Prepaid", "current", "paying"]
+__all__ = ["Carried", "Prepaid", "current", "paying"]
 
 #: Those that may still pay, so that a fork finds them.
 _LIVE: WeakSet[Prepaid] = WeakSet()
 _LIVE_LOCK = threading.Lock()
 #: What pays for the next fit of this thread, where the estimator brings nothing itself.
 _CURRENT: ContextVar[Prepaid | None] = ContextVar("what is prepaid", default=None)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Budgets and payment for the next fit of an estimator.
+
+    Attributes
+    ----------
+    budgets : tuple of Account
+        Those that were open in the process that it came from.
+    prepaid : Prepaid or None
+        What pays for it, as a part of something larger.
+    """
+
+    budgets: tuple[Account, ...] = ()
+    prepaid: Prepaid | None = None
 
 
 class Prepaid:

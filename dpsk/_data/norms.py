@@ -12,13 +12,10 @@ from dpsk._data.blocks import csr_blocks, row_blocks
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpsk._data.source import RowSource
     from dpsk._typing import FloatArray
 
-__all__ = ["absolute_sums", "longest", "row_norms"]
+__all__ = ["absolute_sums", "row_norms"]
 
-#: Rows whose norms are taken at once.
-_PART = 1 << 16
 #: The buffer of einsum: of more entries it adds up a row by itself otherwise than beside others.
 _WIDTH = 1 << 13
 
@@ -36,15 +33,6 @@ def row_norms(X: Any) -> FloatArray:
         largest = float(np.abs(entries).max())
         norms[row] = largest * np.sqrt(np.square(entries / largest).sum())
     return norms
-
-
-def longest(rows: RowSource) -> float:
-    """Return the largest l2 norm of the rows of a source: sensitive."""
-    return max(rows.each(_longest_here))
-
-
-def _longest_here(rows: RowSource) -> float:
-    return max(float(rows.norms(part).max()) for part in rows.blocks(_PART))
 
 
 def absolute_sums(X: Any, scale: FloatArray | None = None) -> FloatArray:

@@ -12,7 +12,6 @@ from dpsk._models.clipping import SHORTEST
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpsk._models.linear import LinearModel
     from dpsk._typing import Features, FloatArray
 
 __all__ = ["LinearPass"]
@@ -21,11 +20,11 @@ __all__ = ["LinearPass"]
 class LinearPass:
     """Raw predictions of some rows, and the way back, of a scalar output; all in float64.
 
-    `scale` and `norms` are what `model.row_scales` returned for the rows.
+    Of a `LinearModel`; `scale` and `norms` are what its `row_scales` returned for the rows.
     """
 
-    def __init__(self, model: LinearModel, theta: FloatArray, X: Features,
-                 scale: FloatArray | None, norms: FloatArray) -> None:
+    def __init__(self, model: Any, theta: FloatArray, X: Features, scale: FloatArray | None,
+                 norms: FloatArray) -> None:
         self._model, self._X, self._scale = model, X, scale
         self._lengths = np.maximum(model.entering_norms(norms), SHORTEST)
         self.raw = model.predict_raw(theta, X, scale)

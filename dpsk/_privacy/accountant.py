@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpsk._privacy.bracket import smallest_passing
-from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu, pure_epsilon
+from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu
 from dpsk._privacy.events import ELEMENTARY, Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.pld.composition import loss_bound
 
@@ -67,7 +67,7 @@ class Releases:
     @property
     def pure_epsilon(self) -> float:
         """Loss that is never exceeded; infinite with Gaussian noise."""
-        return pure_epsilon(self.parts)
+        return math.fsum(event.pure_epsilon * count for event, count in self.parts)
 
     @property
     def is_private(self) -> bool:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dpsk._privacy.certificate import Certificate
-
 __all__ = ["dominates", "n_fits", "total"]
 
 _FIXED = ("which fits were made and how each was set up: fixed before the first, or else account "
@@ -28,7 +26,7 @@ _AND = " + "
 _POINTS = np.geomspace(1e-2, 1e2, 33)
 
 
-def total(certificates: Sequence[Certificate]) -> Certificate:
+def total(certificates: Sequence[Any]) -> Any:
     """Return what several certificates for the same rows state together.
 
     Parameters
@@ -79,12 +77,12 @@ def total(certificates: Sequence[Certificate]) -> Certificate:
         versions=_joined(certificates, "versions"))
 
 
-def n_fits(certificate: Certificate) -> int:
+def n_fits(certificate: Any) -> int:
     """Return of how many fits a certificate is the sum."""
     return len(certificate.estimator.split(_AND))
 
 
-def dominates(one: Certificate, other: Certificate) -> bool:
+def dominates(one: Any, other: Any) -> bool:
     """Return whether one certificate has at most the delta of another at every epsilon."""
     if one.relation != other.relation:
         return False
@@ -99,7 +97,7 @@ def dominates(one: Certificate, other: Certificate) -> bool:
                for point in _POINTS)
 
 
-def _joined(certificates: Sequence[Certificate], name: str) -> tuple[Any, ...]:
+def _joined(certificates: Sequence[Any], name: str) -> tuple[Any, ...]:
     """Return what stands in a field of all certificates, each line once."""
     lines: list[Any] = []
     for each in certificates:

@@ -62,12 +62,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dpsk._privacy.elementary import Parts
     from dpsk._typing import FloatArray
 
 __all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "bounded_range_width",
            "dominated_delta", "gaussian_delta", "gaussian_deltas", "gaussian_epsilon",
-           "gaussian_log_delta", "gaussian_mu", "pure_delta", "pure_epsilon"]
+           "gaussian_log_delta", "gaussian_mu", "pure_delta"]
 
 #: Covers the rounding of the special functions.
 ROUNDING = 1 + 1e-11
@@ -194,11 +193,6 @@ def _pushed(root: float, passes: Callable[[float], bool], step: float) -> float:
         value = root + step
         step *= 2
     return value
-
-
-def pure_epsilon(counts: Parts) -> float:
-    """Sum of the losses of (event, count) pairs, a bound with delta = 0; infinite if one is."""
-    return math.fsum(event.pure_epsilon * count for event, count in counts)
 
 
 def pure_delta(epsilon0: float, count: int, epsilon: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpsk._data.norms import longest
+from dpsk._data.longest import longest
 from dpsk._data.source import RowSource
 from dpsk._defaults.budgets import (
     CENTER_SHARES,

@@ -13,8 +13,6 @@ from dpsk._drawing import LineDisplay
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpsk.auditing._result import AuditResult
-
 __all__ = ["AuditDisplay"]
 
 
@@ -52,11 +50,11 @@ class AuditDisplay(LineDisplay):
     >>> audit(DPLogisticRegression(), runs=500).plot()  # doctest: +SKIP
     """
 
-    def __init__(self, *, result: AuditResult) -> None:
+    def __init__(self, *, result: Any) -> None:
         self.result = result
 
     @classmethod
-    def from_result(cls, result: AuditResult, *, ax: Any = None) -> AuditDisplay:
+    def from_result(cls, result: Any, *, ax: Any = None) -> AuditDisplay:
         """Draw a result.
 
         Parameters

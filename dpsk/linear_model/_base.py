@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._data.norms import longest
+from dpsk._data.longest import longest
 from dpsk._data.source import Rows
 from dpsk._data.validation import (
     FLOATS,
