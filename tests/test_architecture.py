@@ -8,6 +8,7 @@ import pydoc
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -79,6 +80,23 @@ def test_imports_run_one_way(path):
         # What estimators share at their level is their base, and that of linear scores.
         assert _LAYERS.get(parts[1], _ESTIMATORS) > layer or parts[1] in _SHARED.get(
             own, ()), f"{own} imports {name}"
+
+
+def _module(path):
+    return ".".join(("dpsk", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+        ".__init__")
+
+
+def test_no_files_import_each_other():
+    """Not on the way over others either, in functions, or for notes on types alone."""
+    modules = {_module(path): path for path in _MODULES}
+    graph = {}
+    for name, path in modules.items():
+        found = ((each, each.rpartition(".")[0]) for each in _imported(tree(path)))
+        graph[name] = {next((one for one in both if one in modules), name) for both in found}
+        graph[name].discard(name)
+    # Where there is a circle this names it.
+    TopologicalSorter(graph).prepare()
 
 
 def test_the_rows_are_out_of_reach_of_solvers():

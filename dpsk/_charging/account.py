@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpsk._privacy.events import Event, event_from_dict
+from dpsk._privacy.event_dicts import event_from_dict
+from dpsk._privacy.events import Event
 from dpsk._privacy.filters import open_filter
 from dpsk._privacy.journal import Journal
 from dpsk.exceptions import BudgetExceededError

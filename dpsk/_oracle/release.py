@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._privacy.events import BestOf, tally
+from dpsk._privacy.best_of import BestOf
+from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.selection import failure_rate

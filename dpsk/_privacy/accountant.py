@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu
-from dpsk._privacy.events import ELEMENTARY, Disclosure, Gaussian, NotPrivate, tally
+from dpsk._privacy.events import (
+    Disclosure,
+    Dominated,
+    Gaussian,
+    NotPrivate,
+    Pure,
+    SampledGaussian,
+    tally,
+)
 from dpsk._privacy.pld.composition import loss_bound
 
 if TYPE_CHECKING:
@@ -100,7 +108,8 @@ def merge(event: Event) -> Releases:
 
     Beside a release without noise nothing else counts.
     """
-    kinds: dict[type[Elementary], list[tuple[Elementary, int]]] = {kind: [] for kind in ELEMENTARY}
+    kinds: dict[type[Elementary], list[tuple[Elementary, int]]] = {
+        kind: [] for kind in (Gaussian, SampledGaussian, Pure, Dominated, Disclosure)}
     for part, count in tally(event).items():
         simple = part.simplified()
         if simple is not None:

@@ -30,7 +30,8 @@ from dpsk._privacy.certificate_fields import (
     written_epsilon,
 )
 from dpsk._privacy.certificate_sum import dominates, total
-from dpsk._privacy.events import Event, event_from_dict, tally
+from dpsk._privacy.event_dicts import event_from_dict
+from dpsk._privacy.events import Event, tally
 
 if TYPE_CHECKING:
     from typing import Any

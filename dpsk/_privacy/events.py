@@ -8,9 +8,8 @@ the accountant turns several into (epsilon, delta).
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpsk._privacy.disclosures import Disclosure, NotPrivate, gaussian
@@ -21,19 +20,15 @@ from dpsk._privacy.elementary import (
     Gaussian,
     Pure,
     SampledGaussian,
-    finite,
     require,
 )
 
 if TYPE_CHECKING:
-    from typing import Any
 
-    from dpsk._privacy.elementary import Counts, Parts
-    from dpsk._privacy.pld.distributions import LossLaw
+    pass
 
-__all__ = ["ELEMENTARY", "BestOf", "Composed", "Disclosure", "Dominated", "Elementary", "Event",
-           "Gaussian", "NotPrivate", "Pure", "Repeated", "SampledGaussian", "event_from_dict",
-           "gaussian", "tally"]
+__all__ = ["Composed", "Disclosure", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate",
+           "Pure", "Repeated", "SampledGaussian", "gaussian", "tally"]
 
 
 @dataclass(frozen=True)
@@ -101,96 +96,6 @@ class Composed(Event):
         require(ok, "events", self.events, "a tuple of Event")
 
 
-@dataclass(frozen=True)
-class BestOf(Elementary):
-    """The best of a random number of runs of an event, of which nothing else is shown.
-
-    The runs are independent and alike; how many there are is secret and at least 1, with mean
-    `mean_runs` and a negative binomial law cut off at 0: of `shape` 1 a geometric one. Each
-    run gives all it releases and a score, which the event covers too.
-
-    Parameters
-    ----------
-    event : Event
-        What a run releases, its score included.
-    mean_runs : float in [1, 1e6]
-        The mean of the number of runs.
-    shape : float in (0, 100]
-        Of the law of the number of runs; 1 is geometric.
-
-    See Also
-    --------
-    dpsk.DPGridSearchCV : A search that is released so.
-
-    References
-    ----------
-    Papernot and Steinke, "Hyperparameter tuning with Renyi differential privacy", ICLR 2022.
-
-    Examples
-    --------
-    >>> from dpsk.accounting import BestOf, Gaussian, epsilon
-    >>> run = Gaussian(mu=0.2)
-    >>> epsilon(run, 1e-5) < epsilon(BestOf(run, 10.0), 1e-5) < epsilon([run] * 10, 1e-5) * 2
-    True
-    """
-
-    event: Event
-    mean_runs: float
-    shape: float = 1.0
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.event, Event), "event", self.event, "an Event")
-        require(finite(self.mean_runs) and 1 <= self.mean_runs <= 1e6, "mean_runs",
-                self.mean_runs, "a number in [1, 1e6]")
-        require(finite(self.shape) and 0 < self.shape <= 100, "shape", self.shape,
-                "a number in (0, 100]")
-
-    @property
-    def protects(self) -> bool:
-        """bool : whether the runs have noise."""
-        return all(event.protects for event in tally(self.event))
-
-    @property
-    def pure_epsilon(self) -> float:
-        """float : infinite, unless that of a run is finite."""
-        return _selection().pure_epsilon(self)
-
-    def simplified(self) -> Elementary | None:
-        # With its run in normal form.
-        return _selection().simplified(self)
-
-    @classmethod
-    def merged(cls, counts: Counts) -> Parts:
-        # Chances to tell all stand beside the best of what else runs release.
-        return _selection().apart(counts)
-
-    def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        # The bound for one; none for several.
-        return (_selection().delta(self, epsilon), "selection") if count == 1 else None
-
-    def loss_law(self) -> LossLaw:
-        # The law whose curve runs through points of the bound.
-        return _selection().loss_law(self)
-
-    @property
-    def loss_variance(self) -> float:
-        """float : that of a run, and more the more runs there are."""
-        run = sum(count * event.loss_variance for event, count in tally(self.event).items())
-        return run * (1.0 + 0.25 * math.log(self.mean_runs)) ** 2
-
-
-def _selection() -> Any:
-    # What a run costs the accountant says, which prices this event too.
-    from dpsk._privacy import selection
-    return selection
-
-
-#: The kinds of elementary events with a price, in the order in which the accountant takes them.
-ELEMENTARY = tuple(kind for kind in Elementary.__subclasses__()
-                   if kind.protects)  # type: ignore[truthy-function]  # a constant of most
-_EVENTS = {cls.__name__: cls for cls in (*ELEMENTARY, NotPrivate, Repeated, Composed)}
-
-
 def tally(event: Event) -> Counter[Elementary]:
     """Count the elementary releases in `event`, as a `collections.Counter`."""
     counts: Counter[Elementary] = Counter()
@@ -209,28 +114,9 @@ def _tally(event: Event, times: int, counts: Counter[Elementary]) -> None:
             counts[event] += times
     else:
         raise TypeError(f"{type(event).__name__} is not an event the accountant knows; "
-                        f"it knows {', '.join(_EVENTS)}.")
+                        f"it knows {', '.join(_known())}.")
 
 
-def event_from_dict(data: dict[str, Any]) -> Event:
-    """Rebuild an event from the dictionary its `to_dict` made.
-
-    Raises
-    ------
-    ValueError
-        If it has another kind, other fields, or values out of range.
-    """
-    require(isinstance(data, dict), "event", data, "a dictionary")
-    kwargs = dict(data)
-    kind = kwargs.pop("kind", None)
-    require(isinstance(kind, str) and kind in _EVENTS, "kind of event", kind,
-             f"one of {', '.join(_EVENTS)}")
-    names = [f.name for f in fields(_EVENTS[kind])]
-    require(set(kwargs) == set(names), f"fields of {kind}", sorted(map(str, kwargs)),
-             ", ".join(names))
-    if "event" in kwargs:
-        kwargs["event"] = event_from_dict(kwargs["event"])
-    if "events" in kwargs:
-        require(isinstance(kwargs["events"], list), "events", kwargs["events"], "a list")
-        kwargs["events"] = tuple(event_from_dict(e) for e in kwargs["events"])
-    return _EVENTS[kind](**kwargs)
+def _known() -> list[str]:
+    """Return the names of all kinds of events."""
+    return [cls.__name__ for cls in (*Elementary.__subclasses__(), Repeated, Composed)]

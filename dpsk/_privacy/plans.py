@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpsk._privacy.batches import FullBatch, PoissonBatches
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import (
-    BestOf,
     Composed,
     Disclosure,
     Dominated,

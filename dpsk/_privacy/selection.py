@@ -24,7 +24,7 @@ Koskela, Redberg and Wang, "Privacy profiles for private selection", ICML 2024.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,20 +32,16 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_deltas
-from dpsk._privacy.disclosures import Disclosure, NotPrivate
-from dpsk._privacy.events import BestOf, Composed, Repeated
-from dpsk._privacy.pld.curves import CurveLaw, convex_points, reach
+from dpsk._privacy.pld.curves import convex_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from dpsk._privacy.elementary import Elementary, Event, Parts
     from dpsk._typing import FloatArray
 
-__all__ = ["GaussianRun", "ProfileRun", "apart", "delta", "failure_rate", "loss_law",
-           "pure_epsilon", "selection_delta", "simplified"]
+__all__ = ["GaussianRun", "ProfileRun", "Run", "corners_of", "failure_rate", "selection_delta",
+           "summed"]
 
 #: Covers the rounding of corners and of the sum over them.
 _ROUNDING = 1 + 1e-8
@@ -53,12 +49,7 @@ _LONGEST = 600.0
 _REACH = 9.0
 _FINENESS, _CORNER_FINENESS = 150, 50
 _MOST_CELLS, _MOST_CORNERS = 60_000, 2000
-_LEAST_DELTA = 1e-20
-#: The mu of a run from which on its law is found as it is.
-_LEAST_MU = 1e-8
 _ONE_RUN = -1e-12
-#: Points of the profile of a run: where one takes long, and where there is a closed form.
-_FEW_POINTS, _POINTS = 64, 400
 #: Above it the bound need not be convex in ``exp(epsilon)``, and chords may be below.
 _LARGE_DELTA = 1e-3
 _CHORDS = np.concatenate([[0.0], np.geomspace(1e-3, 12.0, 64)])
@@ -133,16 +124,17 @@ class ProfileRun:
 
 def selection_delta(run: Run, mean_runs: float, shape: float, epsilon: float) -> float:
     """Upper bound on the delta at `epsilon` >= 0 of the best of runs, never above 1."""
-    corners = _corners_of(run, float(mean_runs), float(shape))
+    corners = corners_of(run, float(mean_runs), float(shape))
     with np.errstate(all="ignore"):
-        (total,) = _sums(run, *corners, np.array([epsilon]))
+        (total,) = summed(run, *corners, np.array([epsilon]))
         if total > _LARGE_DELTA and epsilon < _LONGEST:
             total = _least_chord(epsilon, epsilon + min(run.scale, 5.0) * _CHORDS,
-                                 partial(_sums, run, *corners))
+                                 partial(summed, run, *corners))
     return min(1.0, float(total)) if math.isfinite(total) else 1.0
 
 
-def _sums(run: Run, shifts: FloatArray, weights: FloatArray, losses: FloatArray) -> FloatArray:
+def summed(run: Run, shifts: FloatArray, weights: FloatArray, losses: FloatArray) -> FloatArray:
+    """Return the sum over corners at every loss, rounded up, at most 1."""
     sums = run.deltas((losses[:, None] + shifts).ravel()).reshape(len(losses), -1) @ weights
     return np.where(np.isfinite(sums), np.minimum(sums * _ROUNDING, 1.0), 1.0)
 
@@ -159,7 +151,7 @@ def _least_chord(epsilon: float, losses: FloatArray,
 
 
 @lru_cache(maxsize=512)
-def _corners_of(run: Run, mean_runs: float, shape: float) -> tuple[FloatArray, FloatArray]:
+def corners_of(run: Run, mean_runs: float, shape: float) -> tuple[FloatArray, FloatArray]:
     """Return log r_k and c_k for a law of the number of runs."""
     gamma = failure_rate(mean_runs, shape)
     scale = min(1.0, max(run.scale, 1e-6))
@@ -222,114 +214,3 @@ def failure_rate(mean_runs: float, shape: float) -> float:
     if excess(_ONE_RUN) >= 0:
         return 1.0
     return math.exp(brentq(excess, -60.0, _ONE_RUN, xtol=1e-15))
-
-
-def delta(event: BestOf, epsilon: float) -> float:
-    """Upper bound on the delta of a `BestOf` at `epsilon` >= 0."""
-    if event.pure_epsilon <= epsilon:
-        return 0.0
-    return selection_delta(_run(event.event), event.mean_runs, event.shape, epsilon)
-
-
-def loss_law(event: BestOf) -> CurveLaw:
-    """Return a law whose curve runs through points of the bound."""
-    return CurveLaw(_Curve(event))
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """The bound of an event at arrays of epsilons, chords left aside."""
-
-    event: BestOf
-
-    def __call__(self, losses: FloatArray) -> FloatArray:
-        event = self.event
-        run = _run(event.event)
-        if isinstance(run, GaussianRun):
-            # Below, digits end; a run that is easier to tell has the larger bound.
-            run = GaussianRun(max(run.mu, _LEAST_MU))
-        corners = _corners_of(run, float(event.mean_runs), float(event.shape))
-        with np.errstate(all="ignore"):
-            sums = np.concatenate([_sums(run, *corners, part) for part in np.array_split(
-                losses, 1 + len(losses) // 64)])
-        return np.where(losses < event.pure_epsilon, sums, 0.0)
-
-
-def pure_epsilon(event: BestOf) -> float:
-    """Return the loss that the best of runs never exceeds; infinite unless a run has one."""
-    run = accountant.merge(event.event).pure_epsilon
-    return run if not run < math.inf else run + _added(event, run)
-
-
-def _added(event: BestOf, run: float) -> float:
-    """Return what the selection adds to a loss that no run exceeds."""
-    gamma = failure_rate(event.mean_runs, event.shape)
-    # Where the power of a test grows most: at randomized response.
-    level = 1.0 / (1.0 + math.exp(min(run, 700.0)))
-    ratio = (gamma + (1 - gamma) * (1 - level)) / (gamma + (1 - gamma) * level)
-    return (event.shape + 1) * math.log(ratio) * ROUNDING
-
-
-def simplified(event: BestOf) -> Elementary | None:
-    """Return the event with a run in normal form; None if nothing is released."""
-    releases = accountant.merge(event.event)
-    if not releases.parts:
-        return None
-    if not releases.is_private:
-        return NotPrivate()
-    if len(releases.parts) == 1:
-        return replace(event, event=_counted(releases.parts))
-    return event
-
-
-def apart(counts: Iterable[tuple[BestOf, int]]) -> Parts:
-    """Return simplified pairs: the best of what runs release but by chance, and the chances.
-
-    If no run tells all, of which the chance is at most its own times the mean number of runs, the
-    number of runs has the same kind of law with a smaller mean.
-    """
-    parts, chance = [], 0.0
-    for event, count in counts:
-        releases = accountant.merge(event.event)
-        if not releases.chance:
-            parts.append((event, count))
-            continue
-        chance += count * event.mean_runs * releases.chance * ROUNDING
-        rest = releases.rest.parts
-        if rest and chance < 1:
-            parts.append((_without_chance(event, rest, releases.chance), count))
-    return (*parts, *([(Disclosure(min(1.0, chance)), 1)] if chance else []))
-
-
-def _without_chance(event: BestOf, parts: Parts, chance: float) -> BestOf:
-    gamma = failure_rate(event.mean_runs, event.shape)
-    gamma = min(1.0, 1.0 - (1.0 - gamma) * (1.0 - chance))
-    mean = 1.0
-    if gamma < 1:
-        shape = event.shape
-        mean = shape * (1 - gamma) / gamma / -math.expm1(shape * math.log(gamma))
-    return replace(event, event=_counted(parts), mean_runs=min(event.mean_runs, max(1.0, mean)))
-
-
-def _counted(parts: Parts) -> Event:
-    events = [event if count == 1 else Repeated(event, count) for event, count in parts]
-    return events[0] if len(events) == 1 else Composed(tuple(events))
-
-
-@lru_cache(maxsize=64)
-def _run(event: Event) -> Run:
-    """Return what tells runs of an event apart."""
-    releases = accountant.merge(event)
-    if releases.is_gaussian:
-        return GaussianRun(releases.mu)
-
-    def one(epsilon: float) -> float:
-        return accountant.account_merged(releases, epsilon).delta
-
-    end = releases.pure_epsilon
-    if not end < _LONGEST:
-        end = reach(one, _LEAST_DELTA)
-    closed = accountant.account_merged(releases, end / 2).grid_step == 0
-    # Denser where deltas that matter are.
-    losses = end * np.linspace(0.0, 1.0, _POINTS if closed else _FEW_POINTS) ** 1.5
-    return ProfileRun(losses, np.array([one(loss) for loss in losses]))

@@ -1,9 +1,9 @@
 """Privacy accounting: what is released as events, and what events cost together."""
 
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import (
-    BestOf,
     Composed,
     Disclosure,
     Dominated,

@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dpsk._privacy.events import (
-    BestOf,
-    Composed,
-    Gaussian,
-    NotPrivate,
-    Pure,
-    Repeated,
-    SampledGaussian,
-)
+from dpsk._privacy.best_of import BestOf
+from dpsk._privacy.events import Composed, Gaussian, NotPrivate, Pure, Repeated, SampledGaussian
 from dpsk.accounting._curves import _event
 
 if TYPE_CHECKING:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import ARITHMETIC, GROUP_RELATION, RELATION, Enforced
-from dpsk._privacy.events import ELEMENTARY, BestOf, Composed, NotPrivate, Repeated
+from dpsk._privacy.event_dicts import ELEMENTARY
+from dpsk._privacy.events import Composed, NotPrivate, Repeated
 
 if TYPE_CHECKING:
     from typing import Any

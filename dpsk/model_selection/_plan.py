@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from dpsk._defaults.evaluation import holdout_shares
 from dpsk._privacy import accountant
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
-from dpsk._privacy.events import BestOf, Composed, Event, Gaussian
+from dpsk._privacy.events import Composed, Event, Gaussian
 from dpsk._privacy.plans import BestRuns
 
 __all__ = ["SearchPlan", "search_plan"]

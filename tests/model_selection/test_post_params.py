@@ -29,8 +29,9 @@ from dpsk._charging import Prepaid, paid_for
 from dpsk._oracle import Releases, release
 from dpsk._oracle.replay import Recording, Replay
 from dpsk._privacy import accountant
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu, gaussian_mu
-from dpsk._privacy.events import BestOf, Composed, Gaussian, tally
+from dpsk._privacy.events import Composed, Gaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._solvers import SOLVERS

@@ -27,7 +27,8 @@ from dpsk import (
 )
 from dpsk._oracle import release
 from dpsk._privacy import accountant
-from dpsk._privacy.events import BestOf, Composed, Disclosure, Gaussian, Pure, tally
+from dpsk._privacy.best_of import BestOf
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, tally
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk.auditing import epsilon_lower_bound
 from dpsk.exceptions import PrivacyWarning

@@ -2,16 +2,9 @@
 
 import pytest
 
-from dpsk._privacy.events import (
-    ELEMENTARY,
-    BestOf,
-    Composed,
-    Disclosure,
-    Dominated,
-    Gaussian,
-    Pure,
-    SampledGaussian,
-)
+from dpsk._privacy.best_of import BestOf
+from dpsk._privacy.event_dicts import ELEMENTARY
+from dpsk._privacy.events import Composed, Disclosure, Dominated, Gaussian, Pure, SampledGaussian
 
 __all__ = ["EXAMPLES", "LAWS", "NOTHING", "every_example", "every_kind"]
 

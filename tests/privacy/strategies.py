@@ -5,8 +5,8 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.events import (
-    BestOf,
     Composed,
     Disclosure,
     Dominated,

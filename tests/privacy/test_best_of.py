@@ -7,10 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 from dpsk._privacy import accountant
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_deltas, gaussian_mu
+from dpsk._privacy.event_dicts import event_from_dict
 from dpsk._privacy.events import (
-    BestOf,
     Composed,
     Disclosure,
     Gaussian,
@@ -18,7 +19,6 @@ from dpsk._privacy.events import (
     Pure,
     Repeated,
     SampledGaussian,
-    event_from_dict,
 )
 from dpsk._privacy.selection import GaussianRun, ProfileRun, failure_rate, selection_delta
 

@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from dpsk._privacy import accountant, plans
 from dpsk._privacy.batches import FullBatch, PoissonBatches
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.events import (
-    BestOf,
     Composed,
     Dominated,
     Gaussian,

@@ -12,7 +12,8 @@ from scipy.special import expit
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.closed_forms import dominated_delta, gaussian_delta
-from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated, event_from_dict
+from dpsk._privacy.event_dicts import event_from_dict
+from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import RayleighBound
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dpsk._privacy import accountant
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.event_dicts import ELEMENTARY, event_from_dict
 from dpsk._privacy.events import (
-    ELEMENTARY,
-    BestOf,
     Composed,
     Disclosure,
     Elementary,
@@ -19,7 +19,6 @@ from dpsk._privacy.events import (
     Pure,
     Repeated,
     SampledGaussian,
-    event_from_dict,
 )
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import TwoPoint

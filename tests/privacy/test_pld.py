@@ -7,16 +7,9 @@ import numpy as np
 import pytest
 
 from dpsk._privacy import accountant
+from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.closed_forms import gaussian_delta, pure_delta
-from dpsk._privacy.events import (
-    BestOf,
-    Composed,
-    Dominated,
-    Gaussian,
-    Pure,
-    Repeated,
-    SampledGaussian,
-)
+from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure, Repeated, SampledGaussian
 from dpsk._privacy.pld.composition import loss_bound
 from dpsk._privacy.pld.distributions import NormalMixture, TwoPoint
 

@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.events import (
-    ELEMENTARY,
-    Composed,
-    Gaussian,
-    Pure,
-    Repeated,
-    SampledGaussian,
-    event_from_dict,
-    tally,
-)
+from dpsk._privacy.event_dicts import ELEMENTARY, event_from_dict
+from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
 from tests.privacy.strategies import ELEMENTS, cheap_events, elementary, events, quick
 
