@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-
 __all__ = ["Carries", "paid_for"]
 
 

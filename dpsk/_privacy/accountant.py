@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING
 
 from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu
-from dpsk._privacy.events import (
-    Disclosure,
-    Dominated,
-    Gaussian,
-    NotPrivate,
-    Pure,
-    SampledGaussian,
-    tally,
-)
+from dpsk._privacy.events import Disclosure, Gaussian, NotPrivate, elementary_kinds, tally
 from dpsk._privacy.pld.composition import loss_bound
 
 if TYPE_CHECKING:
@@ -109,7 +101,7 @@ def merge(event: Event) -> Releases:
     Beside a release without noise nothing else counts.
     """
     kinds: dict[type[Elementary], list[tuple[Elementary, int]]] = {
-        kind: [] for kind in (Gaussian, SampledGaussian, Pure, Dominated, Disclosure)}
+        kind: [] for kind in elementary_kinds()}
     for part, count in tally(event).items():
         simple = part.simplified()
         if simple is not None:

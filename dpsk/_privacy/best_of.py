@@ -14,7 +14,7 @@ from dpsk._privacy.closed_forms import ROUNDING
 from dpsk._privacy.disclosures import Disclosure, NotPrivate
 from dpsk._privacy.elementary import Elementary, Event, finite, require
 from dpsk._privacy.events import Composed, Repeated, tally
-from dpsk._privacy.pld.curves import CurveLaw, reach
+from dpsk._privacy.pld.curves import LONGEST, CurveLaw, reach
 from dpsk._privacy.selection import (
     GaussianRun,
     ProfileRun,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BestOf"]
 
-_LONGEST = 600.0
 _LEAST_DELTA = 1e-20
 #: The mu of a run from which on its law is found as it is.
 _LEAST_MU = 1e-8
@@ -218,7 +217,7 @@ def _run(event: Event) -> Run:
         return accountant.account_merged(releases, epsilon).delta
 
     end = releases.pure_epsilon
-    if not end < _LONGEST:
+    if not end < LONGEST:
         end = reach(one, _LEAST_DELTA)
     closed = accountant.account_merged(releases, end / 2).grid_step == 0
     # Denser where deltas that matter are.

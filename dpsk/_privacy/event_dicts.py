@@ -5,18 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from dpsk._privacy.best_of import BestOf
+from dpsk._privacy import best_of  # noqa: F401  # one of the kinds
 from dpsk._privacy.elementary import require
-from dpsk._privacy.events import (
-    Composed,
-    Disclosure,
-    Dominated,
-    Gaussian,
-    NotPrivate,
-    Pure,
-    Repeated,
-    SampledGaussian,
-)
+from dpsk._privacy.events import Composed, NotPrivate, Repeated, elementary_kinds
 
 if TYPE_CHECKING:
     from typing import Any
@@ -26,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ELEMENTARY", "event_from_dict"]
 
 #: The kinds of elementary events with a price.
-ELEMENTARY = (Gaussian, SampledGaussian, Pure, Dominated, Disclosure, BestOf)
+ELEMENTARY = elementary_kinds()
 _EVENTS: dict[str, Any] = {cls.__name__: cls for cls in (*ELEMENTARY, NotPrivate, Repeated,
                                                          Composed)}
 

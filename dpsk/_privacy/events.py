@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["Composed", "Disclosure", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate",
-           "Pure", "Repeated", "SampledGaussian", "gaussian", "tally"]
+           "Pure", "Repeated", "SampledGaussian", "elementary_kinds", "gaussian", "tally"]
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,13 @@ def _tally(event: Event, times: int, counts: Counter[Elementary]) -> None:
         if times:
             counts[event] += times
     else:
+        known = (*elementary_kinds(), NotPrivate, Repeated, Composed)
         raise TypeError(f"{type(event).__name__} is not an event the accountant knows; "
-                        f"it knows {', '.join(_known())}.")
+                        f"it knows {', '.join(cls.__name__ for cls in known)}.")
 
 
-def _known() -> list[str]:
-    """Return the names of all kinds of events."""
-    return [cls.__name__ for cls in (*Elementary.__subclasses__(), Repeated, Composed)]
+def elementary_kinds() -> tuple[type[Elementary], ...]:
+    """Return the kinds of elementary events with a price, in the order in which they are merged.
+    """
+    return tuple(kind for kind in Elementary.__subclasses__()
+                 if kind.protects)  # type: ignore[truthy-function]  # a constant of most

@@ -33,7 +33,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_deltas
-from dpsk._privacy.pld.curves import convex_points
+from dpsk._privacy.pld.curves import LONGEST, convex_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,6 @@ __all__ = ["GaussianRun", "ProfileRun", "Run", "corners_of", "failure_rate", "se
 
 #: Covers the rounding of corners and of the sum over them.
 _ROUNDING = 1 + 1e-8
-_LONGEST = 600.0
 _REACH = 9.0
 _FINENESS, _CORNER_FINENESS = 150, 50
 _MOST_CELLS, _MOST_CORNERS = 60_000, 2000
@@ -127,7 +126,7 @@ def selection_delta(run: Run, mean_runs: float, shape: float, epsilon: float) ->
     corners = corners_of(run, float(mean_runs), float(shape))
     with np.errstate(all="ignore"):
         (total,) = summed(run, *corners, np.array([epsilon]))
-        if total > _LARGE_DELTA and epsilon < _LONGEST:
+        if total > _LARGE_DELTA and epsilon < LONGEST:
             total = _least_chord(epsilon, epsilon + min(run.scale, 5.0) * _CHORDS,
                                  partial(summed, run, *corners))
     return min(1.0, float(total)) if math.isfinite(total) else 1.0
@@ -142,7 +141,7 @@ def summed(run: Run, shifts: FloatArray, weights: FloatArray, losses: FloatArray
 def _least_chord(epsilon: float, losses: FloatArray,
                  curve: Callable[[FloatArray], FloatArray]) -> float:
     """Return the least at `epsilon` of chords from points of a curve to their mirror images."""
-    losses = losses[losses < _LONGEST]
+    losses = losses[losses < LONGEST]
     a, x, y = math.exp(epsilon), np.exp(losses), curve(losses)
     left = np.exp(-losses)
     mirrored = 1 - left * (1 - y)

@@ -161,23 +161,22 @@ class TargetBounds(Stage):
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
         event, tail = target_rule(problem)
-        release = event, releases
         above = partial(_targets_above, self._lowest or 0.0)
         if tail is None:
             # Of counts 0 is as good as 1; other numbers have no public unit.
             sizes = partial(_sizes_of, above, zero=math.nan if self._lowest is None else 1.0)
             reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
-                                                  *release)
+                                                  event, releases)
             self.value = ((-reach, reach) if self._lowest is None
                           else (self._lowest, self._lowest + reach))
         elif self._lowest is None:
-            median = noisy_decimal(rows, above, 0.5, *release)
+            median = noisy_decimal(rows, above, 0.5, event, releases)
             low, high = (median + noisy_quantile(rows, partial(_targets_above, median), q,
-                                                 distance_grid(), *release, q > 0.5)
+                                                 distance_grid(), event, releases, q > 0.5)
                          for q in (tail, 1.0 - tail))
             self.value = widened(low, high, tail)
         else:
-            reach = noisy_quantile(rows, above, 1.0 - tail, positive_grid(), *release)
+            reach = noisy_quantile(rows, above, 1.0 - tail, positive_grid(), event, releases)
             # Tails that fall off like those of an exponential law.
             reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
             self.value = self._lowest, self._lowest + reach
@@ -295,11 +294,10 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], releas
     `zeros` says which end of all octaves rows of zeros count for, and for how much.
     """
     event, tail = rule
-    release = event, releases
     if tail is None:
         return noisy_octaves(on_threads(rows), partial(_sizes_of, _norms), NORM_OCTAVES[0],
-                             zeros, *release)
-    return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), *release)
+                             zeros, event, releases)
+    return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), event, releases)
 
 
 def target_rule(problem: Problem) -> tuple[Elementary, float | None]:

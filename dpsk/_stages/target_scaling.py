@@ -56,10 +56,10 @@ class TargetScaling(Stage):
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of targets in that unit, and the rows with these."""
         event, tail = _rule(problem)
-        release = event, releases
-        self._median = float(np.clip(noisy_decimal(rows, _targets, 0.5, *release), -1.0, 1.0))
+        median = noisy_decimal(rows, _targets, 0.5, event, releases)
+        self._median = float(np.clip(median, -1.0, 1.0))
         away = noisy_quantile(rows, partial(_distances, self._median), 1.0 - tail,
-                              positive_grid(), *release)
+                              positive_grid(), event, releases)
         # As far out, by a normal law, whatever the share of rows beyond.
         reach = SCALE_DEVIATIONS / -float(ndtri(0.5 * tail))
         self._unit = float(np.clip(reach * away, _LEAST, 1.0))

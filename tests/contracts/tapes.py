@@ -1,6 +1,7 @@
 """Fits of every kind, tables of the same public facts, and what passes through their releases."""
 
 import inspect
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest import mock
@@ -13,6 +14,8 @@ from sklearn.base import is_classifier
 from dpsk import _fit
 from dpsk._oracle.release import Inside, Releases
 from dpsk._oracle.sensitivity import Noise
+from dpsk._privacy.closed_forms import bounded_range_mu
+from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
 from dpsk._privacy.noise.streams import KeyedStream
 from tests.estimators.pairs import build
 from tests.registry import (
@@ -29,7 +32,7 @@ from tests.registry import (
 )
 
 __all__ = ["CASES", "KINDS", "Table", "Tape", "every_case", "fixed_streams", "kinds_of", "make",
-           "table", "taped"]
+           "spent", "table", "taped"]
 
 # Enough rows for a hold-out of several batches, few enough for thousands of fits.
 N, D = 42, 4
@@ -274,6 +277,31 @@ def _copied(answer):
     if isinstance(answer, tuple):
         return tuple(map(np.copy, answer))
     return answer.copy() if isinstance(answer, np.ndarray) else answer
+
+
+def spent(event, parts, moves, apart=False):
+    """Return what a move of the exact arrays costs over what the event allows, by its law.
+
+    Of scores that move together a choice tells nothing: with `apart` how far they part counts.
+    """
+    scaled = [np.abs(move) / part.scale for part, move in zip(parts, moves, strict=True)]
+    length = math.sqrt(sum(float(np.vdot(one, one)) for one in scaled))
+    laws = {part.sensitivity.law for part in parts}
+    laws = {law if isinstance(law, str) else "standard_normal" for law in laws}
+    if laws == {"gumbel"}:
+        # What is out of the question is so on both tables.
+        steps = (moves[0] / parts[0].scale)[np.isfinite(moves[0])]
+        width = float(np.ptp(steps)) if apart else 2.0 * float(scaled[0].max())
+        return width / event.epsilon if isinstance(event, Pure) else (
+            bounded_range_mu(width) / event.mu)
+    if isinstance(event, Pure):
+        (law,) = laws
+        return {"laplace": float(scaled[0].sum()), "gamma_norm": length}[law] / event.epsilon
+    assert laws <= {"standard_normal", "symmetric_normal"}
+    if isinstance(event, SampledGaussian):
+        return length * event.noise_multiplier / 2.0
+    assert isinstance(event, Gaussian)
+    return length / event.mu
 
 
 @contextmanager

@@ -5,15 +5,21 @@ all rows but that one, under one stream. Points, bounds and batches are then the
 the exact totals tell of clips, of maps of rows and of prices, whatever the solver.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from dpsk._privacy.closed_forms import bounded_range_mu
-from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
-from tests.contracts.tapes import CASES, Table, Tape, fixed_streams, make, table, taped
+from tests.contracts.tapes import (
+    CASES,
+    Table,
+    Tape,
+    fixed_streams,
+    make,
+    spent,
+    table,
+    taped,
+)
 from tests.registry import is_linear
 
 pytestmark = pytest.mark.thorough
@@ -63,26 +69,6 @@ def _fitted(cls, solver, variant, data, answers=None):
     with fixed_streams(), taped(answers) as tape:
         data.fit(make(cls, solver, variant))
     return tape
-
-
-def spent(event, parts, moves):
-    """Return what a move of the exact arrays costs over what the event allows, by its law."""
-    scaled = [np.abs(move) / part.scale for part, move in zip(parts, moves, strict=True)]
-    length = math.sqrt(sum(float(np.vdot(one, one)) for one in scaled))
-    laws = {part.sensitivity.law for part in parts}
-    laws = {law if isinstance(law, str) else "standard_normal" for law in laws}
-    if laws == {"gumbel"}:
-        width = 2.0 * float(scaled[0].max())
-        return width / event.epsilon if isinstance(event, Pure) else (
-            bounded_range_mu(width) / event.mu)
-    if isinstance(event, Pure):
-        (law,) = laws
-        return {"laplace": float(scaled[0].sum()), "gamma_norm": length}[law] / event.epsilon
-    assert laws <= {"standard_normal", "symmetric_normal"}
-    if isinstance(event, SampledGaussian):
-        return length * event.noise_multiplier / 2.0
-    assert isinstance(event, Gaussian)
-    return length / event.mu
 
 
 def test_no_row_moves_an_exact_total_by_more_than_its_event_is_priced_for(runs):

@@ -9,12 +9,12 @@ certificate, warnings, or what is kept. And what differs of exact answers is wit
 
 import inspect
 import itertools
-import math
 import pickle
 import sys
 import warnings
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
 from unittest import mock
 
 import matplotlib.pyplot as plt
@@ -25,12 +25,10 @@ from scipy import sparse
 
 from dpsk import _fit
 from dpsk._data.source import RowSource
-from dpsk._privacy.closed_forms import bounded_range_mu
-from dpsk._privacy.events import Pure, SampledGaussian
 from dpsk._privacy.noise import public
 from dpsk._privacy.noise.streams import KeyedStream
 from tests.bad_arguments import calls
-from tests.contracts.tapes import taped
+from tests.contracts.tapes import spent, taped
 from tests.registry import takes_groups
 
 pytestmark = pytest.mark.thorough
@@ -146,6 +144,14 @@ def _face(call, given, params, answers=None):
             **_kept(shown)}, tape
 
 
+@cache
+def _sites():
+    """Return where functions that release something are named: modules, names, functions."""
+    return [(module, key, each) for name, module in list(sys.modules.items())
+            if name.startswith("dpsk.") for key, each in vars(module).items()
+            if key.startswith("noisy_") and inspect.isfunction(each)]
+
+
 @contextmanager
 def _handed():
     """Note what all functions that release something are told beside rows and ways out."""
@@ -159,35 +165,10 @@ def _handed():
             return function(*args, **kwargs)
         return told
 
-    found = {}
-    for name, module in list(sys.modules.items()):
-        if name.startswith("dpsk."):
-            for key, each in list(vars(module).items()):
-                if key.startswith("noisy_") and inspect.isfunction(each):
-                    found.setdefault(module, {})[key] = watched(each)
     with ExitStack() as stack:
-        for module, functions in found.items():
-            stack.enter_context(mock.patch.multiple(module, **functions))
+        for module, key, function in _sites():
+            stack.enter_context(mock.patch.object(module, key, watched(function)))
         yield noted
-
-
-def _share(event, noises, moves):
-    """Return what moves of exact arrays cost over what the event allows."""
-    scaled = [move / noise.scale for noise, move in zip(noises, moves, strict=True)]
-    laws = {noise.sensitivity.law for noise in noises}
-    laws = {law if isinstance(law, str) else "standard_normal" for law in laws}
-    if laws == {"gumbel"}:
-        # What is out of the question is so on both tables.
-        width = float(np.ptp(scaled[0][np.isfinite(scaled[0])]))
-        return width / event.epsilon if isinstance(event, Pure) else (
-            bounded_range_mu(width) / event.mu)
-    length = math.sqrt(sum(float(np.vdot(one, one)) for one in scaled))
-    if isinstance(event, Pure):
-        length = float(np.abs(scaled[0]).sum()) if laws == {"laplace"} else length
-        return length / event.epsilon
-    if isinstance(event, SampledGaussian):
-        return length * event.noise_multiplier / 2.0
-    return length / event.mu
 
 
 def _hold_to_prices(tapes):
@@ -197,7 +178,7 @@ def _hold_to_prices(tapes):
                                                     other.totals, strict=True):
             with np.errstate(invalid="ignore"):
                 moves = [a - b for a, b in zip(here, there, strict=True)]
-            assert not noises or _share(event, noises, moves) <= 1.0 + 1e-9
+            assert not noises or spent(event, noises, moves, apart=True) <= 1.0 + 1e-9
 
 
 def _kept(shown):

@@ -13,8 +13,7 @@ import pytest
 
 from dpsk import DPWGAN, DPGaussianSampler, DPTreeSampler
 from dpsk._privacy.events import tally
-from tests.contracts.tapes import fixed_streams, taped
-from tests.contracts.test_neighbors import spent
+from tests.contracts.tapes import fixed_streams, spent, taped
 from tests.estimators.sampled import SHORT
 
 N, D, ROW = 90, 3, 5

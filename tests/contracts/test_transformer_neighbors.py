@@ -13,8 +13,7 @@ import pytest
 
 from dpsk import DPPCA, DPSplineTransformer
 from dpsk._privacy.events import tally
-from tests.contracts.tapes import fixed_streams, taped
-from tests.contracts.test_neighbors import spent
+from tests.contracts.tapes import fixed_streams, spent, taped
 
 N, D, ROW = 90, 3, 5
 CASES = {

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["CurveLaw", "convex_points", "reach"]
+__all__ = ["LONGEST", "CurveLaw", "convex_points", "reach"]
 
-_LONGEST = 600.0
+#: Losses from which on a curve is not looked at.
+LONGEST = 600.0
 #: Mass of losses that count as without end where a distance is asked for.
 _FAR = 1e-15
 _POINTS = 320
@@ -43,11 +44,11 @@ def reach(delta: Callable[[float], float], tail: float) -> float:
 
     Where a delta has a floor above that, one that is nearly on it.
     """
-    floor = delta(_LONGEST)
+    floor = delta(LONGEST)
     target = max(tail, floor * (1 + 1e-6))
     low, high = 0.0, 1e-6
-    while delta(high) > target and high < _LONGEST:
-        low, high = high, min(2 * high, _LONGEST)
+    while delta(high) > target and high < LONGEST:
+        low, high = high, min(2 * high, LONGEST)
     for _ in range(6):
         middle = (low + high) / 2
         low, high = (low, middle) if delta(middle) <= target else (middle, high)
