@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from dpsk._budgeted import Budgeted
 from dpsk._callbacks import TakesCallbacks
 from dpsk._charging import Carries
 from dpsk._data.dask import opened_dask
@@ -34,20 +35,19 @@ __all__ = ["DPEstimator", "warn_of_weak_budget"]
 _WEAK_DELTA = 1e-3
 
 
-class DPEstimator(TakesCallbacks, Carries, BaseEstimator):
+class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
     """Base of the estimators: parameters of the guarantee, and the private solve.
 
     Subclasses validate the rows, say what the Problem is, and store what comes back.
     """
 
-    #: The solvers by name; none where there is nothing to choose.
     _solvers: ClassVar[dict] = SOLVERS
     #: The `data_norm` that stands where the user gives none.
     _default_norm: ClassVar[float | str | None] = 1.0
     #: Whether that goes for what needs no solver, or for each that "auto" may stand for.
     _auto_is_gaussian: ClassVar[bool] = False
-    #: The share of delta that may be a chance to show a row.
-    _disclosed_share: ClassVar[float] = 0.0
+    #: The `data_norm` that follows from what rows were made by, where one does.
+    _implied_norm: float | None = None
     #: Where a fit leaves what it knows of its noise, for a model around it that asks; it follows
     #: from what was released, and is kept with no estimator by itself.
     _notes: ClassVar[dict | None] = None
@@ -141,6 +141,14 @@ class DPEstimator(TakesCallbacks, Carries, BaseEstimator):
                     "documentation.")
         return cls(**given, **options)
 
+    def _named_solver(self):
+        unnamed = not self._solvers or self.solver == "auto"
+        return None if unnamed else self._build_solver(self.solver)
+
+    def _check_rows(self, X, y):
+        """Return validated rows in memory, and their targets."""
+        raise NotImplementedError
+
     def _read_rows(self, X, y, sample_weight, groups=None):
         """Return validated training rows, with their targets as they came, as a RowSource."""
         if is_source(X) or is_dask(X):
@@ -155,12 +163,7 @@ class DPEstimator(TakesCallbacks, Carries, BaseEstimator):
                     groups=groups_of(groups, X.shape[0]))
 
     def _check_table(self, X, y):
-        """Raise what a fit would of rows as they come, before anything is charged for it.
-
-        Names and number of features are set; it is for a clone.
-        """
-        if hasattr(self, "_check_rows"):
-            self._check_rows(X, y)
+        self._check_rows(X, y)
 
     def _units_fact(self, rows):
         """Return what is taken as public of the size of a table."""

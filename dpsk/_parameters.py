@@ -218,4 +218,4 @@ def norm_origin(estimator):
     if norm in ("auto", None):
         return "default"
     # Whoever sets another one after such a fit declares it.
-    return "derived" if norm == getattr(estimator, "_implied_norm", None) else "declared"
+    return "derived" if norm == estimator._implied_norm else "declared"

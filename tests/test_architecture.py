@@ -35,9 +35,9 @@ every_module = in_a_row("path", _MODULES)
 every_file = in_a_row("path", _MODULES + _TESTS)
 
 #: Layers from the top; a module imports from its own layer's package or from lower ones.
-_LAYERS = {"_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fit": 3, "_budget": 3.5,
-           "_charging": 3.7, "_rehearsal": 3.8, "_callbacks": 3.5, "_solvers": 4, "_stages": 4,
-           "_oracle": 5,
+_LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fit": 3,
+           "_budget": 3.5, "_charging": 3.7, "_rehearsal": 3.8, "_callbacks": 3.5,
+           "_solvers": 4, "_stages": 4, "_oracle": 5,
            "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8, "_data": 9,
            "_privacy": 11, "_docs": 12, "_output": 12, "_parameters": 10, "_version": 12,
            "_progress": 12, "_whole": 10, "_origin": 12, "_kinds": 11.5,

@@ -226,6 +226,10 @@ class DPWGAN(ColumnSampler):
         """Return whether the generator starts from released laws, by how many columns it makes."""
         return self.init == "moments" or (self.init == "auto" and starting_pays(width))
 
+    def _named_solver(self):
+        # What it trains follows from the columns.
+        return None if self.solver == "auto" else super()._build_solver(self.solver)
+
     def _build_solver(self, name):
         return replace(super()._build_solver(name), generator=self._planned,
                        near=self._follows(self._planned.n_features))

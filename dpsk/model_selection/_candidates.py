@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._budgeted import asked
 from dpsk._data.errors import quietly
 from dpsk._oracle.replay import Recording, Replay
 from dpsk._parameters import check_real
@@ -237,7 +238,7 @@ def _check_temperatures(estimator, scorer, classes, values):
 
 def _check_alphas(estimator, scorer, classes, values):
     solver = getattr(estimator, "solver", None)
-    known = getattr(estimator, "_solvers", {})
+    known = asked(estimator)._solvers
     if not (isinstance(solver, str) and solver in known and known[solver].penalizes_after):
         raise ValueError("post_params: what is released follows from alpha, unless "
                          "solver='sufficient_statistics' is set; name that, or search alpha as "

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._budgeted import Budgeted
 from dpsk._charging import Carries, paid_for
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
@@ -41,7 +42,7 @@ __all__ = ["HoldoutModel", "last_step", "trained"]
 _SEEDS = 1 << 63
 
 
-class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
+class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
     """Base of what trains on some rows and chooses by others, apart by their index.
 
     A row is in one part of the two, so that both cost it no more than the dearer one.
@@ -59,7 +60,6 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
         **{name: PARAMETER_CONSTRAINTS[name] for name in ("random_state", "verbose")}}
 
     def _check_params(self):
-        """Raise a ValueError for a parameter out of range, before any row is looked at."""
         for name, check in self._constraints.items():
             check(name, getattr(self, name))
         estimator, name = self.estimator, type(self.estimator).__name__
@@ -122,7 +122,7 @@ class HoldoutModel(Delegates, Carries, BaseEstimator, ABC):
         """Return targets as an array, and the classes of a classifier, or None."""
         name = type(self).__name__
         last = last_step(self.estimator)
-        y = check_targets(name, y, n_samples, getattr(last, "_target_checks", {}))
+        y = check_targets(name, y, n_samples, last._target_checks or {})
         if not is_classifier(self.estimator):
             return numeric_targets(y), None
         return y, encode_labels(y, last.classes, name)[0]
@@ -249,8 +249,7 @@ def last_step(estimator):
 
 def _has_price(estimator):
     """Return whether an estimator says what a fit costs."""
-    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-    return {"epsilon", "delta"} <= set(known) and hasattr(estimator, "_is_gaussian")
+    return isinstance(estimator, Budgeted) and not isinstance(estimator, HoldoutModel)
 
 
 def _key_rows(random_state, X, y):

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from dpsk._budgeted import asked
 from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
 from dpsk._oracle.sensitivity import Sensitivity
@@ -177,10 +178,8 @@ class BaseSearch(HoldoutModel):
         model = clone(self.estimator).set_params(
             **{key: clone(value, safe=False) for key, value in params.items()})
         last = last_step(model)
-        if hasattr(last, "_check_params"):
-            last._check_params()
-        if getattr(last, "solver", "auto") != "auto" and hasattr(last, "_build_solver"):
-            last._build_solver(last.solver)
+        asked(last)._check_params()
+        asked(last)._named_solver()
         return model
 
     def _configured(self, releases, classes, plan):

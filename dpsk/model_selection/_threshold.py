@@ -248,8 +248,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         if not is_classifier(estimator):
             raise ValueError(f"estimator={name}: not a classifier, so it has no threshold; use "
                              "one.")
-        if hasattr(estimator, "_check_params"):
-            estimator._check_params()
+        estimator._check_params()
         if not hasattr(estimator, self._method()):
             raise ValueError(f"response_method={self.response_method!r}: {name} has no such "
                              "method; leave 'auto'.")

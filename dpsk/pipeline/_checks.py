@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
+from dpsk._budgeted import asked
 from dpsk._data.errors import without_warnings
 from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
@@ -12,29 +13,26 @@ from dpsk._fit import check_holdout
 from dpsk._output import check_output_container
 from dpsk._parameters import check_real
 from dpsk._rehearsal import rehearse
-from dpsk.pipeline._known import is_private
+from dpsk.pipeline._known import is_private, takes
 
-__all__ = ["check_fit", "check_parameters", "check_prices", "check_shares"]
+__all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "routed"]
 
 
 def check_fit(steps, private, params, y, n_samples):
     """Raise what private steps would of targets, weights and parameters."""
     for part, step in ((part, steps[part]) for part in private):
-        if hasattr(step, "_check_inside"):
-            step._check_inside(y, n_samples)
-        elif hasattr(step, "_check_params"):
-            step._check_params()
-        if getattr(step, "solver", "auto") != "auto" and hasattr(step, "_build_solver"):
-            check_holdout(step.solver, step._build_solver(step.solver),
-                          params.get(part, {}).get("public_X"))
-        if not hasattr(step, "_target_checks"):
+        known = asked(step)
+        known._check_inside(y, n_samples)
+        solver = known._named_solver()
+        if solver is not None:
+            check_holdout(step.solver, solver, params.get(part, {}).get("public_X"))
+        if known._target_checks is None:
             continue
         name = type(step).__name__
-        labels = check_targets(name, y, n_samples, step._target_checks)
+        labels = check_targets(name, y, n_samples, known._target_checks)
         if is_classifier(step):
             classes, _ = encode_labels(labels, step.classes, name)
-            if hasattr(step, "_check_classes"):
-                step._check_classes(classes)
+            known._check_classes(classes)
             if step.class_weight is not None:
                 class_factors(step.class_weight, classes)
         elif is_regressor(step):
@@ -59,13 +57,12 @@ def check_prices(priced, y, n_samples, params):
     ``_check_fit(n_samples, y)``, and by a fit to a column of zeros where any rows will do.
     """
     for name, (step, (epsilon, delta)) in priced.items():
-        predicts = hasattr(step, "_target_checks")
-        labels = check_targets(type(step).__name__, y, n_samples,
-                               step._target_checks) if predicts else None
+        expected = asked(step)._target_checks
+        labels = None if expected is None else check_targets(type(step).__name__, y, n_samples,
+                                                             expected)
         step = clone(step).set_params(epsilon=epsilon, delta=delta)
-        if hasattr(step, "_check_fit"):
-            without_warnings(step._check_fit, n_samples, labels)
-        if not predicts:
+        without_warnings(asked(step)._check_fit, n_samples, labels)
+        if expected is None:
             continue
         given = params.get(name, {})
         # Rows of others have names, or go with public ones.
@@ -83,3 +80,23 @@ def check_shares(name, value):
         check_real(f"{name}[{step!r}]", share, low=0, open_low=True, high=1, remedy=remedy)
     if sum(value.values()) > 1.0 + 1e-12:
         raise ValueError(f"{name}={value!r}: must sum to at most 1.")
+
+
+def routed(params, private, steps):
+    """Return parameters of the `fit` of private steps by their names.
+
+    `steps` are all of them by name. What no private step takes is refused.
+    """
+    found = {}
+    for key, value in params.items():
+        name = next((name for name in private if key.startswith(f"{name}__")), None)
+        parameter = key.removeprefix(f"{name}__")
+        if name is None or not takes(steps[name], parameter):
+            raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
+                             f"{private[-1]}__sample_weight, for example.")
+        if parameter == "groups" and not hasattr(steps[name], "group_labels"):
+            raise ValueError(f"{key!r}: steps that learn from tables protect rows, and not "
+                             "groups of them; use scikit-learn's Pipeline with steps that "
+                             "are told all they need, and fit with groups there.")
+        found.setdefault(name, {})[parameter] = value
+    return found

@@ -9,6 +9,7 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._budgeted import Budgeted
 from dpsk._callbacks import TakesCallbacks
 from dpsk._charging import Carries
 from dpsk._data.errors import discreetly
@@ -51,7 +52,7 @@ def _mapped(step, X):
     return discreetly("X", step.transform, X)
 
 
-class Composition(Delegates, TakesCallbacks, Carries, _BaseComposition):
+class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition):
     """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
     """
 

@@ -5,6 +5,7 @@ from inspect import Parameter, signature
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
+from dpsk._budgeted import asked
 from dpsk._kinds import NOTHING as LEARNS_NOTHING
 from dpsk._kinds import kind_of
 from dpsk._privacy.noise.public import PublicDraws
@@ -57,7 +58,7 @@ def stand_in(steps, name, X):
             return X
         if step in NOTHING:
             continue
-        if not hasattr(step, "_like_mapped"):
+        X = asked(step)._like_mapped(X)
+        if X is None:
             return None
-        X = step._like_mapped(X)
     return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from dpsk._budgeted import asked
 from dpsk._callbacks import private_fit
 from dpsk._data.validation import count_rows
 from dpsk._docs import documented
@@ -16,9 +17,15 @@ from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional, wi
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk._whole import state_as_whole
-from dpsk.pipeline._checks import check_fit, check_parameters, check_prices, check_shares
+from dpsk.pipeline._checks import (
+    check_fit,
+    check_parameters,
+    check_prices,
+    check_shares,
+    routed,
+)
 from dpsk.pipeline._composition import NOTHING, Composition
-from dpsk.pipeline._known import is_private, learns_nothing, stand_in, takes
+from dpsk.pipeline._known import is_private, learns_nothing, stand_in
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped, transformed
 from dpsk.pipeline._tables import check_tables
@@ -164,7 +171,7 @@ class DPPipeline(Composition):
             The estimator, fitted.
         """
         private = self._check_steps()
-        params = self._routed(params, private)
+        params = routed(params, private, dict(every_part(self.steps)))
         n_samples = count_rows("DPPipeline", X)
         # Of columns nothing is known before the first steps.
         delta = 1.0 / n_samples**2 if self.delta is None else self.delta
@@ -234,17 +241,19 @@ class DPPipeline(Composition):
     @property
     def _disclosed_share(self):
         """float : the share of delta that may be a chance to show a row, of all steps."""
-        return sum(getattr(step, "_disclosed_share", 0.0) for _, step in every_part(self.steps)
+        return sum(asked(step)._disclosed_share for _, step in every_part(self.steps)
                    if is_private(step))
 
     @property
     def _is_gaussian(self):
         """bool : whether all that private steps release is Gaussian for sure."""
-        return all(getattr(step, "_is_gaussian", False) for _, step in every_part(self.steps)
+        return all(asked(step)._is_gaussian for _, step in every_part(self.steps)
                    if is_private(step))
 
+    def _check_params(self):
+        self._check_steps()
+
     def _check_inside(self, y, n_samples):
-        """Raise what the private steps would of targets and parameters, as a step of another."""
         check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
 
     def _check_table(self, X, y):
@@ -289,23 +298,6 @@ class DPPipeline(Composition):
                              f"{', '.join(map(repr, private))}.")
         return private
 
-    def _routed(self, params, private):
-        """Return parameters of the `fit` of steps by their names."""
-        routed = {}
-        steps = dict(every_part(self.steps))
-        for key, value in params.items():
-            name = next((name for name in private if key.startswith(f"{name}__")), None)
-            parameter = key.removeprefix(f"{name}__")
-            if name is None or not takes(steps[name], parameter):
-                raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
-                                 f"{private[-1]}__sample_weight, for example.")
-            if parameter == "groups" and not hasattr(steps[name], "group_labels"):
-                raise ValueError(f"{key!r}: steps that learn from tables protect rows, and not "
-                                 "groups of them; use scikit-learn's Pipeline with steps that "
-                                 "are told all they need, and fit with groups there.")
-            routed.setdefault(name, {})[parameter] = value
-        return routed
-
     def _fixed_shares(self, steps, private, X, budget):
         """Return the shares of private steps, but for a last one that takes what is left.
 
@@ -317,17 +309,18 @@ class DPPipeline(Composition):
             if name in shares:
                 continue
             seen = rows[name] if name in rows else stand_in(steps, name, X)
-            if seen is None or not hasattr(parts[name], "_share"):
+            by_rule[name] = None if seen is None else asked(parts[name])._share(
+                seen, (budget.epsilon, budget.delta))
+            # A step that has no knots or categories to find releases nothing: a share of 0.
+            if by_rule[name] is None:
                 raise ValueError(f"shares: there is no rule for the share of step {name!r}; "
                                  f"give it one, such as shares={{{name!r}: 0.2}}.")
-            # A step that has no knots or categories to find releases nothing.
-            by_rule[name] = parts[name]._share(seen, (budget.epsilon, budget.delta))
         if len(by_rule) > 1:
             less = min(1.0, _MOST_BY_RULE / max(sum(by_rule.values()), _MOST_BY_RULE))
             by_rule = {name: share * less for name, share in by_rule.items()}
         shares.update(by_rule)
         last, left = private[-1], 1.0 - sum(shares.values())
-        gaussian = getattr(parts[last], "_is_gaussian", False)
+        gaussian = asked(parts[last])._is_gaussian
         if last in shares and not gaussian:
             raise ValueError(f"shares has {last!r}, whose releases are not known to be Gaussian; "
                              "leave it out, as the last step takes what is left.")
@@ -397,4 +390,5 @@ def _configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
     step.set_params(**given)
     if "data_norm" in given:
         with_implied_norm(step)
-    return step._within(whole) if hasattr(step, "_within") else step
+    asked(step)._within(whole)
+    return step

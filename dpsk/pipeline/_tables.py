@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _num_samples, check_array
 
+from dpsk._budgeted import asked
 from dpsk._data.columns import is_frame
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk.pipeline._composition import NOTHING
@@ -39,8 +40,8 @@ def _check_columns(steps, X, y):
     for place, step in enumerate(steps):
         if has_parts(step):
             return
-        if place and is_private(step) and hasattr(step, "_check_table"):
-            without_warnings(clone(step)._check_table, rows, y)
+        if place and is_private(step):
+            without_warnings(asked(clone(step))._check_table, rows, y)
         rows = without_warnings(_zeros_behind, step, rows)
         if rows is None:
             return
@@ -62,11 +63,8 @@ def _zeros_behind(step, X):
     if not hasattr(step, "transform") or isinstance(step, FunctionTransformer) or (
             not is_frame(X) and _get_output_config("transform", step)["dense"] != "default"):
         return None
-    like = getattr(step, "_like_most", None) or getattr(step, "_like_mapped", None)
-    if like is not None:
-        return like(X)
     if is_private(step):
-        return None
+        return asked(step)._like_most(X)
     try:
         rows = mapped(clone(step), X, _num_samples(X))
     except (IndexError, KeyError, TypeError, ValueError):
@@ -116,8 +114,8 @@ def _check_parts(name, step, X, y):
     """Raise what a step, or its parts, would of rows."""
     rows = rows_of_parts(name, step, X)
     for part, each in every_part([(name, step)]):
-        if is_private(each) and hasattr(each, "_check_table"):
-            clone(each)._check_table(rows[part], y)
+        if is_private(each):
+            asked(clone(each))._check_table(rows[part], y)
 
 
 def _stand_ins(name, step, X):
@@ -128,7 +126,7 @@ def _stand_ins(name, step, X):
     rows = rows_of_parts(name, step, X)
     gaps = [np.isnan(clone(each)._read(rows[part]).values)
             for part, each in every_part([(name, step)])
-            if getattr(each, "_keeps_missing", False)]
+            if asked(each)._keeps_missing]
     if has_parts(step):
         left = [_left(each, rows.get(f"{name}__{part}", X))
                 for part, each in named_parts(step) if not is_private(each)]

@@ -166,9 +166,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         return self._plan(self._read(X), whole)[1].share
 
     def _within(self, whole):
-        """Return this transformer as a step of a whole (epsilon, delta)."""
         self._whole = whole
-        return self
 
     def _method(self):
         """Return what names this method; repeated noise must not meet other columns."""

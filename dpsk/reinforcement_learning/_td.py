@@ -283,6 +283,10 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         self._keep(problem.model, theta, unit)
         return self
 
+    def _check_table(self, X, y):
+        # A table alone holds no transitions, which `fit` says.
+        pass
+
     def _keep(self, model, theta, unit):
         """Set what values are made of, from parameters of rewards over `unit`."""
         self.coef_ = self.frequencies_ = self.coefs_ = self.intercepts_ = None

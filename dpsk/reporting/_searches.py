@@ -13,6 +13,7 @@ from sklearn.model_selection import (
     check_cv,
 )
 
+from dpsk._budgeted import asked
 from dpsk._kinds import OURS, is_one_of, kind_of
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.certificate import GROUP_RELATION
@@ -138,8 +139,8 @@ def _event(leaf, epsilon, delta):
     """Return an event that costs at least what a fit at a budget does."""
     if epsilon == math.inf:
         return NotPrivate()
-    chance = getattr(leaf, "_disclosed_share", 0.0) * delta
-    if getattr(leaf, "_is_gaussian", False) and delta:
+    chance = asked(leaf)._disclosed_share * delta
+    if asked(leaf)._is_gaussian and delta:
         # Rows without categories to find leave all of delta to the rest.
         mu = mu_beside(epsilon, delta, 0.0)
         return Composed((Gaussian(mu), Disclosure(chance))) if chance else Gaussian(mu)
