@@ -20,9 +20,9 @@ class Budgeted:
     """
 
     #: Whether all that a fit releases is Gaussian for sure, at delta > 0.
-    _is_gaussian: bool = False
+    _is_gaussian: ClassVar[Any] = False
     #: The share of delta that may be a chance to show a row.
-    _disclosed_share: float = 0.0
+    _disclosed_share: ClassVar[Any] = 0.0
     #: What targets must be, as `check_targets` takes it; None where a fit looks at none.
     _target_checks: ClassVar[dict | None] = None
     #: The solvers by name; none where there is nothing to choose.

@@ -121,8 +121,9 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     # not key: plan and noise may follow it, and it may be published.
     apart = open_stream(public_seed(random_state),
                         partial(_public_context, method, problem, solver))
-    given = given.drawn(problem, partial(random_index, apart))
-    solver = given.configured(problem)
+    drawn = given.drawn(solver, partial(random_index, apart))
+    if drawn is not given:
+        given, solver = drawn, drawn.configured(problem)
     declared = solver.plan(problem)
     stages = [stage for stage in stages if (problem.is_private or stage.without_noise)
               and stage.applies(problem, given, solver)]
@@ -143,9 +144,10 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
-            problem, rows = stage.release(problem, rows, releases)
-            # Steps may be fitted to what was released; the plan does not depend on it.
-            solver = given.configured(problem)
+            known, rows = stage.release(problem, rows, releases)
+            if known is not problem:
+                # Steps may be fitted to what was released; the plan does not depend on it.
+                problem, solver = known, given.configured(known)
         oracle = solver.oracle.open(Context(problem, rows, declared, solver.clip_bounds,
                                             noise_multiplier, releases))
         start = problem.start(partial(standard_normal, apart))

@@ -29,7 +29,7 @@ BOUNDED_TARGETS = {
 class ScoreClassifier(ClassifierMixin):
     """Mixin of classifiers by the scores that `_predict_raw` returns."""
 
-    _target_checks: ClassVar[dict] = {}
+    _target_checks: ClassVar[dict | None] = {}
     #: Whether there may be more than two classes.
     _takes_several: ClassVar[bool] = True
 
@@ -135,7 +135,7 @@ class Probabilities:
 class BoundedRegressor(RegressorMixin):
     """Mixin of regressors on targets clipped to the public `target_bounds`."""
 
-    _target_checks: ClassVar[dict] = {"y_numeric": True}
+    _target_checks: ClassVar[dict | None] = {"y_numeric": True}
     #: The bounds that stand where the user gives none.
     _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
@@ -122,14 +122,18 @@ class Solver(ABC):
     def configured(self, problem: Problem) -> Self:
         """Return a copy with every field set, by a documented rule of public facts."""
 
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
+    def drawn(self, planned: Any, draw_index: Callable[[int], int]) -> Self:
         """Return a copy with its public random choices made, before anything is planned.
 
-        `draw_index` returns a uniform index below its argument. Its stream is not that of the
-        noise, and the rows do not key it, so plan and noise may follow the outcome and the
-        outcome may be published.
+        `planned` is this solver configured. A random iterate is the last of as many steps as are
+        drawn; solvers with other choices make them here. `draw_index` returns a uniform index
+        below its argument. Its stream is not that of the noise, and the rows do not key it, so
+        plan and noise may follow the outcome and the outcome may be published.
         """
-        return self
+        if getattr(planned, "iterate", None) != "random":
+            return self
+        solver: Any = self
+        return replace(solver, max_iter=1 + draw_index(planned.max_iter), iterate="last")
 
     @property
     def clip_bounds(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +10,12 @@ from dpsk._parameters import check_choice
 from dpsk._solvers.base import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from dpsk._objective.penalties.base import Penalty
-    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["ITERATES", "Adaptive", "Momentum", "check_iterate", "draw_stop", "falling_step",
+__all__ = ["ITERATES", "Adaptive", "Momentum", "check_iterate", "falling_step",
            "first_kept", "train"]
 
 #: Which share of the iterates, counted from the end, is averaged; "random" returns one.
@@ -37,14 +34,6 @@ def first_kept(n_steps: int, iterate: str) -> int:
     # A random iterate is the last of as many steps as were drawn before the fit.
     share = ITERATES[iterate] or 0.0
     return min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
-
-
-def draw_stop(solver: Any, problem: Problem, draw_index: Callable[[int], int]) -> Any:
-    """Return `solver` with as many steps as its random iterate needs, where it returns one."""
-    planned = solver.configured(problem)
-    if planned.iterate != "random":
-        return solver
-    return replace(solver, max_iter=1 + draw_index(planned.max_iter), iterate="last")
 
 
 class Momentum:

@@ -127,7 +127,7 @@ def test_a_run_follows_from_answers_and_its_key_and_asks_as_often_as_planned(nam
     problem = Problem(40, oracle.critic, CriticScore((0.5, 0.25, 0.25)),
                       _ridge(oracle.critic), 1.0, 1e-5)
     solver = ADVERSARIAL_SOLVERS[name](max_iter=4, generator=Generator(3, (5,), 5, 3))
-    keyed = [solver.drawn(problem, lambda stop, key=key: key).configured(problem)
+    keyed = [solver.drawn(solver, lambda stop, key=key: key).configured(problem)
              for key in (7, 7, 8)]
     results = []
     for one in keyed:

@@ -65,7 +65,8 @@ def test_a_number_of_rounds_beyond_the_longest_run_is_refused(rounds):
 def test_the_drawn_rounds_are_uniform_up_to_the_longest_run():
     """Exact multinomial law; the chi-square statistic at level 1e-9."""
     solver, problem, stream = SOLVERS["rrpsgd"](max_iter=5), problem_for("rrpsgd"), EntropyStream()
-    drawn = [solver.drawn(problem, lambda stop: random_index(stream, stop)).rounds
+    planned = solver.configured(problem)
+    drawn = [solver.drawn(planned, lambda stop: random_index(stream, stop)).rounds
              for _ in range(2000)]
     counts = np.bincount(drawn, minlength=6)[1:]
     assert counts.sum() == 2000
@@ -82,9 +83,10 @@ def test_the_draw_sees_public_facts_only_and_leaves_the_rest_as_configured(name)
         return 2
 
     solver = SOLVERS[name](max_iter=9, **options)
-    drawn = solver.drawn(problem, third)
+    before = solver.configured(problem)
+    drawn = solver.drawn(before, third)
     assert asked == [9]
-    before, after = solver.configured(problem), drawn.configured(problem)
+    after = drawn.configured(problem)
     assert (after.clip_norm, after.learning_rate) == (before.clip_norm, before.learning_rate)
     # The plan is that of three steps.
     assert (after.rounds if name == "rrpsgd" else after.max_iter) == 3

@@ -132,7 +132,7 @@ class AdversarialDescentAscent(Solver):
             clip_norm=1.0 if self.clip_norm is None else self.clip_norm,
             shares=problem.loss.shares, laws=problem.loss.laws)
 
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
+    def drawn(self, planned: Any, draw_index: Callable[[int], int]) -> Self:
         return replace(self, key=draw_index(1 << 62))
 
     def plan(self, problem: Problem) -> Any:

@@ -26,10 +26,9 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.grouped import GroupClipped
 from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, scheduled_steps
-from dpsk._solvers.steps import check_iterate, draw_stop
+from dpsk._solvers.steps import check_iterate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Self
@@ -183,9 +182,6 @@ class GradientDescent(GroupClipped):
         return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter,
                        group_clip_norm=group_clip, iterate=self.iterate or ITERATE[self.schedule],
                        accelerate=bool(self.accelerate))
-
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
-        return draw_stop(self, problem, draw_index)
 
     def plan(self, problem: Problem) -> Any:
         return NoisySums(FullBatch(), self.max_iter)

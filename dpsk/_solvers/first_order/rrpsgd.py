@@ -108,10 +108,10 @@ class RandomRoundDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        batch_size=batch_size, max_iter=max_iter)
 
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
+    def drawn(self, planned: Any, draw_index: Callable[[int], int]) -> Self:
         if self.rounds is not None:
             return self
-        return replace(self, rounds=1 + draw_index(self.configured(problem).max_iter))
+        return replace(self, rounds=1 + draw_index(planned.max_iter))
 
     def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.rounds)

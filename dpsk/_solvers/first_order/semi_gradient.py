@@ -11,10 +11,9 @@ from dpsk._parameters import check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.base import Solver
-from dpsk._solvers.steps import check_iterate, draw_stop, train
+from dpsk._solvers.steps import check_iterate, train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Self
@@ -81,9 +80,6 @@ class SemiGradientDescent(Solver):
                        max_iter=self.max_iter or _STEPS,
                        batch_size=min(problem.n_samples, self.batch_size or _BATCH),
                        learning_rate=self.learning_rate or _GAIN / clip_norm)
-
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
-        return draw_stop(self, problem, draw_index)
 
     def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)

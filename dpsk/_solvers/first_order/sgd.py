@@ -24,10 +24,9 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.grouped import GroupClipped
-from dpsk._solvers.steps import check_iterate, draw_stop, train
+from dpsk._solvers.steps import check_iterate, train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Self
@@ -147,9 +146,6 @@ class StochasticGradientDescent(GroupClipped):
             group_clip = default_group_clip(problem, clip_norm, self.group_clip_norm)
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        group_clip_norm=group_clip, batch_size=batch_size, max_iter=max_iter)
-
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
-        return draw_stop(self, problem, draw_index)
 
     def plan(self, problem: Problem) -> Any:
         return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)

@@ -15,10 +15,9 @@ from dpsk._parameters import check_choice
 from dpsk._privacy.plans import ThresholdRounds
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
-from dpsk._solvers.steps import check_iterate, draw_stop
+from dpsk._solvers.steps import check_iterate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Self
@@ -103,9 +102,6 @@ class StableGradientDescent(Solver):
             learning_rate = default_step(problem, clip_norm)
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, noise=noise,
                        max_iter=self.max_iter or _STEPS)
-
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
-        return draw_stop(self, problem, draw_index)
 
     def plan(self, problem: Problem) -> Any:
         return ThresholdRounds(self.max_iter, pure=self.noise == "laplace",

@@ -14,10 +14,10 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import NoisyKind, NoisyKinds
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
-from dpsk._solvers.steps import draw_stop, falling_step
+from dpsk._solvers.steps import falling_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from typing_extensions import Self
@@ -105,9 +105,6 @@ class PrivateDiff(Solver):
         return replace(solver, slopes=_checked_slopes(self.slopes), period=period,
                        inner_steps=inner_steps, difference_ratio=ratio,
                        dual_clip_norm=float(solver.dual_clip_norm))
-
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
-        return draw_stop(self, problem, draw_index)
 
     def stated(self) -> Sequence[Enforced]:
         """Return the bounds beside that of the primal gradient, as Enforced."""

@@ -14,10 +14,10 @@ from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import JointSums
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
-from dpsk._solvers.steps import Momentum, draw_stop, falling_step
+from dpsk._solvers.steps import Momentum, falling_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from typing_extensions import Self
@@ -97,9 +97,6 @@ class GradientDescentAscent(Solver):
         solver = configured_saddle(self, problem)
         return replace(solver, dual_share=float(share), momentum=float(self.momentum),
                        dual_clip_norm=float(solver.dual_clip_norm))
-
-    def drawn(self, problem: Problem, draw_index: Callable[[int], int]) -> Self:
-        return draw_stop(self, problem, draw_index)
 
     def stated(self) -> Sequence[Enforced]:
         """Return the bounds beside that of the primal gradient, as Enforced."""
