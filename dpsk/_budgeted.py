@@ -1,4 +1,4 @@
-"""What pipelines, searches and reports ask of an estimator that is fitted within a budget."""
+"""The questions that pipelines, searches and reports ask an estimator with a privacy budget."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Budgeted", "asked"]
 
 
 class Budgeted:
-    """Mixin of estimators with parameters `epsilon` and `delta`; the defaults know nothing.
+    """Mixin of estimators with parameters `epsilon` and `delta`; the defaults claim nothing.
 
-    What is said here is trusted, as prices rest on it. Of others' classes nothing is: `asked` has
-    the defaults stand for them, whatever their attributes are called.
+    Privacy costs rest on these answers, so only subclasses are trusted. `asked` returns the
+    defaults for any other class, whatever its attributes are called.
     """
 
     #: Whether all that a fit releases is Gaussian for sure, at delta > 0.
@@ -66,10 +66,10 @@ class Budgeted:
         """Take notice of the whole (epsilon, delta) that a fit is a part of."""
 
 
-#: Of estimators that others wrote nothing is taken on trust.
+#: Classes of other packages may reuse our names for anything, so none of their answers count.
 _UNKNOWN = Budgeted()
 
 
 def asked(estimator: Any) -> Budgeted:
-    """Return whom to ask about an estimator: itself, or the defaults for one of others."""
+    """Return the estimator if it is one of ours, else the defaults."""
     return estimator if isinstance(estimator, Budgeted) else _UNKNOWN

@@ -87,7 +87,7 @@ solver|lasso : {"auto", %(offered)s}
     "auto" takes "gd" where rows are whitened, else inside the ball whichever of "frank_wolfe"
     and "gd" has the least predicted risk; without a ball, and outside of sets, "gd", or
     "sufficient_statistics" where a constant is all that is fitted, and else what DPRidge takes.
-solver|network : {"auto", "sgd", "gd", "rrpsgd"}
+solver|network : {"auto", %(offered)s}
     "auto" is "sgd".
 precondition : {"auto", True, False}
     Whether a fifth of the budget goes to a noisy second moment of the rows, which then

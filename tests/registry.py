@@ -27,6 +27,7 @@ from dpsk._objective.requirements import (
     SQUARED_LOSS,
     check_requirements,
 )
+from dpsk._privacy.batches import FullBatch
 from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk.additive._base import AdditiveModel
@@ -217,6 +218,20 @@ def takes_pure_epsilon(cls):
     """Whether an estimator takes delta = 0 with the solver that it then chooses."""
     return any(POSITIVE_DELTA not in ALL_SOLVERS[name].requires
                for name in documented_solvers(cls))
+
+
+def arithmetic_of(solver):
+    """Return what the sums of a solver are made of, of linear models and rows in memory."""
+    known = {"frank_wolfe": "float", "output_perturbation": "snapped", "last_iterate": "snapped",
+             "objective_perturbation": "snapped", "sufficient_statistics": "grid",
+             "newton": "grid", "stgd": "grid", "minibatch_stgd": "grid", "sgda": "float",
+             "privatediff": "float", "svrg": "float", "svrgpp": "float"}
+    if solver in known:
+        return known[solver]
+    # Sums over all rows are exact, those over random batches are not.
+    problem = problem_for(solver)
+    plan = SOLVERS[solver]().configured(problem).plan(problem)
+    return "grid" if plan.batches == FullBatch() else "float"
 
 
 def plain_solver(cls):

@@ -26,8 +26,12 @@ _LEAST_SHARE, _MOST_STRETCH = 0.6, (1.5, 1.875)
 def default_clip_norm(problem, clip_norm):
     """Return the clip norm: a share of the loss's own bound, or that bound where inf was given.
 
-    Unbounded weights and losses count with a bound of 1, and so do losses of residuals.
+    Unbounded weights and losses count with a bound of 1, and so do losses of residuals. A network
+    has no bound: 1 times that on weights clips nearly every row of an untrained one, and leaves
+    rows alone that are well fitted.
     """
+    if not problem.model.is_linear:
+        return problem.usual_weight if clip_norm is None else clip_norm
     full = full_clip_norm(problem)
     if clip_norm is not None:
         return min(clip_norm, full)

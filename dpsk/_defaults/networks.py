@@ -11,8 +11,8 @@ from dpsk._defaults.budgets import FEW_ROWS_FACTOR, are_few
 from dpsk._defaults.losses import loss_defaults
 
 __all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries_no_network",
-           "few_rows_factor", "hidden_scale", "network_batch_size", "network_clip_norm",
-           "network_iterate", "network_step", "network_steps", "whitened_length"]
+           "few_rows_factor", "hidden_scale", "network_batch_size", "network_iterate",
+           "network_step", "network_steps", "whitened_length"]
 
 MOMENTUM = 0.7
 #: From here on a thread that draws the noise of an answer costs less than it saves.
@@ -81,17 +81,6 @@ def hidden_scale(problem):
 def whitened_length(n_features):
     """Return the length of a usual whitened row: columns of size 1 up to 16, and 4 beyond."""
     return min(_LONGEST_ROW, math.sqrt(n_features))
-
-
-def network_clip_norm(problem, clip_norm):
-    """Return the clip norm: 1 times the bound on weights, where there is one.
-
-    At that length nearly every row of an untrained network is clipped, and rows that are well
-    fitted are not.
-    """
-    if clip_norm is not None:
-        return clip_norm
-    return problem.usual_weight
 
 
 def network_batch_size(problem, batch_size):

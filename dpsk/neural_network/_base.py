@@ -42,6 +42,11 @@ class NetworkEstimator(NetworkFit):
                                      low=1e-10, high=1e10)),
         "precondition": partial(check_auto_flag, names=("whitening",))}
 
+    @classmethod
+    def _offered_solvers(cls):
+        """Return the names of the solvers that train networks."""
+        return [name for name, solver in cls._solvers.items() if solver.takes_networks]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False

@@ -284,8 +284,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         return self
 
     def _check_table(self, X, y):
-        # A table alone holds no transitions, which `fit` says.
-        pass
+        """Pass: a table alone holds no transitions, and `fit` says so."""
 
     def _keep(self, model, theta, unit):
         """Set what values are made of, from parameters of rewards over `unit`."""

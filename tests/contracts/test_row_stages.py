@@ -1,79 +1,19 @@
 """Every row stage: what it declares, what it maps, what it leaves, by registration alone."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
-from dpsk._models import LinearModel, Preconditioner
 from dpsk._oracle.context import Context
-from dpsk._oracle.statistics import noisy_mean
-from dpsk._privacy.events import Composed, Gaussian, tally
-from dpsk._problem import Geometry
+from dpsk._privacy.events import tally
 from dpsk._stages import ROW_STAGES
-from dpsk._stages.base import RowStage
 from dpsk.testing import NoiseSeed
+from tests.page_examples import module_of
 from tests.registry import training_rows
 
-_SHARE = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class Squared:
-    """The squares of bounded rows."""
-
-    model: LinearModel
-    dtype = np.float64
-
-    @property
-    def width(self):
-        return self.model.n_features
-
-    def dense(self, X, out):
-        scale, _ = self.model.row_scales(X)
-        np.multiply(X, scale[:, None], out=out)
-        np.square(out, out=out)
-
-
-class Standardization(RowStage):
-    """What somebody else may add: features less noisy means over noisy deviations."""
-
-    attribute = "preconditioner_"
-    words = "; then standardized by released means and mean squares"
-
-    @classmethod
-    def pays(cls, problem):
-        return False
-
-    def prepared(self, problem):
-        columns = self._model.shape[0]
-        return replace(problem, model=LinearModel(columns, self._model.n_outputs, False, 1.0),
-                       geometry=Geometry(columns))
-
-    def event(self, problem):
-        one = Gaussian(np.sqrt(_SHARE) * problem.mu)
-        return Composed((one, one))
-
-    def release(self, problem, rows, releases):
-        (one, _), model = self.event(problem).events, self._model
-        plain = replace(model, n_outputs=None, fit_intercept=False)
-        mean, _ = noisy_mean(plain, rows, one.mu, releases)
-        squares, noise_std = noisy_mean(replace(plain, data_norm=model.data_norm**2),
-                                        rows.mapped(Squared(plain)), one.mu, releases)
-        deviations = np.sqrt(np.maximum(squares - mean**2, 2.0 * noise_std))
-        self._matrix = np.diag(np.append(1.0 / deviations, [1.0] * model.fit_intercept))
-        if model.fit_intercept:
-            self._matrix[-1, :-1] = -mean / deviations
-        # The usual row is then half as long as the longest.
-        self._matrix /= 2.0 * np.sqrt(model.shape[0])
-        self.value = self._matrix.astype(self._dtype)
-        return problem, rows.mapped(
-            Preconditioner(model, self._matrix))
-
-    def undo(self, model, theta):
-        return self._matrix @ theta
+#: A stage that somebody else may add.
+Standardization = module_of("CONTRIBUTING.md", "dpsk/_stages/standardization.py").Standardization
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import bounds_gradients, build
 from tests.registry import (
     ALL_SOLVERS,
+    arithmetic_of,
     auto_solvers,
     every_estimator,
     every_fit,
@@ -245,24 +246,14 @@ def test_a_certificate_cannot_be_changed(cls):
         certificate.epsilon = 0.1
 
 
-#: What every solver's sums are made of, dense rows of float64.
-_ARITHMETIC = {"gd": "grid", "newton": "grid", "accmd": "grid", "stgd": "grid",
-               "minibatch_stgd": "grid",
-               "sgd": "float", "frank_wolfe": "float", "sgda": "float", "privatediff": "float",
-               "rrpsgd": "float", "svrg": "float", "svrgpp": "float",
-               "output_perturbation": "snapped", "last_iterate": "snapped",
-               "objective_perturbation": "snapped",
-               "sufficient_statistics": "grid"}
-
-
 @every_fit
 def test_the_arithmetic_is_named_and_explained(cls, solver):
     # A batch as large as the table is the table.
-    full = "grid" if solver in ("sgd", "rrpsgd") else _ARITHMETIC[solver]
+    full = "grid" if solver in ("sgd", "rrpsgd") else arithmetic_of(solver)
     assert _certificate(cls, solver, batch_size=10**6).arithmetic == (
         full if is_linear(cls) else "float")
     certificate = _certificate(cls, solver, batch_size=16)
-    assert certificate.arithmetic == (_ARITHMETIC[solver] if is_linear(cls) else "float")
+    assert certificate.arithmetic == (arithmetic_of(solver) if is_linear(cls) else "float")
     assert f"{certificate.arithmetic}: " in str(certificate)
     assert Certificate.from_json(certificate.to_json()).arithmetic == certificate.arithmetic
 

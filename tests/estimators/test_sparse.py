@@ -12,6 +12,7 @@ from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
     LINEAR,
+    arithmetic_of,
     declared,
     documented_solvers,
     every_linear_estimator,
@@ -52,8 +53,7 @@ def _agree(solver, a, b):
 def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
     X, y = _rows(cls)
     dense, sparse = _fit(cls, solver, X, y), _fit(cls, solver, container(X), y)
-    assert (dense.privacy_.arithmetic == "grid") == (solver in (
-        "accmd", "gd", "newton", "stgd", "minibatch_stgd", "sufficient_statistics"))
+    assert dense.privacy_.arithmetic == arithmetic_of(solver)
     _agree(solver, dense, sparse)
     for method in ("predict", "decision_function", "predict_proba"):
         if hasattr(dense, method):

@@ -15,7 +15,7 @@ from dpsk._defaults.descent import (
     stretch,
 )
 from dpsk._defaults.groups import default_group_clip, group_step
-from dpsk._defaults.networks import network_clip_norm, network_step, network_steps
+from dpsk._defaults.networks import network_step, network_steps
 from dpsk._defaults.noiseless import noiseless_descent
 from dpsk._objective.penalties import ElasticNet
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
@@ -160,7 +160,7 @@ class GradientDescent(GroupClipped):
                        if self.accelerate is None else self.accelerate)
 
     def _on_networks(self, problem):
-        clip_norm = network_clip_norm(problem, self.clip_norm)
+        clip_norm = default_clip_norm(problem, self.clip_norm)
         default_group_clip(problem, clip_norm, self.group_clip_norm)
         max_iter = self.max_iter or network_steps(problem)
         # A step that does not shrink must be shorter from the start.

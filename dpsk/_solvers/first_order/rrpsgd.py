@@ -10,7 +10,6 @@ import numpy as np
 from dpsk._defaults.descent import default_clip_norm, default_step
 from dpsk._defaults.networks import (
     network_batch_size,
-    network_clip_norm,
     network_step,
     network_steps,
 )
@@ -90,7 +89,7 @@ class RandomRoundDescent(Solver):
         return replace(own, rounds=rounds)
 
     def _on_networks(self, problem):
-        clip_norm = network_clip_norm(problem, self.clip_norm)
+        clip_norm = default_clip_norm(problem, self.clip_norm)
         max_iter = self.max_iter or network_steps(problem)
         # A step that does not shrink must be shorter from the start.
         learning_rate = self.learning_rate or 0.25 * network_step(problem, clip_norm, max_iter)

@@ -11,7 +11,6 @@ from dpsk._defaults.networks import (
     ADAPTIVE_STEP,
     MOMENTUM,
     network_batch_size,
-    network_clip_norm,
     network_iterate,
     network_step,
     network_steps,
@@ -118,7 +117,7 @@ class StochasticGradientDescent(GroupClipped):
         return replace(self, momentum=momentum, decay=decay, adaptive=adaptive)
 
     def _on_networks(self, problem):
-        clip_norm = network_clip_norm(problem, self.clip_norm)
+        clip_norm = default_clip_norm(problem, self.clip_norm)
         default_group_clip(problem, clip_norm, self.group_clip_norm)
         max_iter = self.max_iter or network_steps(problem)
         learning_rate = self.learning_rate
