@@ -30,7 +30,7 @@ _MOST_TOLD = 100
 
 
 class _WithoutCallbacks:
-    """What stands for scikit-learn's mixin where there is none."""
+    """Stand-in for scikit-learn's mixin in versions that have none."""
 
 
 # One of two classes, by what there is.

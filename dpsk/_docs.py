@@ -1,4 +1,4 @@
-"""What docstrings of estimators share: fragments by name, and the decorator that fills them in."""
+"""Fragments of docstrings by name, and the decorator that fills them in."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What displays share: a line on axes of its own or on given ones."""
+"""Helpers of displays: a line on axes of its own or on given ones."""
 
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 

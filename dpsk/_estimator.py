@@ -1,4 +1,4 @@
-"""What every private estimator shares: the parameters of the guarantee, and the private fit."""
+"""Base of private estimators: the parameters of the guarantee, and the private fit."""
 
 from __future__ import annotations
 

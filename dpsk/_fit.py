@@ -36,7 +36,7 @@ __all__ = ["Fitted", "Method", "certify", "check_holdout", "fit_private", "opene
 
 @dataclass(frozen=True)
 class Method:
-    """What names an estimator and its parameters, for keys and certificates.
+    """Name of an estimator and its parameters, for keys and certificates.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a private fit returns.
+    """Result of a private fit.
 
     Attributes
     ----------

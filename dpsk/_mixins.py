@@ -1,4 +1,4 @@
-"""What classifiers share, and what regressors share, whatever trains them."""
+"""Mixins of classifiers and of regressors, whatever trains them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be solved, at what price, on rows of what kind: public numbers only."""
+"""The problem that a solver minimizes, its budget and its rows, in public numbers only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Budget", "Geometry", "Problem", "full_clip_norm"]
 
 @dataclass(frozen=True)
 class Budget:
-    """What releases without a solver may cost, and of how large a table.
+    """Budget of releases without a solver, and the size of the table.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Geometry:
-    """What is known of rows that a stage has mapped: assumed at first, then released.
+    """Geometry of rows that a stage has mapped: assumed at first, then released.
 
     Parameters
     ----------

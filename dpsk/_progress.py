@@ -1,4 +1,4 @@
-"""What a long fit says of how far it is: public facts only."""
+"""Progress of a long fit, in public facts only."""
 
 from __future__ import annotations
 

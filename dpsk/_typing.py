@@ -25,7 +25,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class HasShape(Protocol):
-    """What has a shape: a data frame, a sparse matrix, an array of Dask, a source of rows."""
+    """Object with a shape: a data frame, a sparse matrix, an array of Dask, a source of rows."""
 
     @property
     def shape(self) -> tuple[Any, ...]:

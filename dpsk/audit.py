@@ -129,7 +129,7 @@ def _made(name):
 
 
 class _Exit:
-    """What a process does in the place of `os._exit`: it exits with the status of the audit."""
+    """Replacement of `os._exit` that exits with the status of the audit."""
 
     def __init__(self) -> None:
         self._process, self._exit = os.getpid(), os._exit

@@ -274,6 +274,15 @@ def _filled():
                                   if inspect.isclass(thing) else ())
 
 
+@every_module
+def test_docstrings_begin_with_their_subject(path):
+    """No "What it does is": an imperative, or the name of the thing."""
+    nodes = [node for node in ast.walk(tree(path)) if isinstance(
+        node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))]
+    for first in ((ast.get_docstring(node) or "-").split()[0] for node in nodes):
+        assert first not in ("What", "Whatever", "Who", "Whom", "Whose")
+
+
 def test_no_placeholder_is_left_in_a_docstring():
     found = {thing.__qualname__ for thing in _filled()
              if re.search(r"%\(\w+\)s", thing.__doc__ or "")}

@@ -1,4 +1,4 @@
-"""Who is called back when a future or a task is done: code of a caller may fit there.
+"""Callbacks of futures and tasks that are done, where code of a caller may fit.
 
 Who waits for a result may go on before that, so that work which is done may still call somebody.
 """
@@ -22,7 +22,7 @@ __all__ = ["Look", "callbacks_of", "handle_kind", "is_task", "task_kinds"]
 
 
 class Look:
-    """What threads are calling back for, and what loops of asyncio are about to: asked once.
+    """Callbacks in progress in threads, and those that loops of asyncio are about to run.
 
     Each question of many pieces of work takes a look of its own.
     """

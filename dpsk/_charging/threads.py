@@ -1,4 +1,4 @@
-"""What threads of this process are at: work of a caller, or waiting for some."""
+"""Activity of the threads of this process: work of a caller, or waiting for some."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _DEPTH = 4
 
 @dataclass(frozen=True)
 class Job:
-    """What a thread of a pool is at: the next thing that it does may be somebody else's.
+    """Activity of a thread of a pool: its next job may be somebody else's.
 
     Attributes
     ----------

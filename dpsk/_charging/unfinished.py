@@ -44,7 +44,7 @@ _SERVICES = SERVICES - {"asyncio"}
 
 
 class _Mark:
-    """What the garbage collector shows, unless it was frozen since."""
+    """Object that the garbage collector shows, unless it was frozen since."""
 
 
 _MARKS: list[_Mark] = []

@@ -68,7 +68,7 @@ def check_targets(name, y, n_samples, target_checks):
 
 
 class Reader:
-    """What one pass over blocks of checked features finds.
+    """Findings of one pass over blocks of checked features.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ class PartedRows(RowSource):
 
 
 class PartedHeld:
-    """What was made of the rows of every place, and stays there; as `Held`.
+    """Results of the rows of every place, which stay there; like `Held`.
 
     Parameters
     ----------

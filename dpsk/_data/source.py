@@ -183,7 +183,7 @@ class RowSource(ABC):
 
 
 class Held:
-    """What was made of rows in one place.
+    """Result of the rows of one place.
 
     Parameters
     ----------

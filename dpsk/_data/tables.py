@@ -22,7 +22,7 @@ __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
 
 @dataclass(frozen=True)
 class Buckets:
-    """What categories of a column that nobody knows are hashed into; public.
+    """Public hash buckets for the unknown categories of a column.
 
     Whole numbers, and words of their digits, go by their remainder, others by a checksum.
 

@@ -1,4 +1,4 @@
-"""What solver="auto" stands for: a function of public facts."""
+"""Choice of a solver by solver="auto": a function of public facts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What stages and samplers may spend, and when it is worth it: docs/theory/whitening.md,
+"""Budget allocation of stages and samplers, and when it pays: docs/theory/whitening.md,
 networks.md, quantiles.md, temperature.md and samplers.md say on what each number was found."""
 
 import math

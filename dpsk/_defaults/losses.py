@@ -1,4 +1,4 @@
-"""What was measured of each loss: clips, steps and how rows are whitened for it.
+"""Measured constants of each loss: clips, steps and how rows are whitened for it.
 
 See docs/results/defaults.md and docs/results/networks.md; docs/theory/defaults.md says how each
 number was found.

@@ -48,7 +48,7 @@ def _tanh_slope(h: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Activation:
-    """What happens between two layers, in place, and its slope from its own value.
+    """Activation between two layers, in place, and its slope from its own value.
 
     `gain` is the factor of the weights at the start that keeps the size of rows from layer to
     layer; units that are `centered` have a mean in common, which is then subtracted row by row.

@@ -1,1 +1,1 @@
-"""What is minimized: pure mathematics, which knows neither rows nor privacy."""
+"""Losses and penalties: pure mathematics, which knows neither rows nor privacy."""

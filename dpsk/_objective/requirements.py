@@ -1,4 +1,4 @@
-"""What a solver may need of loss, penalty and budget, and what is said where it is missing."""
+"""Requirements of solvers on loss, penalty and budget, and the errors where one is not met."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_PAIRED = 2001
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a solver needs of the rest of a problem.
+    """Requirement of a solver on the rest of a problem.
 
     Parameters
     ----------

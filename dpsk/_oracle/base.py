@@ -1,4 +1,4 @@
-"""What every oracle says of itself."""
+"""Base class of oracles."""
 
 from __future__ import annotations
 

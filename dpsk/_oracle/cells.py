@@ -232,8 +232,7 @@ def rank_noise(event: Elementary) -> float:
 
 @dataclass(frozen=True)
 class _Only:
-    """What leaves of a choice: the best place of every slice. It is the same for the same slices.
-    """
+    """Result of a choice: the best place of every slice, the same for the same slices."""
 
     slices: tuple[tuple[int, int], ...]
     #: What calculates it from rows, once.

@@ -39,7 +39,7 @@ _BASIS_BITS, _ROW_BITS = 20, 24
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """What was released of the classes.
+    """Released moments of the classes.
 
     Parameters
     ----------

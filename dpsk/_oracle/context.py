@@ -1,4 +1,4 @@
-"""What an oracle is opened with."""
+"""Arguments with which an oracle is opened."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def sums_over(kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource, 
 
 
 class PartedSums:
-    """What sums rows of each place by a `kind` of sums, and adds.
+    """Sums over the rows of each place by a `kind` of sums, added up.
 
     What else is asked of sums follows from public facts. A twin over one row of zeros answers it.
     """

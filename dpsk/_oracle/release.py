@@ -38,7 +38,7 @@ _NOISE_BLOCK = 1 << 15
 
 
 class Inside:
-    """What reading may use before its result is noised; it never leaves the release.
+    """An answer's rows and secret draws before it is noised; never leaves the release.
 
     `rows` are the rows of this answer, indices drawn in secret; None for all.
     """

@@ -21,7 +21,7 @@ _FEW = 0.25
 
 
 class Shares:
-    """What some rows of a block are multiplied by beside the factor of all.
+    """Factors of some rows of a block, beside the factor of all.
 
     There are always some, so that a first row that is too long takes no longer than others: where
     there is none, one is multiplied by 1.

@@ -1,4 +1,4 @@
-"""What sums of several places add up to, before it is mapped once."""
+"""Totals of sums from several places, before they are mapped once."""
 
 from __future__ import annotations
 

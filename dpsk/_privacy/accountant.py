@@ -31,7 +31,7 @@ _TAILS = ((1e-15, 1e-13), (1e-40, 1e-38), (1e-120, 1e-118), (1e-290, 0.0))
 
 @dataclass(frozen=True)
 class Account:
-    """What a release costs at one epsilon.
+    """Cost of a release at one epsilon.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Releases:
 
     @property
     def rest(self) -> Releases:
-        """What is released where that does not happen."""
+        """Releases where the disclosure does not happen."""
         return Releases(tuple(part for part in self.parts if not isinstance(part[0], Disclosure)))
 
     @property

@@ -1,4 +1,4 @@
-"""What a fit guarantees, in a form an auditor can check."""
+"""Certificate of a fit: its guarantee, in a form that an auditor can check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fields of a certificate hold, and how JSON holds it."""
+"""Fields of a certificate, and their JSON."""
 
 from __future__ import annotations
 

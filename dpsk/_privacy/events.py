@@ -1,4 +1,4 @@
-"""What a mechanism releases, stated as frozen facts.
+"""Releases of a mechanism, stated as frozen facts.
 
 An event says how much one release can tell about one row, under the replace-one
 relation and with ``n`` public. Events are never redefined: a better bound for a

@@ -64,7 +64,7 @@ class Ledger:
 
 
 class GroupLedger:
-    """What one disjoint group of rows has answered; `left` is what the whole ledger has left."""
+    """Charges of one disjoint group of rows; `left` is what the whole ledger has left."""
 
     def __init__(self, left: Counter[Elementary]) -> None:
         self._left = left

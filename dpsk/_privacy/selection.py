@@ -1,4 +1,4 @@
-r"""What the best of a random number of runs costs: see ``docs/theory/selection.md``.
+r"""Privacy cost of the best of a random number of runs: see ``docs/theory/selection.md``.
 
 With phi the generating function of the number K of runs, `T` the largest power of a test of one
 run at level t, and (P, Q) a pair that dominates a run in both orders,
@@ -55,7 +55,7 @@ _CHORDS = np.concatenate([[0.0], np.geomspace(1e-3, 12.0, 64)])
 
 
 class Run(Protocol):
-    """What tells two runs apart."""
+    """Difference between two runs."""
 
     @property
     def scale(self) -> float:

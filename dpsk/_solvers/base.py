@@ -1,4 +1,4 @@
-"""What a solver is told, what it must offer, and what it hands back."""
+"""Base class of solvers: what they are given, must offer, and return."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMED_OPTIONS = ("batch_size", "clip_norm", "learning_rate", "max_iter")
 
 @dataclass(frozen=True)
 class Result:
-    """What a solver returns.
+    """Result of a solver.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a stage is: a release beside the solver's own, and all that goes with it."""
+"""Base class of stages: releases before or after the solver's own."""
 
 from __future__ import annotations
 

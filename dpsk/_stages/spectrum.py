@@ -1,4 +1,4 @@
-"""What noise leaves of the directions of a second moment."""
+"""Directions of a second moment that stand out of its noise."""
 
 from __future__ import annotations
 

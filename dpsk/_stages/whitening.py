@@ -56,7 +56,7 @@ _FEW_DIRECTIONS = 128
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """What a released moment says of mapped rows.
+    """Spectrum of mapped rows, as a released moment shows it.
 
     Parameters
     ----------

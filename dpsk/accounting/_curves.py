@@ -1,4 +1,4 @@
-"""What events cost: epsilon, delta and error rates of a test, at one point or at many."""
+"""Privacy cost of events: epsilon, delta and error rates of a test."""
 
 from __future__ import annotations
 

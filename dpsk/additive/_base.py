@@ -1,4 +1,4 @@
-"""What additive models share: from a table to features of its columns, and back to curves."""
+"""Base of additive models: from a table to features of its columns, and back to curves."""
 
 from __future__ import annotations
 

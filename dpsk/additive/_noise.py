@@ -1,4 +1,4 @@
-r"""What the noise of a fit does to the coefficients of an additive model, by what was released.
+r"""Standard deviations of the coefficients of an additive model, from released numbers.
 
 Steps on whitened rows carry the noise of their answers, of known size, as far as they do not
 forget it. How fast a direction forgets is its curvature: that of the released second moment of

@@ -52,7 +52,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """What a column, or a pair of columns, adds to the raw prediction.
+    """Contribution of a column, or of a pair of columns, to the raw prediction.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What columns of Arrow keep beside what they show."""
+"""Hidden contents of Arrow columns, beside the values that they show."""
 
 __all__ = ["is_cut"]
 

@@ -1,4 +1,4 @@
-"""What an audit tests: a guarantee, as the least error of any test between neighbors."""
+"""The claim that an audit tests: the least error of any test between neighbors."""
 
 import inspect
 import math

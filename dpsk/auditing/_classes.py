@@ -1,4 +1,4 @@
-"""What a fit may leave on classes: attributes, and methods with all that these hold."""
+"""Traces of a fit on classes: attributes, and methods with all that these hold."""
 
 import pickle
 import sys

@@ -1,4 +1,4 @@
-"""What a fitted estimator publishes: all that it holds, and its answers on fixed rows."""
+"""Everything that a fitted estimator publishes: its attributes, and answers on fixed rows."""
 
 import pickle
 from copy import deepcopy

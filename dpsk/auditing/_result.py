@@ -1,4 +1,4 @@
-"""What an audit found: text, page, numbers and picture."""
+"""Result of an audit: text, page, numbers and picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS = ("tables", "statistic", "most by", "runs", "type I <=", "type II <=",
 
 @dataclass(frozen=True, repr=False)
 class AuditResult:
-    """What an audit has shown of a claim; made by `audit`.
+    """Evidence of an audit for or against a claim; made by `audit`.
 
     A lower bound on epsilon above the claim refutes it; a bound below it proves nothing. The
     verdict "not refuted" comes with the `power` of the audit. Where the audit could have found no

@@ -18,7 +18,7 @@ _LEARNING = 0.6
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one test has shown.
+    """Result of one test.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What samplers share: rows and labels on their way in, and rows that are drawn."""
+"""Base of samplers: rows and labels on their way in, and synthetic rows."""
 
 from __future__ import annotations
 

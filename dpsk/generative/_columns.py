@@ -1,4 +1,4 @@
-"""What samplers of tables share: columns that were declared, on their way in and out."""
+"""Declared columns of samplers of tables, on their way in and out."""
 
 from dataclasses import replace
 from typing import ClassVar

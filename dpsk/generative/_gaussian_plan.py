@@ -29,7 +29,7 @@ _REACH = 1.0
 
 @dataclass(frozen=True, eq=False)
 class GaussianFit:
-    """What follows from the releases, on the scale of ranged rows.
+    """Consequences of the releases, on the scale of ranged rows.
 
     Parameters
     ----------

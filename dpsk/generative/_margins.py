@@ -1,4 +1,4 @@
-"""What a sampler of tables makes of noisy counts: shares, a forest of columns, conditionals."""
+"""Shares, a forest of columns and conditionals, from noisy counts."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a Gaussian sampler makes of released moments: a subspace, and a model of every class."""
+"""A subspace, and a model of every class, from released moments."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What a generator starts from: normal laws of the classes, released before it is trained."""
+"""Normal laws of the classes, released before a generator is trained, as its start."""
 
 from dataclasses import replace
 

@@ -33,7 +33,7 @@ _BINS, _SIGNAL_BINS = (2, 32), 2.5
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
-    """What follows from the releases.
+    """Consequences of the releases.
 
     Parameters
     ----------

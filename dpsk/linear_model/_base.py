@@ -1,4 +1,4 @@
-"""What the linear estimators share: from rows and parameters to a Problem, and back."""
+"""Base of the linear estimators: from rows and parameters to a Problem, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the linear classifiers share."""
+"""Base of the linear classifiers."""
 
 from __future__ import annotations
 

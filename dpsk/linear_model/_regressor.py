@@ -1,4 +1,4 @@
-"""What the linear regressors share."""
+"""Base of the linear regressors."""
 
 from __future__ import annotations
 

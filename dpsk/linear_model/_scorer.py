@@ -1,4 +1,4 @@
-"""What classifiers by a linear score share, however it is trained."""
+"""Base of classifiers by a linear score, however it is trained."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
-    """What cross-validation released, and what all of it costs a row.
+    """Released scores of a cross-validation, and its total cost for a row.
 
     Rows of one split are held out from the model that is evaluated on them; in how many trainings
     a row is decides the price.

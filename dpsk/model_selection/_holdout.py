@@ -1,4 +1,4 @@
-"""What is tried on held-out rows: a split by index, runs at a budget, one certificate."""
+"""Evaluation on held-out rows: a split by index, runs at a budget, one certificate."""
 
 from __future__ import annotations
 

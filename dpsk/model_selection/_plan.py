@@ -1,4 +1,4 @@
-"""What a search spends, from public numbers, before it looks at a row."""
+"""Privacy cost of a search, from public numbers, before it looks at a row."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _PURE_SHARE = 0.4
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What a search declares before it starts; all of it is public.
+    """Declaration of a search before it starts; all of it is public.
 
     Attributes
     ----------

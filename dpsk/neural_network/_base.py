@@ -1,4 +1,4 @@
-"""What the multilayer perceptrons share: rows as they are, and layers to predict with."""
+"""Base of the multilayer perceptrons: rows as they are, and layers to predict with."""
 
 from __future__ import annotations
 

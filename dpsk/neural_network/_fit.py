@@ -1,4 +1,4 @@
-"""What estimators that train networks share: from rows and parameters to a Problem, and back."""
+"""Base of estimators that train networks: from rows and parameters to a Problem, and back."""
 
 from dataclasses import replace
 from itertools import pairwise

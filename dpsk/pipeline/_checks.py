@@ -1,4 +1,4 @@
-"""What private steps would refuse of parameters and targets, raised before the first is fitted."""
+"""Check parameters and targets for all private steps, before the first is fitted."""
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor

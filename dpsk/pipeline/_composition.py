@@ -1,4 +1,4 @@
-"""What holds steps in a row, and does what the last of them does."""
+"""Base of pipelines, which delegates to the final step."""
 
 from __future__ import annotations
 

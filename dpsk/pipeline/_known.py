@@ -1,4 +1,4 @@
-"""What is known of the steps of a pipeline before any of them is fitted."""
+"""Facts about the steps of a pipeline before any of them is fitted."""
 
 from inspect import Parameter, signature
 

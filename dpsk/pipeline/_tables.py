@@ -1,4 +1,4 @@
-"""What private steps would refuse of rows, raised before the first is fitted.
+"""Check rows for all private steps, before the first is fitted.
 
 Rows of later steps follow from what is released, but whether something is missing in them does
 not where earlier steps leave it so: rows of zeros with the same gaps stand for them.

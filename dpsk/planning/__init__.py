@@ -1,4 +1,4 @@
-"""What a budget will buy, from public numbers, before any row is looked at."""
+"""Plan a privacy budget from public numbers, before any row is looked at."""
 
 from dpsk.planning._display import PrivacyPlanDisplay
 from dpsk.planning._plan import PrivacyPlan, plan_privacy

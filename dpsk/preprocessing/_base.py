@@ -1,4 +1,4 @@
-"""What transformers share: one plan of releases, its certificate, then a map of each row."""
+"""Base of transformers: one plan of releases, its certificate, then a map of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What transformers of tables share that code each column by itself: knots, categories, names."""
+"""Base of transformers that code each column by itself: knots, categories, names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing of columns of numbers, filled in with differential privacy."""
+"""Imputation of missing numbers with differential privacy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What transformers of columns of numbers share: reading, bounds by column, dtypes, the way back.
-"""
+"""Base of transformers of columns of numbers: reading, bounds, dtypes, the way back."""
 
 from __future__ import annotations
 

@@ -347,7 +347,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was released of rows.
+    """Released statistics of the rows.
 
     Parameters
     ----------

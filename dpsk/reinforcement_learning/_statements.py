@@ -1,4 +1,4 @@
-"""What a certificate of transitions says is enforced, and taken as public."""
+"""Lines of a certificate on transitions: enforced bounds and public facts."""
 
 from dpsk._privacy.certificate import Enforced
 

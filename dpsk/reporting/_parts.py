@@ -1,4 +1,4 @@
-"""What is in a fitted object: private fits, how often a row is in them, and all that is not."""
+"""Walk through a fitted object: its private fits, how often each saw a row, and the rest."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What everything that was fitted to the same rows gives away together."""
+"""Report on everything that was fitted to the same rows: its total privacy cost."""
 
 from __future__ import annotations
 

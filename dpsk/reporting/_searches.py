@@ -1,4 +1,4 @@
-"""What a search or a cross-validation fitted, of which little is kept."""
+"""Reports on searches and cross-validation, which keep little of what they fitted."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What every loss offers."""
+"""Base class of losses."""
 
 from __future__ import annotations
 

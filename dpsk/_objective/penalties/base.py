@@ -1,4 +1,4 @@
-"""What every penalty offers."""
+"""Base class of penalties."""
 
 from __future__ import annotations
 

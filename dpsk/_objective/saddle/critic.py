@@ -1,4 +1,4 @@
-"""What a critic is asked for: high scores of rows of the table, low ones of generated rows."""
+"""Loss of a critic: high scores of rows of the table, low ones of generated rows."""
 
 from __future__ import annotations
 

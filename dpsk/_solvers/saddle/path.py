@@ -1,4 +1,4 @@
-"""What the saddle solvers share: checks, a stated bound, the mean of late points."""
+"""Helpers of the saddle solvers: checks, a stated bound, the mean of late points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the variance-reduced solvers share: the budget, the epochs' loop, and the step."""
+"""Base of the variance-reduced solvers: the budget, the loop over epochs, and the step."""
 
 from __future__ import annotations
 
