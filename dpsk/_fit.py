@@ -162,8 +162,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     certificate = certify(
         method, name, problem, event=event, noise_multiplier=noise_multiplier,
         source=(stream.description, stream.reproducible),
-        enforced=(*enforced, *_gradient_bounds(method, given, solver), *solver.stated(),
-                  *(line for stage in stages for line in stage.stated(problem))),
+        enforced=(*enforced, *_gradient_bounds(method, given, solver), *solver.enforced_bounds(),
+                  *(line for stage in stages for line in stage.enforced_bounds(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
         arithmetic=oracle.arithmetic,

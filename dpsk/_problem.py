@@ -43,7 +43,7 @@ class Budget:
         return self.epsilon < math.inf
 
     @property
-    def signal(self) -> float:
+    def signal_to_noise(self) -> float:
         """float : ``n mu`` over the number of columns; infinite without noise."""
         if not self.is_private:
             return math.inf
@@ -125,7 +125,7 @@ class Problem:
         return gaussian_mu(self.epsilon, self.delta)
 
     @property
-    def signal(self) -> float:
+    def signal_to_noise(self) -> float:
         """float : ``n mu`` over the number of columns, the constant included.
 
         For pure epsilon that stands for mu.

@@ -98,13 +98,13 @@ def _enough_steps(problem, clip_norm):
     enough = loss_defaults(problem.loss).enough_steps
     if enough is None or problem.geometry is None or clip_norm >= full_clip_norm(problem):
         return np.inf
-    growth = np.sqrt(max(1.0, problem.signal / _STEPS_SIGNAL))
+    growth = np.sqrt(max(1.0, problem.signal_to_noise / _STEPS_SIGNAL))
     return enough * _share_of_steps(problem) * growth
 
 
 def _share_of_steps(problem):
     """Return the share of steps that do where the signal lets clips be wider."""
-    return float(np.clip(_FLAT_SIGNAL / problem.signal, _LEAST_SHARE, 1.0))
+    return float(np.clip(_FLAT_SIGNAL / problem.signal_to_noise, _LEAST_SHARE, 1.0))
 
 
 def _shrinkage(problem):
@@ -115,7 +115,7 @@ def _clip_growth(problem):
     """Return by how much clips widen, as what they leave out is to vanish beside the noise."""
     whitened = problem.geometry is not None
     start = loss_defaults(problem.loss).clip_signal if whitened else AMPLE_SIGNAL
-    return max(1.0, np.sqrt(problem.signal / start))
+    return max(1.0, np.sqrt(problem.signal_to_noise / start))
 
 
 def _wanted_steps(problem):
@@ -123,7 +123,7 @@ def _wanted_steps(problem):
     if problem.delta == 0:
         return float(_FEWEST_STEPS)
     if problem.geometry is not None:
-        return loss_defaults(problem.loss).steps * np.sqrt(problem.signal)
+        return loss_defaults(problem.loss).steps * np.sqrt(problem.signal_to_noise)
     return 3.0 * np.sqrt(problem.n_samples * problem.mu / np.sqrt(problem.model.dimension))
 
 

@@ -19,7 +19,7 @@ def histogram_bins(budget):
     what bins hide, and the middle of the range stays an edge then.
     """
     least, most = BINS
-    wanted = min(_AT_ONE * min(budget.signal, 1e9)**_POWER, most)
+    wanted = min(_AT_ONE * min(budget.signal_to_noise, 1e9)**_POWER, most)
     return max(least, 4 * round(wanted / 4))
 
 

@@ -52,7 +52,7 @@ def carries_no_network(budget):
     """
     columns = budget.n_columns
     return (budget.is_private and budget.delta > 0
-            and are_few(columns * budget.signal, columns))
+            and are_few(columns * budget.signal_to_noise, columns))
 
 
 def few_rows_factor(budget, of_scores):
@@ -62,7 +62,7 @@ def few_rows_factor(budget, of_scores):
     """
     if not (budget.is_private and budget.delta > 0):
         return 1.0
-    few = budget.n_columns * budget.signal < (_FEW_SIGNAL if of_scores else _FEWER_SIGNAL)
+    few = budget.n_columns * budget.signal_to_noise < (_FEW_SIGNAL if of_scores else _FEWER_SIGNAL)
     return FEW_ROWS_FACTOR if few or (of_scores and carries_no_network(budget)) else 1.0
 
 

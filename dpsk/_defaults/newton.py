@@ -33,17 +33,17 @@ def newton_steps(problem):
     """Return the number of gradients: more where what is left of the way shows beside noise."""
     if hessians_are_sharp(problem):
         fewest, most = _SHARP_STEPS
-        more = int(math.log2(problem.signal / _SHARP_SIGNAL) / _DOUBLINGS)
+        more = int(math.log2(problem.signal_to_noise / _SHARP_SIGNAL) / _DOUBLINGS)
     else:
         fewest, most = _STEPS
-        more = round(math.log2(problem.signal / _PLENTY))
+        more = round(math.log2(problem.signal_to_noise / _PLENTY))
     return int(np.clip(fewest + more, fewest, most))
 
 
 def hessians_are_sharp(problem):
     """Return whether there is signal for Hessians to be good for more than a step."""
     columns = problem.model.shape[0]
-    return problem.signal >= max(_SHARP_SIGNAL, _HESSIAN_SIGNAL * math.sqrt(columns))
+    return problem.signal_to_noise >= max(_SHARP_SIGNAL, _HESSIAN_SIGNAL * math.sqrt(columns))
 
 
 def first_step(problem):

@@ -95,7 +95,7 @@ def gd_risk(problem):
 
 def _clipped(problem):
     """Return how much a clip that widens with the signal still takes, 1 where it is narrow."""
-    widening = math.sqrt(max(1.0, problem.signal / AMPLE_SIGNAL))
+    widening = math.sqrt(max(1.0, problem.signal_to_noise / AMPLE_SIGNAL))
     return max(0.0, 1.0 - _NARROW * widening) / (1.0 - _NARROW)
 
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from dpsk._models.shifted_log import ShiftedLog
     from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
-__all__ = ["Hats", "Indicators", "TableCode"]
+__all__ = ["Indicators", "LinearSplineBasis", "TableCode"]
 
 
 @dataclass(frozen=True, eq=False)
-class Hats:
+class LinearSplineBasis:
     """Numbers between knots as weights of the two nearest ones.
 
     A number on a knot has weight 1 there, one between two knots weights in proportion to its
@@ -137,7 +137,7 @@ class TableCode:
 
     Parameters
     ----------
-    parts : tuple of Hats or Indicators
+    parts : tuple of LinearSplineBasis or Indicators
         Of the columns.
     pairs : tuple of (int, int)
         Columns whose features are multiplied, each of one with each of the other; that makes

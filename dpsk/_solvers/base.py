@@ -160,7 +160,7 @@ class Solver(ABC):
         """
         return None
 
-    def stated(self) -> Sequence[Enforced]:
+    def enforced_bounds(self) -> Sequence[Enforced]:
         """Return what the certificate states besides the clip norm, a list of Enforced."""
         return []
 

@@ -52,7 +52,7 @@ class Stage(ABC):
     def event(self, problem: Problem) -> Event:
         """Return what the release costs, an Event."""
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         """Return what the certificate states that it enforces, a list of Enforced."""
         return []
 
@@ -95,7 +95,7 @@ class RowStage(Stage):
 
     @classmethod
     @abstractmethod
-    def pays(cls, problem: Problem, of_shares: bool = False) -> bool:
+    def worthwhile(cls, problem: Problem, of_shares: bool = False) -> bool:
         """Return whether it is on by default, from public facts; of rows of shares or others."""
 
     @abstractmethod

@@ -85,7 +85,7 @@ class NormBound(Stage):
         """Return what the release costs; a ValueError where rows are too few to learn from."""
         return norm_rule(problem, self._model)[0]
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         words = "" if self._row_stage is None else self._row_stage.words
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
                          "longer rows are scaled down in training" + words)]
@@ -113,7 +113,7 @@ class StateNormBound(NormBound):
     Parameters are those of what is made of them, and stay as they are.
     """
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("data_norm", self.value, "released", "l2 norm of a state; longer ones "
                          "are scaled down, in training and in prediction")]
 
@@ -154,7 +154,7 @@ class TargetBounds(Stage):
         event, tail = target_rule(problem)
         return Repeated(event, 3 if self._lowest is None and tail is not None else 1)
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_bounds", list(self.value), "released",
                          "targets outside are clipped")]
 
@@ -189,7 +189,7 @@ class TargetBounds(Stage):
 def tighter_pays(budget: Budget) -> bool:
     """Return whether bounds are learnt within declared ones, from public facts."""
     return (budget.is_private and budget.delta > 0
-            and budget.signal * budget.n_columns >= TIGHTER_SIGNAL)
+            and budget.signal_to_noise * budget.n_columns >= TIGHTER_SIGNAL)
 
 
 def _kept_within(bounds, within):
@@ -274,7 +274,7 @@ def norm_rule(problem: Problem, model: Any) -> tuple[Elementary, float | None]:
     Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less
     noise, costs nothing while noise is what matters. As n or epsilon grows, none stays beyond.
     """
-    signal = problem.signal * problem.model.shape[0] / model.shape[0]
+    signal = problem.signal_to_noise * problem.model.shape[0] / model.shape[0]
     least = NORM_TAILS[0] / max(1.0, signal / AMPLE_SIGNAL)
     if model.homogeneous:
         least = min(max(least, NARROW_SIGNAL / signal), NORM_TAILS[1])
@@ -305,7 +305,7 @@ def target_rule(problem: Problem) -> tuple[Elementary, float | None]:
 
     That is None as for norms. As n or epsilon grows, none stays beyond.
     """
-    least = TARGET_TAILS[0] / max(1.0, problem.signal / AMPLE_SIGNAL)
+    least = TARGET_TAILS[0] / max(1.0, problem.signal_to_noise / AMPLE_SIGNAL)
     return _rule("target_bounds", problem, (least, TARGET_TAILS[1]), TARGET_OCTAVES)
 
 

@@ -69,10 +69,10 @@ class Centered:
             return 0.0
         least, most = CENTER_SHARES
         # As much as keeps the noise on the mean a twentieth as long as rows in their ranges.
-        signal = max(self.budget.signal, _LEAST_SIGNAL)
+        signal = max(self.budget.signal_to_noise, _LEAST_SIGNAL)
         return min(most, max(least, CENTER_SIGNAL**2 / (self.budget.n_columns * signal**2)))
 
-    def stated(self, origin: str) -> list[Any]:
+    def enforced_bounds(self, origin: str) -> list[Any]:
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
         found = [Enforced(name, bound, "derived", _WORDS[name])
                  for name, bound, _ in self._bounds() if bound is not None]
@@ -127,7 +127,7 @@ def spread_rule(budget: Budget) -> tuple[Elementary, float | None]:
     """
     least, most = SPREAD_TAILS
     return row_norm_rule(
-        budget, (min(most, max(least, SPREAD_SIGNAL * most / budget.signal)), most))
+        budget, (min(most, max(least, SPREAD_SIGNAL * most / budget.signal_to_noise)), most))
 
 
 def rows_within(norm: float, width: int) -> LinearModel:

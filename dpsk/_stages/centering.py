@@ -49,7 +49,7 @@ class Centering(Stage):
         """Return what the release costs."""
         return Gaussian(mean_budget(problem))
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
                          "features as it enters the noisy mean; longer rows are scaled down")]
 

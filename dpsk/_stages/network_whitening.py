@@ -100,7 +100,7 @@ class NetworkWhitening(Stage):
         """Return what the release costs."""
         return Gaussian(mu_of_share(problem, NETWORK_MOMENT_SHARE))
 
-    def stated(self, problem: Problem) -> list[Any]:
+    def enforced_bounds(self, problem: Problem) -> list[Any]:
         if not self._declared:
             return []
         return [Enforced("moment_norm", self._rows.unit, "derived", _WORDS)]
@@ -138,7 +138,7 @@ class MomentNorm(NormBound):
 
     attribute = None
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("moment_norm", self.value, "released", _WORDS)]
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:

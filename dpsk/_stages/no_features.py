@@ -44,7 +44,7 @@ class NoFeatures(RowStage):
     words = "; then all features are left out"
 
     @classmethod
-    def pays(cls, problem: Problem, of_shares: bool = False) -> bool:
+    def worthwhile(cls, problem: Problem, of_shares: bool = False) -> bool:
         """Return whether rows that are not whitened are too few for slopes.
 
         Inside a set no coefficient is large, and steps on few shares are short.

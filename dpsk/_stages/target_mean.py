@@ -44,7 +44,7 @@ class TargetMean(Stage):
         """Return what the release costs."""
         return Gaussian(mu_of_share(problem, target_mean_share(problem)))
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_size", 1.0, "derived", "size of a target as it enters their "
                          "noisy mean, in the unit of the fit")]
 

@@ -76,7 +76,7 @@ class TemperatureScaling(Stage):
         """Return what the release costs."""
         return slopes_plan()(slopes_multiplier(problem))
 
-    def stated(self, problem: Problem) -> Sequence[Enforced]:
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
                          "derivative of one row's loss in the factor of the parameters, over "
                          "their norm times that of the longest row; larger ones are cut")]

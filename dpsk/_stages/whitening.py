@@ -119,7 +119,7 @@ class Whitening(RowStage):
         super().__init__(model, dtype, descends)
 
     @classmethod
-    def pays(cls, problem: Problem, of_shares: bool = False) -> bool:
+    def worthwhile(cls, problem: Problem, of_shares: bool = False) -> bool:
         """Return whether whitening is on by default."""
         return whitening_pays(problem, of_shares)
 
@@ -138,7 +138,7 @@ class Whitening(RowStage):
         noisy = noisy_second_moment(model, rows, mu, releases)
         noise_std = second_moment_noise(model, rows.n_units, mu)
         found = thresholded(noisy, noise_std, model.fit_intercept)
-        least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal)
+        least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal_to_noise)
         over_noise = NOISE_FLOOR if model.whole or not model.homogeneous else SCORE_FLOOR
         floor = max(least, over_noise * noise_std * math.sqrt(found.entries))
         root = InverseRoot.of(found.moment, floor, found.noise_share)
@@ -177,7 +177,7 @@ class Whitening(RowStage):
         """Return the bound on rows over the length of a usual one."""
         # Where the longest row sets the noise a clip does not help.
         longest = loss_defaults(problem.loss).longest if self._descends else 1.0
-        return longest * math.sqrt(ampleness(problem.signal))
+        return longest * math.sqrt(ampleness(problem.signal_to_noise))
 
     def _geometry(self, problem, effective_rank, unevenness=1.0):
         longest = max(1.0, self._longest(problem))

@@ -224,7 +224,7 @@ class DPGaussianSampler(Sampler):
                                   "declared", "entries outside of their column's declared range "
                                   "are clipped; these are the lowest and the highest end"))
         origin = "default" if self.data_norm in ("auto", None) else "declared"
-        return lines + plan.stated(origin)
+        return lines + plan.enforced_bounds(origin)
 
     def _draw(self, codes, draws):
         """Return rows of the classes at `codes`."""

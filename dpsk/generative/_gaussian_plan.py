@@ -99,9 +99,9 @@ class GaussianPlan:
     def _centered(self):
         return Centered(self.budget, self.norm, self.spread)
 
-    def stated(self, origin):
+    def enforced_bounds(self, origin):
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
-        return self._centered.stated(origin)
+        return self._centered.enforced_bounds(origin)
 
     def run(self, rows, names, low, high, noise_multiplier, releases):
         """Return the `GaussianFit` of rows, and the bounds that were released.
@@ -146,4 +146,4 @@ def range_rule(budget):
     """
     least, most = RANGE_TAILS
     return bounds_rule(budget, budget.n_columns, "feature_range",
-                       (least / max(1.0, budget.signal / AMPLE_SIGNAL), most))
+                       (least / max(1.0, budget.signal_to_noise / AMPLE_SIGNAL), most))

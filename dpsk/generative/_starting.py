@@ -36,7 +36,7 @@ class Starting(Stage):
         """Return what the release costs."""
         return self._plan(problem)(self._multiplier(problem))
 
-    def stated(self, problem):
+    def enforced_bounds(self, problem):
         plan = self._plan(problem)
         return [Enforced("row_norm", plan.norm, "derived", "l2 norm of one row as it enters the "
                          "noisy mean"),

@@ -171,7 +171,7 @@ class TablePlan:
 def usual_bins(budget):
     """Return a number of bins for columns of numbers, from public facts."""
     least, most = _BINS
-    return int(min(most, max(least, math.sqrt(budget.signal) / _SIGNAL_BINS)))
+    return int(min(most, max(least, math.sqrt(budget.signal_to_noise) / _SIGNAL_BINS)))
 
 
 def _pooled(column, single, single_noise, pairs, tables, pair_noise):

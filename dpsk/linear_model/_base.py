@@ -299,7 +299,7 @@ class LinearEstimator(DPEstimator):
         Only where the user leaves it to the estimator how they are fitted.
         """
         if not (self.solver == "auto" == self.precondition and self.fit_intercept
-                and NoFeatures.pays(problem, self._of_shares)):
+                and NoFeatures.worthwhile(problem, self._of_shares)):
             return False
         times = loss_defaults(problem.loss).slopes_signal / (problem.n_samples * problem.mu)
         warnings.warn(
@@ -343,7 +343,7 @@ class LinearEstimator(DPEstimator):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":
-            pays = solver.whitens and stage.pays(problem, self._of_shares) and (
+            pays = solver.whitens and stage.worthwhile(problem, self._of_shares) and (
                 solver.takes_unit or not _is_penalized(problem))
             return stage(problem.model, dtype, solver.takes_unit) if pays else None
         if not solver.whitens:

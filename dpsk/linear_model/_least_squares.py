@@ -38,7 +38,7 @@ class LeastSquares(LinearRegressor):
             return NO_PENALTY, None
         # Whitened rows need less noise, and what the set leaves out is left out afterwards.
         if self.solver == "auto" == self.precondition and problem.is_private and (
-                Whitening.pays(free)):
+                Whitening.worthwhile(free)):
             return NO_PENALTY, problem.penalty
         return self._penalty, None
 
@@ -57,7 +57,7 @@ class LeastSquares(LinearRegressor):
             return False
         constant = (self.solver == "auto" == self.precondition and self.fit_intercept
                     and not free.grouped and self.data_norm_inf is None)
-        whitened = self.precondition is not False and Whitening.pays(free)
+        whitened = self.precondition is not False and Whitening.worthwhile(free)
         return constant or whitened or carries_slopes(free)
 
     @property
@@ -76,7 +76,7 @@ class LeastSquares(LinearRegressor):
         # Residuals are shorter than targets, so that their products need less noise; steps need
         # rows that carry a slope.
         descends = carries_slopes(problem) or (
-            self.precondition is not False and Whitening.pays(problem))
+            self.precondition is not False and Whitening.worthwhile(problem))
         return "sufficient_statistics" if narrow and not descends else "gd"
 
     def _solver_of_constant(self, name, problem, rows):

@@ -29,7 +29,7 @@ from dpsk._defaults.columns import (
     range_points,
     skew_error,
 )
-from dpsk._models.table_code import Hats, Indicators, TableCode
+from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 from dpsk._oracle.categories import (
     category_event,
     count_noise,
@@ -230,17 +230,18 @@ class CodePlan:
     def run(self, table, rows, releases):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
         levels = self._levels(rows, releases)
-        hats = {place: self._hats(place, table.columns[place], levels, rows, releases)
+        bases = {place: self._basis(place, table.columns[place], levels, rows, releases)
                 for place, kind in enumerate(self.kinds)
                 if kind != _RANGES and _is_numeric(kind)}
         found, buckets = self._frequent(table, rows, releases)
         occupied = self._occupied(rows, releases)
-        hats |= {place: Hats(ATOMS[cells] if self.kinds[place] == _NUMBERS else edges_of(cells))
+        bases |= {place: LinearSplineBasis(
+                     ATOMS[cells] if self.kinds[place] == _NUMBERS else edges_of(cells))
                  for place, cells in occupied.items() if _is_numeric(self.kinds[place])}
-        found |= {place: cells for place, cells in occupied.items() if place not in hats}
+        found |= {place: cells for place, cells in occupied.items() if place not in bases}
         columns = table.known(found, buckets)
-        parts = tuple(replace(hats[place], has_indicator=place in self.indicated)
-                      if place in hats else
+        parts = tuple(replace(bases[place], has_indicator=place in self.indicated)
+                      if place in bases else
                       _indicators(column.categories, table.found[place], found.get(place))
                       for place, column in enumerate(columns))
         return TableCode(parts), columns
@@ -285,21 +286,22 @@ class CodePlan:
         counts = noisy_group_counts(rows, 2, self._mu_classes, releases)
         return knot_levels(self.signal, class_scarcity(counts, 1.0 / self._mu_classes))
 
-    def _hats(self, place, column, levels, rows, releases):
+    def _basis(self, place, column, levels, rows, releases):
         """Return the hat functions of a column of numbers, of some levels of medians."""
         kind = self.kinds[place]
         if isinstance(kind, tuple):
-            return Hats(np.array(kind))
+            return LinearSplineBasis(np.array(kind))
         bounds = column.edges if kind == _BOUNDED else None
         choices = _choices(kind, self.levels)
         if not choices:
-            return Hats(np.unique(bounds))
+            return LinearSplineBasis(np.unique(bounds))
         event = self._choice()
         points = noisy_knots(rows, partial(_column, place), choices, bounds, event, releases)
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
         error = skew_error(len(rows), rank_noise(event)) if self.evens else math.inf
-        return evened(points, inner, bounds, reach, error) or Hats(np.unique(np.concatenate([
-            inner, bounds if bounds is not None else ends_beyond(points, reach)])))
+        ends = bounds if bounds is not None else ends_beyond(points, reach)
+        return evened(points, inner, bounds, reach, error) or LinearSplineBasis(
+            np.unique(np.concatenate([inner, ends])))
 
     @property
     def _n_choices(self):

@@ -212,7 +212,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         found, self.privacy_ = release_private(
             self._method(), "noisy second moment", budget, plan, rows, partial(plan.run, rows),
             random_state=self.random_state, verbose=self.verbose,
-            enforced=plan.centered.stated(norm_origin(self)),
+            enforced=plan.centered.enforced_bounds(norm_origin(self)),
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters"],
             released=["components_", "explained_variance_", "explained_variance_ratio_", "mean_",

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpsk._defaults.columns import ATOM_DEVIATIONS, ATOMS, MOST_SKEW, range_points
 from dpsk._models.shifted_log import ShiftedLog
-from dpsk._models.table_code import Hats
+from dpsk._models.table_code import LinearSplineBasis
 
 __all__ = ["atoms_of", "edges_of", "ends_beyond", "evened"]
 
@@ -35,7 +35,7 @@ def evened(points, inner, bounds, reach, error):
     knots = np.unique(np.concatenate([inner, ends]))
     # Rounded, knots that lie far closer together than the quartiles may be one.
     apart = np.isfinite(knots).all() and (np.diff(scale(knots)) > 0.0).all()
-    return Hats(knots, scale=scale) if apart else None
+    return LinearSplineBasis(knots, scale=scale) if apart else None
 
 
 def atoms_of(counts, n_rows, noise):

@@ -11,7 +11,7 @@ from dpsk._data.columns import Column
 from dpsk._data.source import Rows
 from dpsk._data.tables import Buckets
 from dpsk._defaults.columns import range_points
-from dpsk._models.table_code import Hats, Indicators, TableCode
+from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 from dpsk._oracle import Releases
 from dpsk._oracle.categories import count_noise, noisy_counts
 from dpsk._privacy.events import Gaussian, gaussian
@@ -70,7 +70,7 @@ def test_buckets_follow_categories_that_are_named():
 
 def test_categories_that_are_not_kept_are_where_they_are_hashed_to():
     part = Indicators(["a", "bucket 0", "bucket 1"], np.array([1]), np.array([2, -9, 1]), 1)
-    code = TableCode((part, Hats(np.array([0.0, 1.0]))), ((0, 1),))
+    code = TableCode((part, LinearSplineBasis(np.array([0.0, 1.0]))), ((0, 1),))
     features = code.features(np.array([[0.0, 1], [1, 1], [2, 1], [-1, 1]]))
     np.testing.assert_array_equal(features[:, :4], np.eye(4)[[2, 0, 1, 3]])
     # Products tell what is named from all others.

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dpsk._data.source import Rows
-from dpsk._models.table_code import Hats, Indicators, TableCode
+from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 from dpsk._oracle import Releases
 from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
 from dpsk._privacy.events import NotPrivate, tally
@@ -21,8 +21,8 @@ from tests.noise.levels import LEVEL
 
 pytestmark = pytest.mark.thorough
 
-CODE = TableCode((Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"]),
-                  Hats(np.array([-1.0, 1.0]))))
+CODE = TableCode((LinearSplineBasis(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"]),
+                  LinearSplineBasis(np.array([-1.0, 1.0]))))
 CANDIDATES = [(0, 1), (0, 2), (1, 2)]
 CLIP = 0.5
 #: Cells of rows: on knots, between and beyond them, missing.

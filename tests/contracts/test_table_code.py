@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from dpsk._models.shifted_log import ShiftedLog
-from dpsk._models.table_code import Hats, Indicators, TableCode
+from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 
 #: Knots that numbers come between with care.
 KNOTS = {
@@ -46,7 +46,7 @@ def squared_norm(row):
 @every_knots
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_weights_are_those_of_two_neighbors_and_of_norm_at_most_one(name, dtype):
-    part = Hats(np.array(KNOTS[name]))
+    part = LinearSplineBasis(np.array(KNOTS[name]))
     numbers = adversarial(KNOTS[name])
     features = written(part, numbers, dtype)
     assert np.isfinite(features).all() and (features >= 0).all() and (features <= 1).all()
@@ -63,7 +63,7 @@ def test_weights_are_those_of_two_neighbors_and_of_norm_at_most_one(name, dtype)
 @every_knots
 def test_on_a_knot_all_weight_is_there_and_beyond_the_ends_at_the_end(name):
     knots = np.array(KNOTS[name])
-    part = Hats(knots)
+    part = LinearSplineBasis(knots)
     np.testing.assert_array_equal(written(part, knots), np.eye(len(knots)))
     for number, end in ((-1.7e308, 0), (1.7e308, -1), (np.nextafter(knots[0], -np.inf), 0),
                         (np.nextafter(knots[-1], np.inf), -1)):
@@ -74,7 +74,8 @@ def test_on_a_knot_all_weight_is_there_and_beyond_the_ends_at_the_end(name):
 @given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=6, unique=True),
        st.lists(st.floats(allow_infinity=False), min_size=1, max_size=6))
 def test_no_number_between_any_knots_is_longer_than_one(knots, numbers):
-    features = written(Hats(np.array(sorted(set(map(float, np.add(knots, 0.0)))))), numbers)
+    basis = LinearSplineBasis(np.array(sorted(set(map(float, np.add(knots, 0.0))))))
+    features = written(basis, numbers)
     assert all(squared_norm(row) <= 1 for row in features)
     assert (features >= 0).all() and np.isfinite(features).all()
 
@@ -83,7 +84,7 @@ def test_curves_are_straight_between_knots():
     knots = np.array([0.0, 1.0, 4.0])
     values = np.array([2.0, -1.0, 5.0])
     numbers = np.array([-3.0, 0.0, 0.25, 1.0, 2.5, 4.0, 9.0])
-    features = written(Hats(knots), numbers, np.float64)
+    features = written(LinearSplineBasis(knots), numbers, np.float64)
     np.testing.assert_allclose(features @ values, np.interp(numbers, knots, values))
 
 
@@ -133,7 +134,7 @@ def test_no_number_on_any_scale_is_longer_than_one(scale, places, numbers):
     knots = knots[np.append(True, np.diff(scale(knots)) > 0.0)]
     numbers = np.concatenate([numbers, knots, np.nextafter(knots, np.inf)])
     for dtype in (np.float32, np.float64):
-        features = written(Hats(knots, scale=scale), numbers, dtype)
+        features = written(LinearSplineBasis(knots, scale=scale), numbers, dtype)
         assert all(squared_norm(row) <= 1 for row in features[~np.isnan(numbers)])
         assert (features >= 0).all() and np.isfinite(features).all()
         assert (features[~np.isnan(numbers)].sum(axis=1) > 0.999999).all()
@@ -143,7 +144,7 @@ def test_curves_are_straight_on_their_scale():
     scale = ShiftedLog.of_quartiles(1.0, 2.0, 4.0, 0.0, 8.0)
     knots, values = np.array([1.0, 4.0, 16.0]), np.array([0.0, 2.0, 4.0])
     numbers = np.array([0.5, 1.0, 2.0, 8.0, 16.0, 99.0])
-    features = written(Hats(knots, scale=scale), numbers, np.float64)
+    features = written(LinearSplineBasis(knots, scale=scale), numbers, np.float64)
     np.testing.assert_allclose(features @ values, [0.0, 0.0, 1.0, 3.0, 4.0, 4.0], atol=1e-12)
 
 
@@ -163,8 +164,8 @@ def test_positions_of_what_was_found_become_those_of_what_is_kept(kept):
 
 
 def code(pairs=()):
-    parts = (Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"], np.array([2, 5])),
-             Hats(np.array([5.0])))
+    parts = (LinearSplineBasis(np.array([0.0, 1.0, 3.0])),
+             Indicators(["a", "b"], np.array([2, 5])), LinearSplineBasis(np.array([5.0])))
     return TableCode(parts, pairs)
 
 
@@ -190,8 +191,9 @@ def test_products_of_two_columns_are_no_longer_than_one():
     """All weights of two hats, as they come from adversarial numbers of both."""
     numbers = adversarial([0.0, 1.0, 3.0])
     X = np.array([[one, 2.0, other] for one in numbers for other in numbers])
-    parts = (Hats(np.array([0.0, 1.0, 3.0])), Indicators(["a", "b"], np.array([2, 5])),
-             Hats(np.array([-1.0, 0.0, 0.1, 1.0])))
+    parts = (LinearSplineBasis(np.array([0.0, 1.0, 3.0])),
+             Indicators(["a", "b"], np.array([2, 5])),
+             LinearSplineBasis(np.array([-1.0, 0.0, 0.1, 1.0])))
     one = TableCode(parts, ((0, 2), (1, 2)))
     features = one.features(X)
     assert one.width == 3 + 3 + 4 + 12 + 12 and one.norm == math.sqrt(5)
@@ -236,5 +238,5 @@ def test_features_have_names():
 
 def test_no_two_features_of_a_column_have_the_same_name():
     knots = np.array([1.0, 1.0 + 1e-12, 2.0])
-    assert len(set(Hats(knots).names("x"))) == 3
+    assert len(set(LinearSplineBasis(knots).names("x"))) == 3
     assert Indicators(["other", "a"]).names("w") == ["w_other", "w_a", "w_other_"]

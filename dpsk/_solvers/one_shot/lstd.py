@@ -72,7 +72,7 @@ class LeastSquaresTD(Solver):
             "solver_options: group_clip", clip, low=1e-3, high=1e6,
             remedy="None, or a number of transitions in [0.001, 1e6]"))
 
-    def stated(self) -> list[Any]:
+    def enforced_bounds(self) -> list[Any]:
         """Return the bound on groups, where there are any, as Enforced."""
         if self.group_clip is None:
             return []

@@ -108,7 +108,7 @@ class ObjectivePerturbation(Solver):
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return Result(oracle.minimize(theta, penalty), 1)
 
-    def stated(self) -> Sequence[Enforced]:
+    def enforced_bounds(self) -> Sequence[Enforced]:
         return [Enforced("ridge", self.ridge, "derived",
                          "curvature of the l2 term that was minimized, intercept included: "
                          "alpha, or more where noise and guarantee ask for it")]

@@ -106,7 +106,7 @@ class PrivateDiff(Solver):
                        inner_steps=inner_steps, difference_ratio=ratio,
                        dual_clip_norm=float(solver.dual_clip_norm))
 
-    def stated(self) -> Sequence[Enforced]:
+    def enforced_bounds(self) -> Sequence[Enforced]:
         """Return the bounds beside that of the primal gradient, as Enforced."""
         return (dual_bound(self.dual_clip_norm),
                 Enforced("slopes", list(self.slopes), "declared" if self.slopes != _SLOPES

@@ -98,7 +98,7 @@ class GradientDescentAscent(Solver):
         return replace(solver, dual_share=float(share), momentum=float(self.momentum),
                        dual_clip_norm=float(solver.dual_clip_norm))
 
-    def stated(self) -> Sequence[Enforced]:
+    def enforced_bounds(self) -> Sequence[Enforced]:
         """Return the bounds beside that of the primal gradient, as Enforced."""
         return (dual_bound(self.dual_clip_norm),)
 

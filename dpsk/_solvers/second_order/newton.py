@@ -155,7 +155,7 @@ class NewtonDescent(Solver):
             shares.append(gradient)
         return SharedBudget(tuple(map(float, shares)))
 
-    def stated(self) -> Sequence[Enforced]:
+    def enforced_bounds(self) -> Sequence[Enforced]:
         return [Enforced("curvature_clip", self.curvature_clip, "derived",
                          "largest eigenvalue of one row's Hessian; larger ones are scaled down")]
 
