@@ -22,7 +22,7 @@ __all__ = ["Preconditioner"]
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """Map an entering row ``r`` to ``P r / max(1, ||P r||)``, or to ``P r / ||P r||``.
+    """Map an entering row ``r`` to ``r' P / max(1, ||r' P||)``, or to ``r' P / ||r' P||``.
 
     A map of each row by itself, chosen by a released matrix: neighboring tables stay
     neighbors, and every mapped row has norm at most 1, whatever the matrix.
@@ -32,7 +32,7 @@ class Preconditioner:
     model : LinearModel
         Scales a row and appends the intercept's 1.
     matrix : ndarray of shape (rows of theta, rows of theta)
-        P, symmetric.
+        P.
     normalizes : bool
         Whether shorter rows are brought to norm 1 as well.
     """
@@ -57,7 +57,7 @@ class Preconditioner:
         out[factors == 0] = 0.0
 
     def predict_raw(self, coef: FloatArray, intercept: Any, X: Features) -> Any:
-        """Return ``r' coef + intercept``, of the rows of X, over what brings ``P r`` to its norm.
+        """Return ``r' coef + intercept``, of the rows of X, over what brings ``r' P`` to its norm.
 
         In the dtype of X, shape (n,) or (n, n_outputs).
         """

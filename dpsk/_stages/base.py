@@ -65,16 +65,20 @@ class Stage(ABC):
         """
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        """Return the parameters for rows as they came, from those for the rows it handed on."""
+        """Return the parameters for rows as they came, from those for the rows it handed on.
+
+        In the unit of `take_unit`, which `NormBound` undoes afterwards.
+        """
         return theta
 
 
 class RowStage(Stage):
     """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`.
 
-    With `descends` the solver asks for clipped gradients at a price that rests on nothing else: a
-    squared penalty then stays on the coefficients of the rows as they came. Else it is on those
-    of mapped rows.
+    With `descends` the solver asks for clipped gradients at a price that rests on nothing else.
+    `release` then returns the problem with ``penalty.mapped(matrix[:n_features] / unit)``, so that
+    a squared penalty stays on the coefficients of the rows as they came. Else it is on those of
+    mapped rows.
     """
 
     #: What the certificate says of a row's norm beside its bound.

@@ -17,6 +17,7 @@ from dpsk._oracle.sensitivity import Noise
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._stages import ROW_STAGES
 from tests.estimators.pairs import build
 from tests.registry import (
     ALL_SOLVERS,
@@ -49,6 +50,7 @@ SETTINGS = {
     # So large a budget that these few rows are enough to learn their bound from.
     "learnt": {"epsilon": 50.0},
     "bounded": {"data_norm": 0.6},
+    **{name: {"precondition": name} for name in ROW_STAGES},
 }
 
 
@@ -60,6 +62,9 @@ def _variants(cls, solver):
         yield from ("sparse", "free", "inner")
         if family.whitens:
             yield "whitened"
+            # What "whitening" is the name of has been whitened above.
+            yield from (name for name, stage in ROW_STAGES.items() if name != "whitening"
+                        and (is_classifier(cls()) or not stage.normalizes))
     if "hidden_layer_sizes" in names and family.oracle.takes_networks:
         yield "layers"
     if getattr(cls, "_whitens", False):

@@ -27,6 +27,7 @@ from dpsk import _fit
 from dpsk._data.source import RowSource
 from dpsk._privacy.noise import public
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._stages import ROW_STAGES
 from tests.bad_arguments import calls
 from tests.contracts.tapes import spent, taped
 from tests.registry import takes_groups
@@ -38,6 +39,7 @@ N, D, ROW = 60, 3, 5
 #: What is declared; a setting that a call has no parameter for is left out.
 SETTINGS = {"usual": {}, "ample": {"epsilon": 60.0}, "small": {"epsilon": 0.05},
             "bounded": {"data_norm": 1.5}, "classes": {"classes": [0, 1, 2]},
+            **{name: {"precondition": name} for name in ROW_STAGES},
             "pairs": {"epsilon": 500.0, "interactions": 2, "n_knots": 2},
             "moments": {"epsilon": 500.0, "gamma": 0.5, "solver": "lstd"},
             "weights": {"classes": [0, 1, 2], "class_weight": {0: 0.1, 1: 1.0, 2: 7.0}}}
@@ -265,3 +267,18 @@ def test_a_word_that_one_row_has_shows_in_answers_alone(call, params, container)
     other = {**given, "X": given["X"].copy()}
     other["X"].loc[ROW, "b"] = "z, which is behind all others"
     _compared(call, given, params, {"lonely": other}, ("scales, units, shapes", "draws"))
+
+
+@pytest.mark.parametrize("call, params, container", [
+    case for case in _cases(["array"]) if {*FEATURES} & {*case.values[0].given}
+    and case.values[1].keys() <= {"epsilon", "precondition"}])
+def test_a_column_that_one_row_fills_shows_in_answers_alone(call, params, container):
+    """Nor is a column left out that is zero in all other rows, or in all."""
+    given = _given(call, container)
+    other = dict(given)
+    for name in {*FEATURES} & {*given}:
+        given[name] = given[name].copy()
+        given[name][:, -1] = 0.0
+        other[name] = given[name].copy()
+        given[name][ROW, -1] = 0.5
+    _compared(call, given, params, {"empty": other})
