@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._models.clipping import clip_factors
+from dpsk._models.products import product_by_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +63,6 @@ class Activation:
 
 ACTIVATIONS = {"relu": Activation(_relu, _relu_slope, math.sqrt(2.0), True),
                "tanh": Activation(_tanh, _tanh_slope, 1.0, False)}
-#: So many rows every kernel of BLAS that was tried makes products of without an edge.
-_TILE = 8
 #: In narrower layers the mean over units is much of what they say.
 _NARROW = 16
 
@@ -368,17 +367,8 @@ class Change:
 
 
 def _product(rows: FloatArray, weights: FloatArray, alike: bool) -> FloatArray:
-    """Return ``rows @ weights``; with `alike` of every row by itself, wherever it stands.
-
-    Products of many rows are made in tiles, and on the edge of one a row may round otherwise;
-    products of 8 rows have no edges.
-    """
-    if not alike:
-        return rows @ weights
-    if weights.shape[1] == 1:
-        return np.einsum("ij,jk->ik", rows, weights)
-    tiles = rows.reshape(-1, _TILE, rows.shape[1])
-    return np.matmul(tiles, weights).reshape(len(rows), -1)
+    """Return ``rows @ weights``; with `alike` of every row by itself, wherever it stands."""
+    return product_by_row(rows, weights) if alike else rows @ weights
 
 
 def _less_mean(rows: FloatArray) -> FloatArray:

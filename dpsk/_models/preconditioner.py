@@ -11,6 +11,7 @@ from scipy import sparse
 from dpsk._data.blocks import row_blocks
 from dpsk._models.clipping import HEADROOM
 from dpsk._models.linear import LinearModel
+from dpsk._models.products import product_by_row
 
 if TYPE_CHECKING:
     from typing import Any
@@ -50,7 +51,7 @@ class Preconditioner:
 
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the mapped rows of a block to `out`."""
-        np.matmul(entering_rows(self.model, X), self.matrix, out=out)
+        out[:] = product_by_row(entering_rows(self.model, X), self.matrix)
         factors = self._factors(out)
         out *= factors[:, None]
         # A product of 0 and what overflowed would not be 0.

@@ -17,6 +17,7 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._defaults.networks import hidden_scale, whitened_length
 from dpsk._models import MLP, LinearModel
+from dpsk._models.products import product_by_row
 from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
@@ -165,7 +166,7 @@ class WhitenedRows:
 
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`; those that come out too long are zero."""
-        np.matmul(self.model.bounded(X) - self.center, self.matrix, out=out)
+        out[:] = product_by_row(self.model.bounded(X) - self.center, self.matrix)
         squares = np.einsum("ij,ij->i", out, out, dtype=np.float64)
         out[~(squares < _LONGEST**2)] = 0.0
 
