@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._privacy.best_of import BestOf
-from dpsk._privacy.events import tally
+from dpsk._privacy.events import SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.selection import failure_rate
@@ -43,10 +43,16 @@ class Inside:
     `rows` are the rows of this answer, indices drawn in secret; None for all.
     """
 
-    __slots__ = ("_stream", "rows")
+    __slots__ = ("_rows", "_stream", "took_rows")
 
     def __init__(self, stream: Stream, rows: Chosen) -> None:
-        self._stream, self.rows = stream, rows
+        self._stream, self._rows, self.took_rows = stream, rows, False
+
+    @property
+    def rows(self) -> Chosen:
+        """ndarray of int, or None : the rows of this answer."""
+        self.took_rows = True
+        return self._rows
 
     def normal(self, shape: Shape) -> FloatArray:
         """Return independent standard normals."""
@@ -105,8 +111,10 @@ class Releases:
         Raises
         ------
         RuntimeError
-            If the plan does not hold the event; nothing is drawn then.
+            If the plan does not hold the event, or the event is not the price of what would
+            leave; nothing is drawn then.
         """
+        _check_leaving(event, sensitivities, batches, only)
         ledger = self._ledger if ledger is None else ledger
         for one in (event, *also):
             ledger.charge(one)
@@ -118,8 +126,9 @@ class Releases:
         if aside:
             with ThreadPoolExecutor(1) as thread:
                 drawn = thread.submit(noises[0].draw, self._stream, None)
-                return noises[0].added(read(inside), drawn.result(), divisor)
-        totals = read(inside)
+                totals = _read(inside, read, event)
+                return noises[0].added(totals, drawn.result(), divisor)
+        totals = _read(inside, read, event)
         if isinstance(totals, tuple):
             return tuple(noise.added(total, noise.draw(self._stream, total.shape), divisor)
                          for noise, total in zip(noises, totals, strict=True))
@@ -173,6 +182,26 @@ class Releases:
         """Return a law that yields `count` arrays, drawn in blocks to save calls."""
         blocks = _normal_blocks(self._stream, shape, count)
         return lambda stream, shape: next(blocks)
+
+
+def _check_leaving(event: Elementary, sensitivities: tuple[Sensitivity, ...], batches: Any,
+                   only: Any) -> None:
+    """Raise a RuntimeError where more would leave than an event is the price of."""
+    if isinstance(event, SampledGaussian) and batches is None:
+        raise RuntimeError("SampledGaussian is the price of random batches; give batches.")
+    if only is None:
+        if any(one.law == "gumbel" or not one.rounded for one in sensitivities):
+            raise RuntimeError("Only a choice among noisy scores may leave; give only.")
+    elif len(sensitivities) != 1:
+        raise RuntimeError("What leaves of one array is chosen by only; give one Sensitivity.")
+
+
+def _read(inside: Inside, read: Callable[[Inside], Any], event: Elementary) -> Any:
+    """Return what is read; a RuntimeError where all rows are, at the price of a batch."""
+    totals = read(inside)
+    if isinstance(event, SampledGaussian) and not inside.took_rows:
+        raise RuntimeError("SampledGaussian is the price of random batches; read inside.rows.")
+    return totals
 
 
 def _as_it_is(totals: Any, divisor: float, only: Callable[[FloatArray], Any] | None) -> Any:

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from dpsk import DPAUCMaximizer, DPGroupDROClassifier
 from dpsk._oracle.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.closed_forms import bounded_range_mu, bounded_range_width
 from dpsk._privacy.events import Dominated, Gaussian, NotPrivate, Pure, SampledGaussian
@@ -79,3 +80,20 @@ def test_the_scale_times_the_price_is_what_a_unit_moves(cls, solver, variant, ep
             covered = noise.scale * _price(event)[law]
             # More than that is for rounding alone.
             assert known.moved * (1.0 - 1e-14) <= covered <= known.moved * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("cls", [DPAUCMaximizer, DPGroupDROClassifier])
+@pytest.mark.parametrize("batch_size", [10**6, 21])
+def test_both_blocks_of_a_saddle_problem_cost_their_price_together(cls, batch_size):
+    """A row may move both by twice their clips at once, whatever tables here move them by."""
+    with fixed_streams(), taped() as tape:
+        model = table(cls, "plain").fit(make(cls, "sgda", batch_size=batch_size))
+    clips = {line.name: line.value for line in model.privacy_.enforced}
+    moves = 2.0 * clips["clip_norm"], 2.0 * clips["dual_clip_norm"]
+    joint = [(event, noises) for (event, *_), noises in zip(tape.events, tape.parts, strict=True)
+             if len(noises) == 2]
+    assert joint
+    for event, noises in joint:
+        cost = math.hypot(*(move / noise.scale for move, noise in zip(moves, noises, strict=True)))
+        price = _price(event)["normal"]
+        assert 0.99 * price <= cost <= price

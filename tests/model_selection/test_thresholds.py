@@ -32,6 +32,7 @@ from dpsk.model_selection import _threshold
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore, confusion
 from dpsk.model_selection._plan import search_plan
 from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
 from tests.model_selection.test_searches import every_check, rows
 from tests.sklearn_checks import run_check
 
@@ -140,6 +141,26 @@ def test_what_is_drawn_is_that_law_and_the_declared_noise(scoring, monkeypatch):
     if plan.count_mu:
         inside = np.array(counts[:-1])
         assert inside.min() >= 0.5 and inside.max() <= 4.5
+
+
+@pytest.mark.parametrize("scoring", THRESHOLD_SCORES)
+def test_what_is_asked_of_held_out_rows_says_how_far_a_row_moves_it(scoring):
+    """By formulas of its own: a count by 1, what a row weighs, and what two rows weigh apart."""
+    with taped() as tape:
+        found = tuned(scoring=scoring, random_state=0).fit(*rows())
+    n = found.plan_.n_holdout
+    *counts, choice, shown = (noise.sensitivity for (noise,) in tape.parts[-len(
+        tally(found.plan_.holdout_event)):])
+    if scoring == "accuracy":
+        assert not counts and (choice.moved, shown.moved) == (2.0 / n, 1.0 / n)
+        return
+    (count,) = counts
+    of_class = float(np.clip(np.ravel(tape.answers[-3])[0], 0.5, n - 0.5))
+    weights = 0.5 / of_class, 0.5 / (n - of_class)
+    f1 = 2.0 / (of_class + 1.0)
+    assert count.moved == 1.0
+    assert choice.moved == pytest.approx(f1 if scoring == "f1" else sum(weights))
+    assert shown.moved == pytest.approx(f1 if scoring == "f1" else max(weights))
 
 
 @pytest.mark.parametrize("scoring", THRESHOLD_SCORES)
