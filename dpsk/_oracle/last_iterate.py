@@ -9,12 +9,14 @@ so nothing else may leave.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dpsk._oracle.base import SumsOracle
 from dpsk._oracle.one_shot import finite
+from dpsk._oracle.sensitivity import derived_scale
 from dpsk._privacy.noise.grids import float_unit
-from dpsk._privacy.sensitivity import contraction
+from dpsk._privacy.sensitivity import REPLACE_ONE, contraction
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,7 +38,9 @@ class LastIterateOracle(SumsOracle):
                  releases: Releases) -> None:
         self._sums, self._declared, self._releases = sums, declared, releases
         self._event = declared(noise_multiplier)
-        self._noise_std = noise_multiplier * sums.clip_norm * sums.rounding
+        # The end costs what T_eff steps that are shown would.
+        moved = REPLACE_ONE * sums.clip_norm * math.sqrt(declared.effective_steps)
+        self._noise_std = derived_scale(self._event, moved) * sums.rounding
 
     def descend(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
         """Return the last iterate of the declared noisy descent from the public start `theta`.

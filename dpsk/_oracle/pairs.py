@@ -50,8 +50,7 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
     clip : float
     count : int
     event : Event
-    noise_multiplier : float
-        Twice the scale of the noise on a score; 0 without noise.
+        Of one choice.
     releases : Releases
 
     Returns
