@@ -58,7 +58,7 @@ NETWORK_PARAMS = {"hidden_layer_sizes": (8,), "max_iter": 30}
 N_OUTPUTS = 3
 #: Arguments of the losses that need some.
 LOSS_ARGUMENTS = {"huber": (0.3,), "huberized_hinge": (0.7,),
-                  "one_vs_rest": (HuberizedHinge(0.7), N_OUTPUTS)}
+                  "one_vs_rest": (HuberizedHinge(0.7), N_OUTPUTS), "pinball": (0.7, 0.2)}
 #: Parameters without which a solver refuses the default problem.
 _L1_BALL = {"penalty": "l1_ball", "radius": 1.5}
 SOLVER_PARAMS = {"accmd": _L1_BALL, "frank_wolfe": _L1_BALL, "last_iterate": {"alpha": 0.1}}

@@ -26,6 +26,8 @@ _LEAST_SHARE, _MOST_STRETCH = 0.6, (1.5, 1.875)
 def default_clip_norm(problem, clip_norm):
     """Return the clip norm: a share of the loss's own bound, or that bound where inf was given.
 
+    It is the bound itself where a clip would turn the loss into another, as of quantiles.
+
     Unbounded weights and losses count with a bound of 1, and so do losses of residuals. A network
     has no bound: 1 times that on weights clips nearly every row of an untrained one, and leaves
     rows alone that are well fitted.
@@ -35,6 +37,8 @@ def default_clip_norm(problem, clip_norm):
     full = full_clip_norm(problem)
     if clip_norm is not None:
         return min(clip_norm, full)
+    if not problem.loss.clippable:
+        return min(slope_bound(problem) * problem.model.radius / HEADROOM, full)
     measured = loss_defaults(problem.loss)
     if problem.geometry is None:
         share, slope, usual = _PLAIN_CLIP, slope_bound(problem), problem.model.radius

@@ -20,6 +20,7 @@ from dpsk._objective.losses import (
     Logistic,
     Multinomial,
     OneVsRest,
+    Pinball,
     Sigmoid,
     Squared,
     SquaredHinge,
@@ -43,6 +44,7 @@ LOSSES = {
     "huber": (Huber(0.3), [-1.0, 0.3, 1.0]),
     "hinge": (HuberizedHinge(), [-1.0, 1.0]),
     "one_vs_rest": (OneVsRest(HuberizedHinge(), 3), [0, 1, 2]),
+    "pinball": (Pinball(0.8), [-1.0, 0.3, 1.0]),
     "poisson": (CappedPoisson(), [0.0, 0.4, 1.0]),
     "sigmoid": (Sigmoid(), [-1.0, 1.0]),
     "squared": (Squared(), [-1.0, 0.3, 1.0]),
@@ -177,7 +179,10 @@ def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_tim
     monkeypatch.setattr(TargetMean, "applies", lambda *given: False)
     noise_times(0.0)
     rng = np.random.default_rng(0)
+    # Two solvers refuse steps beyond the curvature of a loss, of which quantiles have most.
     n, step, clip_norm = 14, 0.3, 0.2
+    if solver in ("last_iterate", "output_perturbation"):
+        step = 0.01
     # The whole table is the batch, so that both fits read the same rows.
     model = build(cls, solver, delta=1e-3, alpha=0.1 if solver == "last_iterate" else 0.0,
                   max_iter=1, batch_size=n, learning_rate=step, clip_norm=clip_norm,

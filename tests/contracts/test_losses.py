@@ -7,6 +7,7 @@ from dpsk._objective.losses import (
     CappedPoisson,
     HuberizedHinge,
     OneVsRest,
+    Pinball,
     Sigmoid,
     Squared,
     SquaredHinge,
@@ -141,6 +142,9 @@ def test_rows_do_not_see_each_other(name):
     (Sigmoid(), 1.0, 0.0, 0.5, -0.25), (Sigmoid(), -1.0, 0.0, 0.5, 0.25),
     (Sigmoid(), 1.0, 800.0, 0.0, 0.0), (Sigmoid(), -1.0, 800.0, 1.0, 0.0),
     (CappedPoisson(), 1.0, 0.0, 1.0, 0.0), (CappedPoisson(), 0.0, 0.0, 1.0, 1.0),
+    (Pinball(0.8, 0.1), 0.3, 0.2, 0.08, -0.8), (Pinball(0.8, 0.1), 0.3, 0.4, 0.02, 0.2),
+    (Pinball(0.8, 0.1), 0.3, 0.3, 0.025, -0.3), (Pinball(0.8, 0.1), 0.3, 0.36, 0.016, 0.0),
+    (Pinball(0.8, 0.1), -0.7, 0.3, 0.2, 0.2), (Pinball(0.8, 0.1), 1.0, -1e300, 8e299, -0.8),
     (CappedPoisson(), 0.0, 5.0, 6.0, 1.0), (CappedPoisson(), 1.0, -800.0, 800.0, -1.0),
     (CappedPoisson(), 1.0, 1e300, 1e300, 1.0)])
 def test_values_and_slopes_at_the_knees(loss, y, z, value, slope):

@@ -66,6 +66,7 @@ _REFUSED_WHERE_KNOWN = {
     "group_penalty": [-1e-9, math.nan, math.inf, "0", None, True],
     "hidden_layer_sizes": [0, -1, (0,), (3, 1.5), "128", None, ("a",), True, 10**7],
     "activation": ["logistic", None, 1],
+    "quantile": [0, 1, 0.0, 1.0, -0.1, 1.1, 50, math.nan, math.inf, "0.5", None, True],
     "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
     "target_bounds": [(1.0, -1.0), (0.0, 0.0), (0.0, math.inf), (math.nan, 1.0), None, (1.0,),
                       (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200), (0.0, 5e-324)],

@@ -11,6 +11,7 @@ from dpsk import (
     DPLinearSVC,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPRidge,
 )
 
@@ -19,7 +20,8 @@ _N = 12_000
 _MUCH = 1e6
 CASES = [(DPLinearRegression, {}), (DPRidge, {"alpha": 0.01}), (DPHuberRegressor, {}),
          (DPHuberRegressor, {"alpha": 0.01}), (DPPoissonRegressor, {}),
-         (DPPoissonRegressor, {"alpha": 0.01}), (DPLogisticRegression, {}),
+         (DPPoissonRegressor, {"alpha": 0.01}),
+         (DPQuantileRegressor, {"quantile": 0.8}), (DPLogisticRegression, {}),
          (DPLogisticRegression, {"alpha": 0.01}),
          (DPLogisticRegression, {"fit_intercept": False}), (DPLinearSVC, {}),
          (DPLinearSVC, {"loss": "squared_hinge"}), (DPLinearSVC, {"alpha": 0.01})]

@@ -29,6 +29,9 @@ class Loss(ABC):
     gradient_diameter : float
         Largest distance between the clipped gradients of one row at two predictions, over the
         clip norm: 2 where they can be opposite. A bound on what differences are clipped to.
+    clippable : bool
+        Whether default clips may be narrower than the loss's own bound: not where slopes of one
+        sign are longer than those of the other, so that a clip would shorten the one alone.
     minimax : bool
         Whether it has a dual variable.
     of_transitions : bool
@@ -64,6 +67,7 @@ class Loss(ABC):
         piecewise = False
         gradient_diameter = 2.0
     vector_output = False
+    clippable = True
     minimax = False
     of_transitions = False
     grouped = False

@@ -1,0 +1,141 @@
+"""Quantile regression covers what it is asked to cover, without noise and with it."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import QuantileRegressor
+
+from dpsk import DPQuantileRegressor
+from dpsk._defaults.descent import default_clip_norm
+from dpsk._objective.losses import Pinball
+from dpsk._problem import full_clip_norm
+from tests.registry import make_problem
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+every_quantile = pytest.mark.parametrize("quantile", [0.05, 0.3, 0.5, 0.9])
+#: Without noise, and with no bound that a row or a target exceeds.
+EXACT = {"epsilon": np.inf}
+
+
+def pinball(quantile, r):
+    """Return the loss whose corner is not rounded, of residuals."""
+    return np.maximum((1.0 - quantile) * r, -quantile * r)
+
+
+def coverage(model, X, y):
+    return np.mean(y < model.fit(X, y).predict(X))
+
+
+def table(n=4000, seed=0):
+    """Return rows, and targets whose spread depends on them, on a line at every quantile."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    return X, X[:, 0] + 0.5 * (1.0 + 0.5 * X[:, 1]) * rng.normal(size=n)
+
+
+@every_quantile
+def test_the_loss_is_the_mean_of_losses_that_are_shifted(quantile):
+    loss, r = Pinball(quantile, 0.25), np.linspace(-1.0, 1.0, 201)
+    shifts = 0.25 * (2.0 * (np.arange(20_000) + 0.5) / 20_000 - 1.0)
+    wanted = [pinball(quantile, one - shifts).mean() for one in r]
+    np.testing.assert_allclose(loss.value(0.3, 0.3 + r), wanted, rtol=0, atol=1e-8)
+    excess = loss.value(0.3, 0.3 + r) - pinball(quantile, r)
+    assert excess.min() >= -1e-15 and excess.max() == pytest.approx(0.25 / 4)
+
+
+@every_quantile
+@pytest.mark.parametrize("width", [0.01, 0.1])
+def test_the_minimizer_is_off_by_no_more_than_the_docstring_says(quantile, width):
+    """Of even targets by nothing, of normal ones by the second order of the width."""
+    loss, shares = Pinball(quantile, width), (np.arange(200_000) + 0.5) / 200_000
+    for targets, law, steepest in [(2.0 * shares - 1.0, lambda z: 0.5 * (z + 1.0), 0.0),
+                                   (0.25 * norm.ppf(shares), lambda z: norm.cdf(z / 0.25),
+                                    norm.pdf(1.0) / 0.25**2)]:
+        low, high = -1.0, 1.0
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            slope = loss.gradient(targets, np.full(len(targets), middle)).mean()
+            low, high = (middle, high) if slope < 0.0 else (low, middle)
+        # Sums over 200,000 points stand for the integral.
+        assert abs(law(low) - quantile) <= steepest * width**2 / 6.0 + 2e-5
+
+
+@every_quantile
+def test_coverage_without_noise_is_that_of_scikit_learn(quantile):
+    X, y = load_diabetes(return_X_y=True)
+    reference = QuantileRegressor(quantile=quantile, alpha=0.0).fit(X, y)
+    model = DPQuantileRegressor(quantile=quantile, **EXACT)
+    # At its optimum as many targets as there are coefficients are met, and count as either.
+    free = (X.shape[1] + 1.0) / len(y)
+    assert abs(coverage(model, X, y) - quantile) <= free
+    assert abs(coverage(model, X, y) - np.mean(y < reference.predict(X))) <= 2.0 * free
+    best = pinball(quantile, reference.predict(X) - y).mean()
+    # Half the width of the bounds is 160.5: what rounding costs is at most w / 4 of it.
+    assert best <= pinball(quantile, model.predict(X) - y).mean() <= best + 160.5 * 0.01 / 4
+
+
+@pytest.mark.parametrize("quantile", [0.3, 0.9])
+def test_an_l1_penalty_is_that_of_scikit_learn(quantile):
+    X, y = load_diabetes(return_X_y=True)
+    X = X / X.std(axis=0)
+    reference = QuantileRegressor(quantile=quantile, alpha=0.5).fit(X, y)
+    model = DPQuantileRegressor(quantile=quantile, penalty="l1", alpha=0.5, **EXACT).fit(X, y)
+
+    def objective(fitted):
+        return (pinball(quantile, fitted.predict(X) - y).mean()
+                + 0.5 * np.abs(fitted.coef_).sum())
+
+    assert objective(reference) <= objective(model) + 1e-9
+    assert objective(model) <= objective(reference) + 160.5 * 0.01 / 4
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_weights_count_as_rows_do(fit_intercept):
+    X, y = table(600)
+    times = np.random.default_rng(1).integers(1, 4, size=len(y))
+    model = DPQuantileRegressor(quantile=0.8, target_bounds=(-3, 3), fit_intercept=fit_intercept,
+                                **EXACT)
+    weighted = model.fit(X, y, sample_weight=times).coef_
+    repeated = model.fit(np.repeat(X, times, axis=0), np.repeat(y, times)).coef_
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
+
+
+@pytest.mark.parametrize("params", [
+    {}, {"precondition": False}, {"solver": "sgd"}, {"alpha": 1e-3, "data_norm": 1.5},
+    {"target_bounds": "auto", "data_norm": "auto"}], ids=str)
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_coverage_under_noise(quantile, params):
+    """Deviations are .007 at most, means .011 off: the rest is exceeded in 1e-11 of runs."""
+    X, y = table()
+    model = DPQuantileRegressor(4.0, quantile=quantile,
+                                **{"target_bounds": (-3, 3), "data_norm": 1.5, **params})
+    found = coverage(model, X, y)
+    print(f"{quantile} {params}: {found:.4f}")
+    assert abs(found - quantile) < 0.06
+
+
+def test_a_narrow_clip_fits_another_quantile():
+    """Slopes of .9 and .1 that are both cut to .1 are those of a median."""
+    X, y = table()
+    params = {"epsilon": 20.0, "quantile": 0.9, "target_bounds": (-3, 3), "data_norm": 1.5,
+              "precondition": False}
+    assert coverage(DPQuantileRegressor(clip_norm=0.1, **params), X, y) < 0.7
+    assert abs(coverage(DPQuantileRegressor(**params), X, y) - 0.9) < 0.06
+
+
+@pytest.mark.parametrize("effective_rank", [None, 3.0])
+@pytest.mark.parametrize("weight_bound", [1.0, 3.0, np.inf])
+def test_no_default_clip_is_below_the_bound_of_the_loss(effective_rank, weight_bound):
+    problem = make_problem("pinball", effective_rank=effective_rank, weight_bound=weight_bound)
+    bounded = make_problem("pinball", effective_rank=effective_rank,
+                           weight_bound=min(weight_bound, 3.0 if weight_bound < np.inf else 1.0))
+    assert default_clip_norm(problem, None) == full_clip_norm(bounded)
+    assert default_clip_norm(problem, 0.01) == 0.01
+
+
+def test_quantiles_near_the_ends_are_fitted():
+    X, y = table(400)
+    for quantile in (1e-300, 1e-9, 1.0 - 1e-9):
+        model = DPQuantileRegressor(4.0, quantile=quantile, target_bounds=(-3, 3)).fit(X, y)
+        assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_)
