@@ -14,7 +14,6 @@ from dpsk._models import MLP, LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._oracle import (
-    Context,
     GradientOracle,
     Releases,
     network_sums,
@@ -27,7 +26,7 @@ from dpsk._oracle.release import Inside
 from dpsk._oracle.row_sums import RowSums
 from dpsk._oracle.sensitivity import Noise, Sensitivity, derived_scale, rounding_margin
 from dpsk._privacy.batches import FullBatch, PoissonBatches
-from dpsk._privacy.events import Gaussian, SampledGaussian
+from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.streams import EntropyStream
@@ -40,7 +39,6 @@ from tests.registry import (
     ESTIMATORS,
     documented_solvers,
     make_estimator,
-    make_problem,
     takes_groups,
     training_rows,
 )
@@ -383,44 +381,3 @@ def test_batches_are_independent_of_those_before(short_blocks, seen):
     assert binomial_fits(int(member.sum()), member.size, rate)
     again = member[:-1:2] & member[1::2]
     assert binomial_fits(int(again.sum()), again.size, rate**2)
-
-
-def test_a_plan_that_does_not_hold_the_event_draws_and_reads_nothing():
-    class Silent(EntropyStream):
-        def words(self, count):
-            raise AssertionError("drawn")
-
-    problem = make_problem(n_samples=6)
-    declared = NoisySums(FullBatch(), 1)
-    rows = Rows(np.ones((6, 3)), np.zeros(6))
-    oracle = GradientOracle.open(Context(problem, rows, declared, 1.0, 2.0,
-                                         Releases(Silent(), Ledger(declared(3.0)))))
-    oracle._sums.gradient = None
-    with pytest.raises(RuntimeError, match="plan"):
-        oracle.gradient(np.zeros(4))
-
-
-@pytest.mark.parametrize("asked, match", [
-    ((SampledGaussian(0.1, 1.0), {"sensitivities": [Sensitivity(2.0, terms=9, size=3)]}),
-     "give batches"),
-    ((Gaussian(1.0), {"sensitivities": [Sensitivity(2.0, "gumbel", unit=1.0)]}), "give only"),
-    ((Gaussian(1.0), {"sensitivities": [Sensitivity(2.0, unit=1.0, rounded=False)]}), "give only"),
-    ((Gaussian(1.0), {"sensitivities": 2 * [Sensitivity(2.0, "gumbel", unit=1.0)],
-                      "only": np.argmax}), "one Sensitivity")])
-def test_what_an_event_is_not_the_price_of_is_neither_read_nor_charged(asked, match):
-    event, given = asked
-    releases = Releases(EntropyStream(), Ledger(event))
-    with pytest.raises(RuntimeError, match=match):
-        releases(event, None, *given.pop("sensitivities"), **given)
-    # The plan still holds it.
-    releases._ledger.charge(event)
-
-
-@pytest.mark.parametrize("aside", [False, True])
-def test_all_rows_do_not_leave_at_the_price_of_a_batch(aside):
-    plan = PoissonBatches(0.1)
-    event = plan.release(1.0)
-    releases = Releases(EntropyStream(), Ledger(event))
-    with pytest.raises(RuntimeError, match="read inside"):
-        releases(event, lambda inside: np.full(3, 100.0), Sensitivity(2.0, terms=9, size=3),
-                 batches=releases.batches(plan, 90, 1), aside=aside)
