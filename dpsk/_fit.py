@@ -26,7 +26,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import noise_seed, public_seed
 from dpsk._privacy.noise.streams import open_stream, random_index
-from dpsk._privacy.plans import Framed
+from dpsk._privacy.plans import Framed, ThresholdRounds
 from dpsk._progress import opened_progress
 from dpsk._version import __version__
 
@@ -140,7 +140,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                          partial(_context, method, settings, rows, event))
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
     grouped = rows.groups is not None
-    releases = _opened(method, what, event, stream, verbose, grouped)
+    releases = _opened(method, what, event, stream, verbose, grouped,
+                       _more_answers(declared, noise_multiplier))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
@@ -252,12 +253,20 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
     return _opened(method, settings[-1] + more, event, stream, verbose), stream
 
 
-def _opened(method, name, event, stream, verbose, of_groups=False):
+def _more_answers(declared, noise_multiplier):
+    """Return how many answers there are beside those that one row pays for."""
+    # Each disjoint batch is asked for all that a row of it pays.
+    if not isinstance(declared, ThresholdRounds):
+        return 0
+    return (declared.batches - 1) * sum(tally(declared(noise_multiplier)).values())
+
+
+def _opened(method, name, event, stream, verbose, of_groups=False, more=0):
     """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
     admission = admit(method.name, event, carried=method.carried, of_groups=of_groups)
     if verbose:
         print(f"{method.name}: {name}")
-    progress = opened_progress(method.name, sum(tally(event).values()), verbose)
+    progress = opened_progress(method.name, sum(tally(event).values()) + more, verbose)
     return opened_releases(stream, Ledger(event), progress, admission)
 
 

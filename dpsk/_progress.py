@@ -52,10 +52,6 @@ class Progress:
             print(f"{self._name}: answer {self._asked} of {self._total}, "
                   f"{now - self._start:.0f} s", flush=True)
 
-    def repeat(self, count: int) -> None:
-        """Plan the same answers of each of `count` groups of rows."""
-        self._total *= count
-
 
 def opened_progress(name: str, total: int, verbose: int) -> Progress:
     """Return what counts the answers of a plan, for whoever prints or watches."""

@@ -146,7 +146,6 @@ class Releases:
 
     def groups(self, count: int) -> list[GroupLedger]:
         """Return a ledger for each of `count` disjoint groups of rows."""
-        self._progress.repeat(count)
         return self._ledger.groups(count)
 
     def runs(self, event: Event, asked: Event) -> Iterator[Releases]:
