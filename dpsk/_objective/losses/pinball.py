@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, FloatArray
 
+
 @dataclass(frozen=True)
 class Pinball(Loss):
     r"""Pinball loss of the residual ``r = z - y``, averaged over shifts of at most a width `w`.
@@ -37,8 +38,8 @@ class Pinball(Loss):
     ----------
     quantile : float
     width : float
-        Estimators map targets to [-1, 1]. There the default is a tenth or less of how far
-        residuals usually reach, and the noise of a fit hides its bias.
+        Estimators map targets to [-1, 1], where residuals usually are ten times the default
+        and more. Of normal ones that deviate by twice the default, F(z) is .911 for .9.
 
     References
     ----------
