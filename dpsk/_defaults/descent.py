@@ -54,9 +54,10 @@ def default_step(problem, clip_norm):
     """Return the step: the inverse smoothness, and more where gradients are clipped.
 
     Clipping flattens the loss of every row that is far from fitted, so the curvature that is
-    met is well below its supremum. That of whitened rows is also spread over their directions.
-    Where noise allows fewer steps than the fewest that are made, the step shrinks with their
-    square, as an accelerated method covers ``step T^2``.
+    met is well below its supremum, as it is where a loss is straight but for a corner. That of
+    whitened rows is also spread over their directions. Where noise allows fewer steps than the
+    fewest that are made, the step shrinks with their square, as an accelerated method covers
+    ``step T^2``.
     """
     smoothness = problem.loss.smoothness * problem.usual_weight * problem.model.radius**2
     clipped = clip_norm < full_clip_norm(problem)
@@ -69,7 +70,7 @@ def default_step(problem, clip_norm):
         else:
             # Without a clip the largest curvature must be met as it is.
             smoothness *= 2.0 * problem.geometry.unevenness
-    elif clipped:
+    elif clipped or not problem.loss.clippable:
         gain = max(1.0, measured.plain_gain / _clip_growth(problem))
         smoothness /= gain * _shrinkage(problem)
     return 1.0 / (smoothness + problem.penalty.smoothness)
@@ -116,7 +117,12 @@ def _shrinkage(problem):
 
 
 def _clip_growth(problem):
-    """Return by how much clips widen, as what they leave out is to vanish beside the noise."""
+    """Return by how much clips widen, as what they leave out is to vanish beside the noise.
+
+    Where they leave out nothing they stay, and so do the steps that follow from them.
+    """
+    if not problem.loss.clippable:
+        return 1.0
     whitened = problem.geometry is not None
     start = loss_defaults(problem.loss).clip_signal if whitened else AMPLE_SIGNAL
     return max(1.0, np.sqrt(problem.signal_to_noise / start))

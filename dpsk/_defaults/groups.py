@@ -14,12 +14,16 @@ _LONGER = 4.0
 
 
 def default_group_clip(problem, clip_norm, group_clip_norm):
-    """Return the clip norm of groups: an eighth of that of rows; None where there are none."""
+    """Return the clip norm of groups: an eighth of that of rows; None where there are none.
+
+    It is that of rows where a narrower one would turn the loss into another.
+    """
     name = "solver_options: group_clip_norm"
     linear = problem.model.is_linear
     if group_clip_norm is None:
         clips = problem.grouped and linear and problem.is_private
-        return _SHARE * clip_norm if clips else None
+        share = _SHARE if problem.loss.clippable else 1.0
+        return share * clip_norm if clips else None
     check_clip_norm(name, group_clip_norm)
     if not linear:
         raise ValueError(f"{name}={group_clip_norm!r}: networks clip rows alone; leave it out, "

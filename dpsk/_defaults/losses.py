@@ -4,7 +4,6 @@ See docs/results/defaults.md and docs/results/networks.md; docs/theory/defaults.
 number was found.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 __all__ = ["LINEAR_SADDLE", "MEASURED", "NETWORK_SADDLE", "LossDefaults", "SaddleDefaults",
@@ -126,7 +125,7 @@ MEASURED = {
     "Multinomial": replace(_LOGISTIC, gain=1.0, steps=4.25, longest=0.7),
     # No clip flattens it: its curvature is a small share of the supremum on most rows, and rows
     # longer than usual ones would cost noise that no clip keeps out.
-    "Pinball": replace(_RESIDUAL, clip_signal=math.inf, gain=5.0, longest=1.0),
+    "Pinball": replace(_RESIDUAL, gain=5.0, longest=1.0, plain_gain=20.0),
     "RankingLogistic": replace(_LOGISTIC, gain=1.5),
     "Squared": _RESIDUAL,
     # As of the logistic loss, the curvature is far below its supremum on most rows; with shorter

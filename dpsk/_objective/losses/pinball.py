@@ -40,8 +40,8 @@ class Pinball(Loss):
     ----------
     quantile : float
     width : float
-        Estimators map targets to [-1, 1]. There the default is a tenth or less of how far
-        residuals usually reach, and the noise of a fit hides its bias.
+        Estimators map targets to [-1, 1], where residuals usually are ten times the default
+        and more. Of normal ones that deviate by twice the default, F(z) is .911 for .9.
 
     References
     ----------
