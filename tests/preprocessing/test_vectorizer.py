@@ -189,7 +189,9 @@ def test_the_rule_takes_it_to_be_a_tenth_of_the_whole():
     inner = 2**plan.levels - 1
     assert {len(knots) for knots in alone.fit(X).knots_.values()} == {inner + 2}
     # What a pipeline says of the whole takes its place.
-    small = clone(alone)._within((0.05, 1e-6)).fit(X)
+    small = clone(alone)
+    small._within((0.05, 1e-6))
+    small.fit(X)
     assert max(map(len, small.knots_.values())) < inner + 2
     assert clone(small)._whole is None
 
