@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 
-import dpsk
 from dpsk import (
     DPGridSearchCV,
     DPLogisticRegression,
@@ -22,16 +21,16 @@ from dpsk._budgeted import Budgeted, asked
 from dpsk._privacy.events import Gaussian, tally
 from dpsk.generative import DPWGAN
 from dpsk.reporting._searches import _event
+from tests.loops import in_a_row
+from tests.registry import ALL_ESTIMATORS
 from tests.syntax import PACKAGE, tree
 
 ASKED = {name for name in vars(Budgeted) if name.startswith("_") and not name.startswith("__")}
-WITH_BUDGET = sorted(name for name in dpsk.__all__ if inspect.isclass(getattr(dpsk, name))
-                     and {"epsilon", "delta"} <= set(
-                         inspect.signature(getattr(dpsk, name)).parameters)
-                     and issubclass(getattr(dpsk, name), BaseEstimator))
+WITH_BUDGET = [cls for cls in ALL_ESTIMATORS.values()
+               if {"epsilon", "delta"} <= set(inspect.signature(cls).parameters)]
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+@in_a_row("path", sorted(PACKAGE.rglob("*.py")))
 def test_nobody_looks_whether_a_step_has_what_all_have(path):
     """A look by name trusts whoever has an attribute of that name, and has a default of its own.
     """
@@ -42,9 +41,9 @@ def test_nobody_looks_whether_a_step_has_what_all_have(path):
     assert not ASKED & names
 
 
-@pytest.mark.parametrize("name", WITH_BUDGET)
-def test_every_estimator_with_a_budget_is_asked_itself(name):
-    assert issubclass(getattr(dpsk, name), Budgeted)
+@pytest.mark.parametrize("cls", WITH_BUDGET)
+def test_every_estimator_with_a_budget_is_asked_itself(cls):
+    assert issubclass(cls, Budgeted)
 
 
 class Claims(ClassifierMixin, TransformerMixin, BaseEstimator):

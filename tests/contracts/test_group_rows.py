@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import is_classifier
 
 from dpsk._models.products import product_by_row
+from dpsk._stages import ROW_STAGES
 from tests.contracts.tapes import fixed_streams, taped
 from tests.estimators.pairs import build
 from tests.registry import ESTIMATORS, batch_solver, plain_solver, protects_groups
@@ -24,7 +25,7 @@ def _fits():
     for cls in filter(protects_groups, ESTIMATORS.values()):
         parameters = inspect.signature(cls).parameters
         settings = [{}] if "precondition" not in parameters else [
-            {"precondition": value} for value in (False, True, "whitening", "unit_norm")]
+            {"precondition": value} for value in (False, True, *sorted(ROW_STAGES))]
         for params in settings:
             for solver in sorted({plain_solver(cls), batch_solver(cls)}):
                 name = "-".join(map(str, (cls.__name__, solver, *params.values())))
