@@ -13,10 +13,10 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
            "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
            "NOISE_FLOOR", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
            "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
-           "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_SIGNAL", "SPREAD_TAILS",
-           "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH", "TARGET_TAILS",
-           "USUAL_RESIDUAL", "are_few", "carries_slopes", "mu_of_share", "target_mean_share",
-           "whitening_pays"]
+           "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING", "SPREAD_SIGNAL",
+           "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH",
+           "TARGET_TAILS", "USUAL_RESIDUAL", "are_few", "carries_slopes", "mu_of_share",
+           "target_mean_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -68,6 +68,8 @@ OCTAVES_CLEARANCE = 9.0
 #: How many octaves are chosen that hold most norms or targets, the share of these that they are
 #: taken to hold, and the largest share of mu^2 that they cost, and of epsilon where delta is 0.
 NORM_OCTAVES, TARGET_OCTAVES = (1, 0.8, 0.3), (2, 0.5, 0.5)
+#: The share of targets that an octave of distances from their median is taken to hold.
+SPREAD_FILLING = 1.0 / 3.0
 #: Bounds on targets over the end of their octaves: of a normal law a tenth is beyond that.
 OCTAVES_REACH = 2.0
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.

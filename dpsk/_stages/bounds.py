@@ -23,6 +23,7 @@ from dpsk._defaults.budgets import (
     OCTAVES_REACH,
     PURE_QUANTILE_SHARES,
     QUANTILE_SHARES,
+    SPREAD_FILLING,
     TARGET_OCTAVES,
     TARGET_REACH,
     TARGET_TAILS,
@@ -39,9 +40,10 @@ from dpsk._oracle.quantiles import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.events import Repeated
+from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
+from dpsk._stages.target_spread import apart, released_spread
 from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
@@ -60,7 +62,9 @@ __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", 
 
 #: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
 #: much. Too large a norm leaves a constant; too small a bound, means and predictions near 0.
-_LONG, SHORT, _SMALL = (-1, 1.0), (0, 1.0), (0, 0.5)
+_LONG, SHORT, _SMALL, _NONE = (-1, 1.0), (0, 1.0), (0, 0.5), (0, 0.0)
+#: Numbers count in parts of 1 of which there are so many.
+_PARTS = 32.0
 
 
 class NormBound(Stage):
@@ -152,7 +156,10 @@ class TargetBounds(Stage):
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
         event, tail = target_rule(problem)
-        return Repeated(event, 3 if self._lowest is None and tail is not None else 1)
+        if tail is None:
+            return event
+        quantiles = Repeated(event, 3 if self._lowest is None else 1)
+        return Composed((quantiles, spread_rule(problem)[0]))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_bounds", list(self.value), "released",
@@ -171,15 +178,23 @@ class TargetBounds(Stage):
                           else (self._lowest, self._lowest + reach))
         elif self._lowest is None:
             median = noisy_decimal(rows, above, 0.5, event, releases)
-            low, high = (median + noisy_quantile(rows, partial(_targets_above, median), q,
-                                                 distance_grid(), event, releases, q > 0.5)
+            of_spread, clear = spread_rule(problem)
+            # Within declared bounds an octave too far out does no harm.
+            on_median = clear if self._within is None else 0.0
+            away = partial(_targets_above, median)
+            spread = released_spread(rows, away, median, on_median, of_spread, releases)
+            low, high = (median + noisy_quantile(rows, away, q, distance_grid(), event, releases,
+                                                 q > 0.5)
                          for q in (tail, 1.0 - tail))
-            self.value = widened(low, high, tail)
+            self.value = apart(median, spread, *widened(low, high, tail))
         else:
+            spread = noisy_octaves(rows, partial(_sizes_of, above, zero=1.0), 1, _NONE,
+                                   spread_rule(problem)[0], releases)
             reach = noisy_quantile(rows, above, 1.0 - tail, positive_grid(), event, releases)
             # Tails that fall off like those of an exponential law.
             reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
-            self.value = self._lowest, self._lowest + reach
+            lowest = self._lowest
+            self.value = lowest, apart(lowest, spread, lowest, lowest + reach)[1]
         if self._within is not None:
             self.value = _kept_within(self.value, self._within)
         return problem, rows.with_targets(partial(clipped_targets, self._target_map,
@@ -307,6 +322,20 @@ def target_rule(problem: Problem) -> tuple[Elementary, float | None]:
     """
     least = TARGET_TAILS[0] / max(1.0, problem.signal_to_noise / AMPLE_SIGNAL)
     return _rule("target_bounds", problem, (least, TARGET_TAILS[1]), TARGET_OCTAVES)
+
+
+def spread_rule(problem: Problem) -> tuple[Elementary, float]:
+    """Return the event of the spread of targets, where rows are enough for their quantiles.
+
+    And what a target on the median counts, so that an octave of nothing is as unlikely.
+    """
+    usual, _ = (_range(problem, *shares) for shares in
+                zip(QUANTILE_SHARES, PURE_QUANTILE_SHARES, strict=True))
+    log_ends = math.log(N_OCTAVES)
+    width = max(usual, 2.0 * (CLEARANCE + log_ends) / (SPREAD_FILLING * problem.n_samples))
+    clear = 2.0 * (OCTAVES_CLEARANCE + log_ends) / (width * problem.n_samples)
+    # In as few bits as what numbers count, so that scores are exact.
+    return _choice(problem, width), math.ceil(clear * _PARTS) / _PARTS
 
 
 def _rule(name, problem, tails, octaves):

@@ -13,10 +13,11 @@ from dpsk._defaults.budgets import SCALE_DEVIATIONS, SCALE_TAILS
 from dpsk._objective.losses import Huber
 from dpsk._oracle.cells import noisy_decimal
 from dpsk._oracle.quantiles import noisy_quantile, positive_grid
-from dpsk._privacy.events import Repeated
+from dpsk._privacy.events import Composed, Repeated
 from dpsk._stages.base import Stage
-from dpsk._stages.bounds import quantile_rule
+from dpsk._stages.bounds import quantile_rule, spread_rule
 from dpsk._stages.target_mean import raised
+from dpsk._stages.target_spread import apart, released_spread
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,11 +35,12 @@ _LEAST = 2.0**-30
 
 
 class TargetScaling(Stage):
-    """Release the median of targets, and a high quantile of their distances from it.
+    """Release the median of targets, how they spread about it, and a quantile of their distances.
 
     Targets that enter a network are less the median, over four standard deviations by that
     quantile, where these are less than half the width of their bounds: a clip norm is in the unit
-    of residuals, and with bounds far wider than targets noise would be as large as they are.
+    of residuals, and with bounds far wider than targets noise would be as large as they are. Where
+    the quantile is next to the median, on which many targets lie, it is over two spreads.
     """
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
@@ -51,18 +53,22 @@ class TargetScaling(Stage):
 
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost."""
-        return Repeated(_rule(problem)[0], 2)
+        return Composed((Repeated(_rule(problem)[0], 2), spread_rule(problem)[0]))
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem of targets in that unit, and the rows with these."""
         event, tail = _rule(problem)
         median = noisy_decimal(rows, _targets, 0.5, event, releases)
         self._median = float(np.clip(median, -1.0, 1.0))
-        away = noisy_quantile(rows, partial(_distances, self._median), 1.0 - tail,
-                              positive_grid(), event, releases)
+        distances = partial(_distances, self._median)
+        # An octave too far out does no harm, as no unit is above that of the bounds.
+        spread = released_spread(rows, distances, self._median, 0.0, spread_rule(problem)[0],
+                                 releases)
+        away = noisy_quantile(rows, distances, 1.0 - tail, positive_grid(), event, releases)
         # As far out, by a normal law, whatever the share of rows beyond.
         reach = SCALE_DEVIATIONS / -float(ndtri(0.5 * tail))
-        self._unit = float(np.clip(reach * away, _LEAST, 1.0))
+        _, unit = apart(0.0, spread, 0.0, reach * away)
+        self._unit = float(np.clip(unit, _LEAST, 1.0))
         if isinstance(problem.loss, Huber):
             problem = replace(problem, loss=Huber(problem.loss.threshold / self._unit))
         return problem, rows.with_targets(partial(_in_unit, self._median, self._unit))

@@ -66,8 +66,9 @@ def test_what_is_learnt_is_charged_and_stated_within_the_budget(cls, solver, del
         model.fit(X, y)
     certificate = model.privacy_
     assert accountant.delta(certificate.event, 2.0) <= certificate.delta
-    # One quantile of norms, then those of the targets: a median, and an end on either side.
-    count = 2 if cls is DPPoissonRegressor else 4
+    # One quantile of norms, then those of the targets: a median, an end on either side, and how
+    # far they spread; of counts a spread and an end.
+    count = 3 if cls is DPPoissonRegressor else 5
     (cost,) = {event for events in tape.events[:count] for event in events}
     assert tally(certificate.event)[cost] == count
     laws = [part.sensitivity.law for parts in tape.parts[:count] for part in parts]
