@@ -10,8 +10,8 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._problem import full_clip_norm
 
-__all__ = ["accelerates", "default_clip_norm", "default_step", "default_steps", "slope_bound",
-           "stretch"]
+__all__ = ["accelerates", "default_batch_size", "default_batches", "default_clip_norm",
+           "default_step", "default_steps", "slope_bound", "stretch"]
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
@@ -21,6 +21,11 @@ _FLAT_SIGNAL, _STEPS_SIGNAL = 150.0, 800.0
 #: The least share of steps in between, and by how much steps are longer at most where fewer are
 #: made than wanted, with all of them and with that share.
 _LEAST_SHARE, _MOST_STRETCH = 0.6, (1.5, 1.875)
+#: Random batches: one of so many parts of the rows, and no smaller; passes over all rows by the
+#: root of the signal, and the least and the most; and so of steps.
+_BATCH_PARTS, _SMALLEST_BATCH = 5, 256
+_PASSES, _LEAST_PASSES, _MOST_PASSES = 0.4, 3.0, 10.0
+_FEWEST_BATCHES, _MOST_BATCHES = 15, 5000
 
 
 def default_clip_norm(problem, clip_norm):
@@ -82,6 +87,21 @@ def default_steps(problem, clip_norm=0.0):
     most = loss_defaults(problem.loss).most_steps if whitened else _MOST_PLAIN_STEPS
     made = min(_wanted_steps(problem), _enough_steps(problem, clip_norm))
     return int(np.clip(round(made), _FEWEST_STEPS, most))
+
+
+def default_batch_size(n_samples, batch_size):
+    """Return the expected size of random batches.
+
+    At one budget few large batches are less noisy together than many small ones.
+    """
+    return min(n_samples, batch_size or max(_SMALLEST_BATCH, n_samples // _BATCH_PARTS))
+
+
+def default_batches(problem, batch_size):
+    """Return the number of steps on random batches: few passes, and more as noise allows."""
+    passes = np.clip(_PASSES * np.sqrt(problem.signal_to_noise), _LEAST_PASSES, _MOST_PASSES)
+    steps = round(passes * problem.n_samples / batch_size)
+    return int(np.clip(steps, _FEWEST_BATCHES, _MOST_BATCHES))
 
 
 def stretch(problem, clip_norm):

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from dpsk._defaults.descent import default_clip_norm, default_step
+from dpsk._defaults.descent import (
+    default_batch_size,
+    default_batches,
+    default_clip_norm,
+    default_step,
+)
 from dpsk._defaults.groups import default_group_clip, group_step
 from dpsk._defaults.networks import (
     ADAPTIVE_STEP,
@@ -50,13 +55,14 @@ class StochasticGradientDescent(GroupClipped):
     Parameters
     ----------
     max_iter : int or None
-        T. None: ``10 / q`` rounded, within [30, 5000].
+        T. None: ``k / q`` for ``k = 0.4 sqrt(signal)`` passes within [3, 10], T within [15, 5000];
+        ``signal`` is ``n mu`` over the number of columns.
     learning_rate : float or None
         None: see `default_step`.
     clip_norm : float or None
         C. None: see `default_clip_norm`.
     batch_size : int or None
-        Expected batch size. None: 256, at most n; n itself means full batches.
+        Expected batch size. None: a fifth of the rows, at least 256; n itself means full batches.
     iterate : {"tail", "half", "last", "average", "random"} or None
         "tail" averages the last quarter of the iterates, "half" their last half. "random": one
         of the first `max_iter`, its index drawn before the noise is calibrated. None: "tail",
@@ -131,8 +137,8 @@ class StochasticGradientDescent(GroupClipped):
         n_samples, learning_rate = problem.n_samples, self.learning_rate
         if learning_rate is None and self.adaptive:
             learning_rate = ADAPTIVE_STEP
-        batch_size = min(n_samples, self.batch_size or 256)
-        max_iter = self.max_iter or min(5000, max(30, round(10 * n_samples / batch_size)))
+        batch_size = default_batch_size(n_samples, self.batch_size)
+        max_iter = self.max_iter or default_batches(problem, batch_size)
         if problem.is_private:
             clip_norm = default_clip_norm(problem, self.clip_norm)
             group_clip = default_group_clip(problem, clip_norm, self.group_clip_norm)
