@@ -12,7 +12,7 @@ __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT
            "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
            "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
            "NOISE_FLOOR", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
-           "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
+           "PURE_OCTAVES", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
            "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING", "SPREAD_SIGNAL",
            "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH",
            "TARGET_TAILS", "USUAL_RESIDUAL", "are_few", "carries_slopes", "mu_of_share",
@@ -59,7 +59,7 @@ USUAL_RESIDUAL = 0.25
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
 #: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.
-QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.15)
+QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.11)
 #: The logarithm of how much less likely a point beyond all rows is than one at the quantile; the
 #: grid has some hundred times as many of the former.
 CLEARANCE = 20.0
@@ -68,6 +68,8 @@ OCTAVES_CLEARANCE = 9.0
 #: How many octaves are chosen that hold most norms or targets, the share of these that they are
 #: taken to hold, and the largest share of mu^2 that they cost, and of epsilon where delta is 0.
 NORM_OCTAVES, TARGET_OCTAVES = (1, 0.8, 0.3), (2, 0.5, 0.5)
+#: That share of epsilon is this much of it.
+PURE_OCTAVES = 0.6
 #: The share of targets that an octave of distances from their median is taken to hold.
 SPREAD_FILLING = 1.0 / 3.0
 #: Bounds on targets over the end of their octaves: of a normal law a tenth is beyond that.

@@ -21,6 +21,7 @@ from dpsk._defaults.budgets import (
     NORM_TAILS,
     OCTAVES_CLEARANCE,
     OCTAVES_REACH,
+    PURE_OCTAVES,
     PURE_QUANTILE_SHARES,
     QUANTILE_SHARES,
     SPREAD_FILLING,
@@ -169,9 +170,9 @@ class TargetBounds(Stage):
         """Return the problem as it was, and the rows with clipped and mapped targets."""
         event, tail = target_rule(problem)
         above = partial(_targets_above, self._lowest or 0.0)
+        sizes = (partial(_sizes_of, above) if self._lowest is None
+                 else partial(_counts_above, self._lowest))
         if tail is None:
-            # Of counts 0 is as good as 1; other numbers have no public unit.
-            sizes = partial(_sizes_of, above, zero=math.nan if self._lowest is None else 1.0)
             reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
                                                   event, releases)
             self.value = ((-reach, reach) if self._lowest is None
@@ -188,8 +189,7 @@ class TargetBounds(Stage):
                          for q in (tail, 1.0 - tail))
             self.value = apart(median, spread, *widened(low, high, tail))
         else:
-            spread = noisy_octaves(rows, partial(_sizes_of, above, zero=1.0), 1, _NONE,
-                                   spread_rule(problem)[0], releases)
+            spread = noisy_octaves(rows, sizes, 1, _NONE, spread_rule(problem)[0], releases)
             reach = noisy_quantile(rows, above, 1.0 - tail, positive_grid(), event, releases)
             # Tails that fall off like those of an exponential law.
             reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
@@ -356,7 +356,7 @@ def _octaves_rule(name, problem, filling, largest):
     def width(clearance):
         return 2.0 * (clearance + math.log(N_OCTAVES)) / (filling * problem.n_samples)
 
-    least, most = width(OCTAVES_CLEARANCE), _range(problem, largest, largest)
+    least, most = width(OCTAVES_CLEARANCE), _range(problem, largest, PURE_OCTAVES * largest)
     if least > most:
         raise _too_few(name, problem, least / most)
     usual = _range(problem, QUANTILE_SHARES[1], PURE_QUANTILE_SHARES[1])
@@ -376,7 +376,13 @@ def _targets_above(lowest, rows, part):
     return rows.beside(part)[0] - lowest
 
 
-def _sizes_of(numbers, rows, part, zero=math.nan):
-    """Return the sizes of numbers, and what stands for those that are 0, which no octave holds."""
+def _sizes_of(numbers, rows, part):
+    """Return the sizes of numbers; those that are 0 have none, and are in no octave."""
     sizes = np.abs(numbers(rows, part))
-    return np.where(sizes > 0.0, sizes, zero)
+    return np.where(sizes > 0.0, sizes, math.nan)
+
+
+def _counts_above(lowest, rows, part):
+    """Return targets above the lowest; of counts 0 is as good as 1, and there is no other unit."""
+    above = _targets_above(lowest, rows, part)
+    return np.where(above > 0.0, above, 1.0)

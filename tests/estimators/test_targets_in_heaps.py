@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
 
-from dpsk import DPLinearRegression, DPMLPRegressor, DPPoissonRegressor
+from dpsk import DPHuberRegressor, DPLinearRegression, DPMLPRegressor, DPPoissonRegressor
 from dpsk._stages.target_spread import apart, released_spread
 from tests.columns import column, first
 from tests.contracts.test_octaves import EXACT, EntropyStream, Ledger, Releases, Selections
@@ -66,6 +66,26 @@ def test_rare_events_are_counted(usual):
     assert all(model.target_bounds_[1] >= 1.0 for model in found)
     shares = [d2_tweedie_score(y, model.predict(X), power=1) for model in found]
     assert np.median(shares) > 0.4 * exact
+
+
+def test_targets_below_the_lowest_count_as_it():
+    """Their distance from it says nothing of the counts above."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1.0, 1.0, (N_ROWS, 4))
+    y = np.where(rng.random(N_ROWS) < 0.5, -1e3, rng.poisson(1.0, N_ROWS))
+    assert DPPoissonRegressor(epsilon=2.0, data_norm=2.0).fit(X, y).target_bounds_[1] < 20.0
+
+
+@pytest.mark.parametrize("data_norm", [2.0, "auto"])
+@pytest.mark.parametrize("cls", [DPHuberRegressor, DPLinearRegression, DPPoissonRegressor])
+def test_what_is_learnt_leaves_enough_of_a_pure_epsilon(cls, data_norm):
+    """Whatever the number of rows, as all that is learnt at its highest price is within half."""
+    rng = np.random.default_rng(3)
+    for n_rows in np.geomspace(150, 3000, 12).astype(int):
+        X = rng.uniform(-1.0, 1.0, (n_rows, 3))
+        y = rng.poisson(2.0, n_rows).astype(float)
+        model = cls(epsilon=1.0, delta=0.0, data_norm=data_norm).fit(X, y)
+        assert model.privacy_.epsilon <= 1.0
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 3e5])
