@@ -92,7 +92,7 @@ def default_steps(problem, clip_norm=0.0):
 def default_batch_size(n_samples, batch_size):
     """Return the expected size of random batches.
 
-    At one budget few large batches are less noisy together than many small ones.
+    Noise grows with the number of steps, whatever their batches; large ones let few see all rows.
     """
     return min(n_samples, batch_size or max(_SMALLEST_BATCH, n_samples // _BATCH_PARTS))
 
