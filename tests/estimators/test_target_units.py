@@ -98,8 +98,8 @@ def test_a_network_asks_for_quantiles_where_rows_are_many_and_for_the_mean_in_gr
     many = n_events(DPMLPRegressor(**settings), X, y)
     grouped = n_events(DPMLPRegressor(**settings), X, y, groups=np.arange(12_000) // 2)
     few = n_events(DPMLPRegressor(**{**settings, "epsilon": 0.1}), X[:500], y[:500])
-    # Steps and the mean; a median and a distance.
-    assert (many, grouped, few) == (6, 4, 4)
+    # Steps and the mean; a median, a spread and a distance.
+    assert (many, grouped, few) == (7, 4, 4)
 
 
 def test_a_threshold_of_a_network_stays_in_the_unit_of_the_declared_bounds():
