@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpsk._defaults.budgets import FEW_ROWS_FACTOR, are_few
+from dpsk._defaults.budgets import FEW_ROWS_FACTOR, MOST_WHITENED_BY_DEFAULT, are_few
 from dpsk._defaults.losses import loss_defaults
 
 __all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries_no_network",
@@ -24,6 +24,8 @@ USUAL_FACTOR = 0.65
 #: The ``n mu`` below which rows are few: for scores on whitened rows, and for predictions of
 #: targets on any.
 _FEW_SIGNAL, _FEWER_SIGNAL = 40.0, 10.0
+#: The signal at which predictions of targets from many columns are half noise.
+_WIDE_SIGNAL = 2.0
 #: The most length of a usual whitened row, beside the 1 of the biases.
 _LONGEST_ROW = 4.0
 #: The steps that a unit of signal pays for.
@@ -63,7 +65,12 @@ def few_rows_factor(budget, of_scores):
     if not (budget.is_private and budget.delta > 0):
         return 1.0
     few = budget.n_columns * budget.signal_to_noise < (_FEW_SIGNAL if of_scores else _FEWER_SIGNAL)
-    return FEW_ROWS_FACTOR if few or (of_scores and carries_no_network(budget)) else 1.0
+    if few or (of_scores and carries_no_network(budget)):
+        return FEW_ROWS_FACTOR
+    if of_scores or budget.n_columns <= MOST_WHITENED_BY_DEFAULT + 1:
+        return 1.0
+    # Rows are not whitened, and noise has a part of its own in every column.
+    return budget.signal_to_noise / (budget.signal_to_noise + _WIDE_SIGNAL)
 
 
 def hidden_scale(problem):
