@@ -168,37 +168,45 @@ class TargetBounds(Stage):
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
-        event, tail = target_rule(problem)
-        above = partial(_targets_above, self._lowest or 0.0)
-        sizes = (partial(_sizes_of, above) if self._lowest is None
-                 else partial(_counts_above, self._lowest))
-        if tail is None:
-            reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
-                                                  event, releases)
-            self.value = ((-reach, reach) if self._lowest is None
-                          else (self._lowest, self._lowest + reach))
-        elif self._lowest is None:
-            median = noisy_decimal(rows, above, 0.5, event, releases)
-            of_spread, clear = spread_rule(problem)
-            # Within declared bounds an octave too far out does no harm.
-            on_median = clear if self._within is None else 0.0
-            away = partial(_targets_above, median)
-            spread = released_spread(rows, away, median, on_median, of_spread, releases)
-            low, high = (median + noisy_quantile(rows, away, q, distance_grid(), event, releases,
-                                                 q > 0.5)
-                         for q in (tail, 1.0 - tail))
-            self.value = apart(median, spread, *widened(low, high, tail))
-        else:
-            spread = noisy_octaves(rows, sizes, 1, _NONE, spread_rule(problem)[0], releases)
-            reach = noisy_quantile(rows, above, 1.0 - tail, positive_grid(), event, releases)
-            # Tails that fall off like those of an exponential law.
-            reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
-            lowest = self._lowest
-            self.value = lowest, apart(lowest, spread, lowest, lowest + reach)[1]
+        _, tail = target_rule(problem)
+        found = (self._by_octaves if tail is None
+                 else self._by_quantiles if self._lowest is None else self._above_lowest)
+        self.value = found(problem, rows, releases)
         if self._within is not None:
             self.value = _kept_within(self.value, self._within)
         return problem, rows.with_targets(partial(clipped_targets, self._target_map,
                                                   self.value, self._dtype))
+
+    def _by_octaves(self, problem, rows, releases):
+        lowest = self._lowest
+        sizes = (partial(_sizes_of, partial(_targets_above, 0.0)) if lowest is None
+                 else partial(_counts_above, lowest))
+        reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
+                                              target_rule(problem)[0], releases)
+        return (-reach, reach) if lowest is None else (lowest, lowest + reach)
+
+    def _by_quantiles(self, problem, rows, releases):
+        event, tail = target_rule(problem)
+        of_spread, clear = spread_rule(problem)
+        median = noisy_decimal(rows, partial(_targets_above, 0.0), 0.5, event, releases)
+        away = partial(_targets_above, median)
+        # Within declared bounds an octave too far out does no harm.
+        on_median = clear if self._within is None else 0.0
+        spread = released_spread(rows, away, median, on_median, of_spread, releases)
+        low, high = (median + noisy_quantile(rows, away, q, distance_grid(), event, releases,
+                                             q > 0.5)
+                     for q in (tail, 1.0 - tail))
+        return apart(median, spread, *widened(low, high, tail))
+
+    def _above_lowest(self, problem, rows, releases):
+        (event, tail), lowest = target_rule(problem), self._lowest
+        spread = noisy_octaves(rows, partial(_counts_above, lowest), 1, _NONE,
+                               spread_rule(problem)[0], releases)
+        reach = noisy_quantile(rows, partial(_targets_above, lowest), 1.0 - tail, positive_grid(),
+                               event, releases)
+        # Tails that fall off like those of an exponential law.
+        reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
+        return lowest, apart(lowest, spread, lowest, lowest + reach)[1]
 
 
 def tighter_pays(budget: Budget) -> bool:
@@ -329,8 +337,7 @@ def spread_rule(problem: Problem) -> tuple[Elementary, float]:
 
     And what a target on the median counts, so that an octave of nothing is as unlikely.
     """
-    usual, _ = (_range(problem, *shares) for shares in
-                zip(QUANTILE_SHARES, PURE_QUANTILE_SHARES, strict=True))
+    usual = _range(problem, QUANTILE_SHARES[0], PURE_QUANTILE_SHARES[0])
     log_ends = math.log(N_OCTAVES)
     width = max(usual, 2.0 * (CLEARANCE + log_ends) / (SPREAD_FILLING * problem.n_samples))
     clear = 2.0 * (OCTAVES_CLEARANCE + log_ends) / (width * problem.n_samples)
