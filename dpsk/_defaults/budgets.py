@@ -8,15 +8,14 @@ from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
            "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FEW_ROWS_FACTOR", "FOREST_SHARE",
-           "LEAST_FLOOR",
-           "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS", "MOST_MEAN_NOISE",
-           "MOST_WHITENED_BY_DEFAULT", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
+           "LEAST_FLOOR", "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS",
+           "MOST_MEAN_NOISE", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
            "NOISE_FLOOR", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
-           "PURE_OCTAVES", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
-           "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING", "SPREAD_SIGNAL",
-           "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH",
-           "TARGET_TAILS", "USUAL_RESIDUAL", "are_few", "carries_slopes", "mu_of_share",
-           "target_mean_share", "whitening_pays"]
+           "PURE_OCTAVES", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS",
+           "SCORE_FLOOR", "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING",
+           "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES",
+           "TARGET_REACH", "TARGET_TAILS", "USUAL_RESIDUAL", "are_few", "are_many",
+           "carries_slopes", "mu_of_share", "target_mean_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -29,7 +28,7 @@ TARGET_MEAN_SHARES, TARGET_MEAN_SIGNAL = (0.005, 0.1), 40.0
 #: standard deviations by it a network's unit is.
 SCALE_TAILS, SCALE_DEVIATIONS = (0.05, 0.25), 4.0
 #: Networks on more features than these see centered rows: of images whitening says less.
-MOST_WHITENED_BY_DEFAULT = 200
+_MOST_WHITENED = 200
 #: The ``n mu`` below which rows are few of more columns than that, and what scores and predictions
 #: of few rows are multiplied by.
 _FEW_SIGNAL, FEW_ROWS_FACTOR = 65.0, 0.25
@@ -117,7 +116,12 @@ def are_few(signal, columns):
 
     Of many columns it is not, as few of them matter.
     """
-    return signal < (columns if columns <= MOST_WHITENED_BY_DEFAULT + 1 else _FEW_SIGNAL)
+    return signal < (_FEW_SIGNAL if are_many(columns) else columns)
+
+
+def are_many(columns):
+    """Return whether networks leave so many columns unwhitened, the constant among them."""
+    return columns > _MOST_WHITENED + 1
 
 
 def carries_slopes(problem):

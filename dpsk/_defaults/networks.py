@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpsk._defaults.budgets import FEW_ROWS_FACTOR, MOST_WHITENED_BY_DEFAULT, are_few
+from dpsk._defaults.budgets import FEW_ROWS_FACTOR, are_few, are_many
 from dpsk._defaults.losses import loss_defaults
 
 __all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries_no_network",
@@ -67,7 +67,7 @@ def few_rows_factor(budget, of_scores):
     few = budget.n_columns * budget.signal_to_noise < (_FEW_SIGNAL if of_scores else _FEWER_SIGNAL)
     if few or (of_scores and carries_no_network(budget)):
         return FEW_ROWS_FACTOR
-    if of_scores or budget.n_columns <= MOST_WHITENED_BY_DEFAULT + 1:
+    if of_scores or not are_many(budget.n_columns):
         return 1.0
     # Rows are not whitened, and noise has a part of its own in every column.
     return budget.signal_to_noise / (budget.signal_to_noise + _WIDE_SIGNAL)

@@ -24,6 +24,7 @@ a point like any other. Every point gets its noise: how much is drawn tells noth
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["N_OCTAVES", "bounded_grid", "distance_grid", "noisy_octaves", "noisy_quantile",
-           "positive_grid", "real_grid"]
+           "positive_grid", "real_grid", "sizes_above"]
 
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
@@ -131,6 +132,8 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
     """
     ends = positive_grid()[::_OCTAVE // _ENDS]
     place, share = missing
+    # In as few bits as what is near, so that sums are exact.
+    share = math.ceil(2 * _NEAR * share) / (2 * _NEAR)
 
     def scores(inside: Inside) -> FloatArray:
         counts = rows.added(_counts, numbers, ends, True)
@@ -139,6 +142,13 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
         return found
 
     return _best_point(scores, ends, event, releases)
+
+
+def sizes_above(least: float, numbers: Callable[..., FloatArray], rows: RowSource,
+                part: slice) -> FloatArray:
+    """Return the sizes of numbers; those up to the least are missing, as they are in no octave."""
+    sizes = np.abs(numbers(rows, part))
+    return np.where(sizes > least, sizes, np.nan)
 
 
 def _best_point(scores: Callable[[Inside], FloatArray], grid: FloatArray, event: Elementary,

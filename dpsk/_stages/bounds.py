@@ -38,6 +38,7 @@ from dpsk._oracle.quantiles import (
     noisy_octaves,
     noisy_quantile,
     positive_grid,
+    sizes_above,
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
@@ -64,8 +65,6 @@ __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", 
 #: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
 #: much. Too large a norm leaves a constant; too small a bound, means and predictions near 0.
 _LONG, SHORT, _SMALL, _NONE = (-1, 1.0), (0, 1.0), (0, 0.5), (0, 0.0)
-#: Numbers count in parts of 1 of which there are so many.
-_PARTS = 32.0
 
 
 class NormBound(Stage):
@@ -179,7 +178,7 @@ class TargetBounds(Stage):
 
     def _by_octaves(self, problem, rows, releases):
         lowest = self._lowest
-        sizes = (partial(_sizes_of, partial(_targets_above, 0.0)) if lowest is None
+        sizes = (partial(sizes_above, 0.0, partial(_targets_above, 0.0)) if lowest is None
                  else partial(_counts_above, lowest))
         reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
                                               target_rule(problem)[0], releases)
@@ -318,7 +317,7 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], releas
     """
     event, tail = rule
     if tail is None:
-        return noisy_octaves(on_threads(rows), partial(_sizes_of, _norms), NORM_OCTAVES[0],
+        return noisy_octaves(on_threads(rows), partial(sizes_above, 0.0, _norms), NORM_OCTAVES[0],
                              zeros, event, releases)
     return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), event, releases)
 
@@ -341,8 +340,7 @@ def spread_rule(problem: Problem) -> tuple[Elementary, float]:
     log_ends = math.log(N_OCTAVES)
     width = max(usual, 2.0 * (CLEARANCE + log_ends) / (SPREAD_FILLING * problem.n_samples))
     clear = 2.0 * (OCTAVES_CLEARANCE + log_ends) / (width * problem.n_samples)
-    # In as few bits as what numbers count, so that scores are exact.
-    return _choice(problem, width), math.ceil(clear * _PARTS) / _PARTS
+    return _choice(problem, width), clear
 
 
 def _rule(name, problem, tails, octaves):
@@ -381,12 +379,6 @@ def _norms(rows, part):
 
 def _targets_above(lowest, rows, part):
     return rows.beside(part)[0] - lowest
-
-
-def _sizes_of(numbers, rows, part):
-    """Return the sizes of numbers; those that are 0 have none, and are in no octave."""
-    sizes = np.abs(numbers(rows, part))
-    return np.where(sizes > 0.0, sizes, math.nan)
 
 
 def _counts_above(lowest, rows, part):

@@ -10,9 +10,9 @@ import numpy as np
 
 from dpsk._defaults.budgets import (
     LEAST_FLOOR,
-    MOST_WHITENED_BY_DEFAULT,
     NETWORK_MOMENT_SHARE,
     SCORE_FLOOR,
+    are_many,
     mu_of_share,
 )
 from dpsk._defaults.networks import hidden_scale, whitened_length
@@ -177,5 +177,5 @@ def network_whitening_pays(problem: Problem) -> bool:
     Units of an odd activation stay as good as linear for the few steps of whitened rows.
     """
     columns = problem.model.n_features + 1
-    fits = columns <= MOST_WHITENED_BY_DEFAULT + 1 and columns < problem.n_samples * problem.mu
+    fits = not are_many(columns) and columns < problem.n_samples * problem.mu
     return problem.model.activation == "relu" and problem.is_private and problem.delta > 0 and fits

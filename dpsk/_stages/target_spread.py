@@ -9,13 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dpsk._oracle.quantiles import noisy_octaves
+from dpsk._oracle.quantiles import noisy_octaves, sizes_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dpsk._data.source import RowSource
     from dpsk._oracle.release import Releases
@@ -38,7 +35,7 @@ def released_spread(rows: RowSource, away: Callable[..., FloatArray], median: fl
     `away` gives the distances of a part of the rows. A target that is the median counts for the
     least end, and so much.
     """
-    sizes = partial(_sizes, away, _SAME * abs(median))
+    sizes = partial(sizes_above, _SAME * abs(median), away)
     return noisy_octaves(rows, sizes, 1, (0, on_median), event, releases)
 
 
@@ -47,8 +44,3 @@ def apart(median: float, spread: float, low: float, high: float) -> tuple[float,
     if max(high - median, median - low) < _NARROW * spread:
         return median - _REACH * spread, median + _REACH * spread
     return low, high
-
-
-def _sizes(away, same, rows: RowSource, part: Any) -> FloatArray:
-    sizes = np.abs(away(rows, part))
-    return np.where(sizes > same, sizes, np.nan)

@@ -50,6 +50,14 @@ def test_a_score_is_how_many_numbers_lie_in_the_octaves_below_a_point_or_near(wi
     np.testing.assert_array_equal(scores, expected)
 
 
+@pytest.mark.parametrize("share", [0.1, 1.0 / 3.0, 1e-9])
+def test_what_is_missing_counts_in_as_few_bits_as_what_is_near_and_no_less_than_said(share):
+    numbers = [math.nan] * 7 + [3.0] * 5
+    _, scores, _ = asked(numbers, 1, missing=(0, share))
+    assert 7 * share <= scores[0] < 7 * (share + 1.0 / 32.0)
+    np.testing.assert_array_equal(32.0 * scores, np.rint(32.0 * scores))
+
+
 @widths
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 3e5])
 def test_the_end_is_above_most_numbers_and_near_them_in_any_unit(width, unit):

@@ -6,9 +6,13 @@ from sklearn.linear_model import LinearRegression, PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
 
 from dpsk import DPHuberRegressor, DPLinearRegression, DPMLPRegressor, DPPoissonRegressor
+from dpsk._oracle import Releases
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._privacy.plans import Selections
 from dpsk._stages.target_spread import apart, released_spread
 from tests.columns import column, first
-from tests.contracts.test_octaves import EXACT, EntropyStream, Ledger, Releases, Selections
+from tests.contracts.test_octaves import EXACT
 
 N_ROWS = 6000
 #: What is made of standard scores and of exponential numbers.
