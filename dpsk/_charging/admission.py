@@ -122,23 +122,38 @@ def enter(account: Account) -> None:
 
 def leave(account: Account) -> None:
     """Undo the last `enter` of an account, but for what was begun since and goes on."""
-    now = under_way()
-    with _LOCK:
-        # The innermost: it may have been entered twice.
-        entry = next(each for each in reversed(_ENTRIES)
-                     if each.of is account and each.left is None)
-        entry.left = now.since(entry.before)
-        _unmark()
-        _settle()
-        _post()
-        goes_on = entry.is_open
-    entry.left.tell(_told)
+    now = Unfinished()
+    try:
+        now = under_way()
+    finally:
+        with _LOCK:
+            # The innermost: it may have been entered twice.
+            entry = next(each for each in reversed(_ENTRIES)
+                         if each.of is account and each.left is None)
+            left = _end(entry, now)
+            goes_on = entry.is_open
+    left.tell(_told)
     if goes_on:
         warnings.warn(
             f"{account!r}: work that was begun inside is not done, such as a thread, or results "
             "of joblib.Parallel(return_as='generator') that nobody has read. All fits are charged "
             "until it is; join threads and read all results inside of the block.",
             PrivacyWarning, stacklevel=3)
+
+
+def _end(block: _Block[Any], now: Unfinished) -> Unfinished:
+    """Leave a block while some work is under way, and return what of it is of the block.
+
+    It is left too where that cannot be told, and an error raised.
+    """
+    block.left = Unfinished()
+    try:
+        block.left = now.since(block.before)
+    finally:
+        _unmark()
+        _settle()
+        _post()
+    return block.left
 
 
 def _unmark() -> None:
@@ -212,12 +227,13 @@ def in_secret(name: str) -> Iterator[None]:
             _post()
         yield
     finally:
-        with _LOCK:
-            secret.left = under_way().since(secret.before)
-            _unmark()
-            _settle()
-            _post()
-        secret.left.tell(_told)
+        now = Unfinished()
+        try:
+            now = under_way()
+        finally:
+            with _LOCK:
+                left = _end(secret, now)
+        left.tell(_told)
 
 
 def admit(name: str, event: Event, *, carried: Carried | None = None,
@@ -342,9 +358,8 @@ def _refuse_unless_known(name):
 
 def _works_for_dask():
     """Return whether this is a worker process of Dask, whatever the thread."""
-    if "distributed" not in sys.modules:
-        return False
     # A thread that a task has begun is not known to be of the worker.
-    workers = getattr(sys.modules["distributed"].Worker, "_instances", ())
+    kind = getattr(sys.modules.get("distributed"), "Worker", None)
+    workers = list(getattr(kind, "_instances", ()))
     # Workers of such an address are threads of the client's process.
     return any(not each.address.startswith("inproc://") for each in workers)

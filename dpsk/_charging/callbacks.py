@@ -8,11 +8,11 @@ from __future__ import annotations
 import concurrent.futures
 import sys
 from collections import defaultdict
-from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from dpsk._charging.threads import called_anywhere, frames_of_all, may_run
+from dpsk._charging.services import is_a, is_service_callback
+from dpsk._charging.threads import called_anywhere, frames_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,8 +35,8 @@ class Look:
     def calls(self, work: Any) -> bool:
         """Return whether somebody is still to be called back for work that is done."""
         if is_task(work):
-            return any(map(_is_of_a_caller, self.pending(work)))
-        if not isinstance(work, concurrent.futures.Future) or not callbacks_of(work):
+            return not all(map(is_service_callback, self.pending(work)))
+        if not is_a(work, concurrent.futures.Future) or not callbacks_of(work):
             return False
         if self._futures is None:
             self._futures = called_anywhere()
@@ -65,15 +65,15 @@ class Look:
 
 def callbacks_of(work: Any, look: Look | None = None) -> list[Any]:
     """Return what of a caller's a future or a task calls when it is done, or is about to."""
-    if isinstance(work, concurrent.futures.Future):
+    if is_a(work, concurrent.futures.Future):
         found: Iterable[Any] = getattr(work, "_done_callbacks", ())
     else:
         # Each is beside its context.
         found = [each[0] for each in getattr(work, "_callbacks", None) or ()
-                 if isinstance(each, tuple)]
+                 if is_a(each, tuple)]
         if look is not None and is_task(work):
             found += look.pending(work)
-    return list(filter(_is_of_a_caller, found))
+    return [each for each in found if not is_service_callback(each)]
 
 
 def handle_kind() -> type | None:
@@ -91,16 +91,7 @@ def task_kinds() -> tuple[type, ...]:
 
 def is_task(work: Any) -> bool:
     """Return whether something is a task of asyncio."""
-    # What an object says of its class is code of its own.
-    return issubclass(type(work), task_kinds())
-
-
-def _is_of_a_caller(callback: Any) -> bool:
-    """Return whether what is called back is a caller's, and neither wakes a task nor is ours."""
-    if type(callback).__module__ == "_asyncio":
-        return False
-    of = getattr(callback.func, "__self__", None) if isinstance(callback, partial) else None
-    return type(of).__module__ != "dpsk._charging.unfinished" and may_run(callback)
+    return is_a(work, task_kinds())
 
 
 def _running_handles() -> list[Any]:

@@ -5,21 +5,13 @@ from __future__ import annotations
 import concurrent.futures
 import sys
 import threading
-from collections import deque
-from dataclasses import dataclass
-from functools import partial
-from types import (
-    BuiltinFunctionType,
-    CoroutineType,
-    FunctionType,
-    GeneratorType,
-    MethodType,
-    MethodWrapperType,
-)
+from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from dpsk._origin import contents_of, home_of, module_of
+from dpsk._charging.services import is_a, is_service_callback, is_service_thread
+from dpsk._origin import home_of, module_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,8 +21,8 @@ if TYPE_CHECKING:
     #: The innermost frame of every thread, by its number.
     Frames = dict[int, FrameType]
 
-__all__ = ["SERVICES", "Job", "called_anywhere", "called_here", "frames_of_all", "is_no_callers",
-           "is_of_a_pool", "may_run", "other_threads", "this_thread", "works"]
+__all__ = ["Activity", "called_anywhere", "called_here", "frames_of_all", "is_of_a_pool",
+           "other_threads", "this_thread", "works"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -47,36 +39,28 @@ _ENDS = {"set_result", "set_exception", "_invoke_callbacks"}
 #: Where threads of pools wait for their queues.
 _QUEUES = {"queue", "threading", "multiprocessing.queues", "multiprocessing.connection",
            "selectors"}
-#: Packages whose own threads do nothing of a caller's.
-SERVICES = {"joblib", "loky", "multiprocessing", "concurrent", "distributed", "tornado", "tqdm",
-             "ipykernel", "IPython", "zmq", "debugpy", "pydevd", "execnet", "xdist", "asyncio"}
-_NO_CALLERS = (SERVICES | sys.stdlib_module_names) - {"__main__"}
-#: What of this package charges, and never for itself.
-_OWN = "dpsk._charging"
-#: Attributes that threads have, but for what they are to call.
-_OF_ANY_THREAD = set(vars(threading.Thread())) - {"_target", "_args", "_kwargs"}
-_LAZY = (GeneratorType, CoroutineType)
-#: So deep in what threads and callbacks are given functions of a caller are looked for.
-_DEPTH = 4
 
 
 @dataclass(frozen=True)
-class Job:
-    """Activity of a thread of a pool: its next job may be somebody else's.
+class Activity:
+    """What a thread is at: all that it does, or a job of one of a pool, whose next is another's.
 
     Attributes
     ----------
     thread : Thread
-    what : object
-        Like no other job of the thread.
+    number : int
+        Like that of no other thread, whatever threads say of each other.
+    job : list or None
+        Like no other job of the thread; None where it is of no pool.
     """
 
-    thread: threading.Thread
-    what: Any
+    thread: threading.Thread = field(compare=False)
+    number: int
+    job: list[Any] | None = None
 
 
 def other_threads() -> list[Any]:
-    """Return what the other threads of this process are at: Thread, int or Job.
+    """Return what the other threads of this process are at: Activity or int.
 
     Numbers are of threads that `threading` does not know of.
     """
@@ -89,26 +73,22 @@ def other_threads() -> list[Any]:
         frames.clear()
 
 
-def this_thread() -> Any:
-    """Return what this thread is at: Thread or Job."""
+def this_thread() -> Activity:
+    """Return what this thread is at."""
     return _at(threading.current_thread())
 
 
-def works(thread: threading.Thread | int | Job) -> bool:
+def works(what: Activity | int) -> bool:
     """Return whether a thread lives, and does not stand by for whatever comes next."""
-    if isinstance(thread, int):
-        return thread in _unknown_threads()
-    if isinstance(thread, Job):
-        return _at(thread.thread) == thread and _is_busy(thread)
+    if isinstance(what, int):
+        return what in _unknown_threads()
+    thread = what.thread
+    if what.job is not None:
+        return _at(thread) == what and _is_busy(what)
     if isinstance(thread, threading._DummyThread):
         # One that `threading` did not begin, and of whose end it does not know.
         return thread.ident in set(sys._current_frames())
-    if not thread.is_alive() or thread.ident is None:
-        return False
-    serves = {each.partition(".")[0] for each in _modules_of(thread)} & SERVICES
-    # What it is to call is in some attribute.
-    given = [each for name, each in list(vars(thread).items()) if name not in _OF_ANY_THREAD]
-    return not serves or any(may_run(each, _DEPTH + 1) for each in given)
+    return thread.is_alive() and thread.ident is not None and not is_service_thread(thread)
 
 
 def is_of_a_pool(thread: threading.Thread, now: Frames | None = None) -> bool:
@@ -153,9 +133,10 @@ def _future_of(frame: FrameType) -> Any:
     if frame.f_code.co_name not in _ENDS:
         return None
     done = frame.f_locals.get("self")
-    calls = isinstance(done, concurrent.futures.Future) and any(
-        map(may_run, getattr(done, "_done_callbacks", ())))
-    return done if calls else None
+    if not is_a(done, concurrent.futures.Future):
+        return None
+    calls = getattr(done, "_done_callbacks", ())
+    return None if all(map(is_service_callback, calls)) else done
 
 
 def _unknown_threads() -> list[int]:
@@ -165,12 +146,12 @@ def _unknown_threads() -> list[int]:
     return list(running - {each.ident for each in threading.enumerate()})
 
 
-def _at(thread: threading.Thread, now: Frames | None = None) -> threading.Thread | Job:
-    """Return a thread, or the job of one of a pool."""
+def _at(thread: threading.Thread, now: Frames | None = None) -> Activity:
+    """Return what a thread is at."""
     if not is_of_a_pool(thread, now):
-        return thread
+        return Activity(thread, id(thread))
     jobs = [_told_by(each) for each in _frames(thread.ident, now) if _is_loop(each)]
-    return Job(thread, [*jobs, _called(thread, now)])
+    return Activity(thread, id(thread), [*jobs, _called(thread, now)])
 
 
 def _told_by(loop: FrameType) -> list[Any]:
@@ -192,11 +173,11 @@ def _told(thing: Any) -> Any:
         return id(thing)
 
 
-def _is_busy(job: Job) -> bool:
+def _is_busy(what: Activity) -> bool:
     """Return whether what a thread of a pool is at now is something else than to wait for work."""
-    if any(job.what) or type(job.thread).__module__ in _MANAGERS:
-        return any(job.what)
-    frames = list(_frames(job.thread.ident))
+    if any(what.job or ()) or type(what.thread).__module__ in _MANAGERS:
+        return any(what.job or ())
+    frames = list(_frames(what.thread.ident))
     # What called the loop, such as a monitor of threads, is no job.
     ends = [place + 1 for place, each in enumerate(frames) if _is_loop(each)]
     frames = frames[:ends[-1]] if ends else frames
@@ -235,44 +216,3 @@ def _modules_of(thread: threading.Thread) -> set[str]:
     # An object that is called may stand for code of a caller.
     home = home_of(code) if isinstance(code, FunctionType) else None
     return {"" if home is None else home.__name__, type(thread).__module__}
-
-
-def may_run(given: Any, depth: int = _DEPTH) -> bool:
-    """Return whether what is called, or given to what is called, may run code of a caller."""
-    is_known, parts = _opened(given)
-    return not is_known or (depth > 0 and any(may_run(each, depth - 1) for each in parts))
-
-
-def _opened(given: Any) -> tuple[bool, Iterable[Any]]:
-    """Return whether something is no code of a caller by itself, and what it may call.
-
-    What a service has made may keep, bind or wrap a function of a caller.
-    """
-    if isinstance(given, _LAZY):
-        return False, ()
-    if isinstance(given, FunctionType):
-        return is_no_callers(getattr(home_of(given), "__name__", "")), contents_of(given)
-    if isinstance(given, MethodType):
-        return True, (given.__func__, *_kept(given.__self__))
-    if isinstance(given, partial):
-        return True, (given.func, *given.args, *given.keywords.values())
-    if isinstance(given, ref):
-        return True, (given(),)
-    if isinstance(given, (list, tuple, dict, set, frozenset, deque)):
-        return True, list(given.values() if isinstance(given, dict) else given)
-    if isinstance(given, (BuiltinFunctionType, MethodWrapperType)):
-        return not isinstance(given.__self__, _LAZY), ()
-    if isinstance(given, type):
-        return is_no_callers(given.__module__), ()
-    shows = hasattr(given, "__dict__") and is_no_callers(type(given).__module__)
-    return (shows, _kept(given)) if callable(given) else (True, ())
-
-
-def is_no_callers(module: str) -> bool:
-    """Return whether a module of some name holds no code of a caller."""
-    return module.partition(".")[0] in _NO_CALLERS or module.startswith(_OWN)
-
-
-def _kept(value: Any) -> Iterable[Any]:
-    """Return the attributes of an object."""
-    return list(getattr(value, "__dict__", {}).values())

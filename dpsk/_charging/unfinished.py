@@ -13,7 +13,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from types import CoroutineType, GeneratorType
+from types import GeneratorType
 from typing import TYPE_CHECKING
 from weakref import finalize, ref
 
@@ -22,11 +22,10 @@ import joblib
 from dpsk._charging.board import living_children
 from dpsk._charging.callbacks import Look, callbacks_of, handle_kind, is_task, task_kinds
 from dpsk._charging.objects import objects_of
+from dpsk._charging.services import is_a, is_service_task
 from dpsk._charging.threads import (
-    SERVICES,
-    Job,
+    Activity,
     called_here,
-    is_no_callers,
     is_of_a_pool,
     other_threads,
     this_thread,
@@ -38,10 +37,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["Unfinished", "mark", "under_way", "unmark"]
-
-#: Packages whose tasks do nothing of a caller's. What asyncio itself runs, such as a sleep, does.
-_SERVICES = SERVICES - {"asyncio"}
-
 
 class _Mark:
     """Object that the garbage collector shows, unless it was frozen since."""
@@ -78,7 +73,7 @@ class Work:
     @property
     def is_lazy(self) -> bool:
         """bool : whether it is done by whoever reads it."""
-        return isinstance(self._work(), GeneratorType)
+        return type(self._work()) is GeneratorType
 
     @property
     def is_task(self) -> bool:
@@ -98,7 +93,7 @@ class Work:
     @property
     def is_nobodys(self) -> bool:
         """bool : whether it is a future that no thread may do, and that calls nobody back."""
-        return threading.active_count() == 1 and not self._calls and isinstance(
+        return threading.active_count() == 1 and not self._calls and is_a(
             self._work(), concurrent.futures.Future)
 
     def again(self, look: Look) -> Work | None:
@@ -117,7 +112,10 @@ class Work:
             told()
             return
         finalize(work, told).atexit = False
-        if isinstance(work, concurrent.futures.Future):
+        if is_a(work, concurrent.futures.Future):
+            if "_done_callbacks" not in vars(work):
+                # Another thread is about to fill it in.
+                return
             with work._condition:
                 # Of one that is done a thread is at the callbacks: it comes to this one, or is
                 # seen to be through.
@@ -152,7 +150,7 @@ class Unfinished:
 
     Attributes
     ----------
-    threads : list of Thread, int or Job
+    threads : list of Activity or int
         Those that wait in a pool are not among them. Numbers are of threads that `threading`
         does not know of.
     children : list of (int, str)
@@ -161,7 +159,7 @@ class Unfinished:
         Lazy results, futures and tasks.
     """
 
-    threads: list[threading.Thread | int | Job] = field(default_factory=list)
+    threads: list[Activity | int] = field(default_factory=list)
     children: list[tuple[int, str]] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
 
@@ -236,21 +234,21 @@ def unmark() -> None:
 def under_way() -> Unfinished:
     """Return what is under way in this process."""
     code, handle = _lazy_code(), handle_kind()
-    found = _objects({handle, *_kinds()} - {None})
+    found = _objects([kind for kind in (handle, *_kinds()) if kind is not None])
     # An older task that is done may be gone, and what it still calls is new.
     handles: list[Any] = [each for each in found if type(each) is handle]
     given = [each for called in handles for each in called._args or () if is_task(each)]
     work = [each for each in {id(each): each for each in (*found, *given)}.values()
             if type(each) is not handle
-            and (not isinstance(each, GeneratorType) or each.gi_code in code)]
+            and (type(each) is not GeneratorType or each.gi_code in code)]
     look = Look()
     return Unfinished(other_threads(), living_children(),
                       [Work(each, look) for each in work]).still()
 
 
-def _objects(kinds: set[Any]) -> list[Any]:
+def _objects(kinds: list[Any]) -> list[Any]:
     """Return what may stand for work."""
-    found = objects_of({_Mark, *kinds})
+    found = objects_of([_Mark, *kinds])
     if _MARKS and not any(each is _MARKS[0] for each in found):
         # What was frozen since a block was entered tells nothing from what is older.
         gc.unfreeze()
@@ -268,12 +266,17 @@ def _kinds() -> Iterator[type]:
         # Without another thread nobody does what these stand for.
         yield from _with_subclasses(multiprocessing.pool.ApplyResult)
         yield from _with_subclasses(multiprocessing.pool.IMapIterator)
-    if "distributed" in sys.modules:
-        yield from _with_subclasses(sys.modules["distributed"].Future)
+    dask = getattr(sys.modules.get("distributed"), "Future", None)
+    if isinstance(dask, type):
+        yield from _with_subclasses(dask)
 
 
-def _with_subclasses(kind: Any) -> set[type]:
-    return {kind}.union(*map(_with_subclasses, kind.__subclasses__()))
+def _with_subclasses(kind: type) -> Iterator[type]:
+    yield kind
+    # A metaclass may answer otherwise, or not at all.
+    below: list[type] = type.__subclasses__(kind)
+    for each in below:
+        yield from _with_subclasses(each)
 
 
 @cache
@@ -291,38 +294,23 @@ def _is_left(work: Any) -> bool:
 def _is_done(work: Any, look: Look) -> bool:
     if work is None:
         return True
-    if isinstance(work, GeneratorType):
+    if type(work) is GeneratorType:
         return work.gi_frame is None
-    if isinstance(work, multiprocessing.pool.IMapIterator):
+    if is_a(work, multiprocessing.pool.IMapIterator):
         # Public is nothing but its next result.
         return getattr(work, "_index", 0) == getattr(work, "_length", 0) or _is_over(work)
-    if isinstance(work, multiprocessing.pool.ApplyResult):
-        return work.ready() or _is_over(work)
-    if not work.done():
-        return _is_service(work)
+    if is_a(work, multiprocessing.pool.ApplyResult):
+        return _says(work, "ready") or _is_over(work)
+    if not _says(work, "done"):
+        return is_task(work) and is_service_task(work.get_coro())
     return not look.calls(work)
 
 
-def _is_service(work: Any) -> bool:
-    """Return whether a task of asyncio runs code of what serves other packages, and no other."""
-    runs: Any = getattr(work, "get_coro", dict)()
-    return isinstance(runs, CoroutineType) and (
-        _module(runs).partition(".")[0] in _SERVICES and _serves(runs))
-
-
-def _serves(runs: CoroutineType[Any, Any, Any]) -> bool:
-    """Return whether no code of a caller runs, nor is waited for or about to be."""
-    if runs.cr_frame is None:
-        return True
-    # Before it is begun it has what it is to wait for.
-    has = (runs.cr_await, *runs.cr_frame.f_locals.values())
-    return is_no_callers(_module(runs)) and all(
-        _serves(each) for each in has if isinstance(each, CoroutineType))
-
-
-def _module(runs: CoroutineType[Any, Any, Any]) -> str:
-    """Return the name of the module that a coroutine is of, "" where it has ended."""
-    return "" if runs.cr_frame is None else str(runs.cr_frame.f_globals.get("__name__", ""))
+def _says(work: Any, name: str) -> bool:
+    """Return what work says of itself; not done is what another thread has but half built."""
+    with suppress(Exception):
+        return bool(getattr(work, name)())
+    return False
 
 
 def _is_over(result: Any) -> bool:
