@@ -21,6 +21,8 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from dpsk._charging.threads import pool_processes
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -186,23 +188,23 @@ def _identity_of_folder() -> str:
 
 def living_children() -> list[tuple[int, str]]:
     """Return number and name of the processes that this one has started and that work."""
-    lines = _lines_of_children()
-    found = {number for number, line in lines.items() if not (
-        _is_worker(line) or _runs(line, "-c", _HELPING_CODE))}
+    lines, pools = _lines_of_children(), pool_processes()
+    # Somebody may start a process by loky that is no worker of a pool.
+    workers = {number for number, line in lines.items() if number in pools
+               and _runs(line, "-m", _HELPING_MODULES)}
+    found = {number for number, line in lines.items() if not _runs(line, "-c", _HELPING_CODE)}
     # What a fork server has made has the line of the server, and another parent.
-    found |= {each.pid for each in multiprocessing.active_children() if each.pid is not None
-              and not _is_worker(lines.get(each.pid, []))}
-    return [(each, _name(each)) for each in sorted(found)]
-
-
-def _is_worker(line: list[str]) -> bool:
-    """Return whether a command line is that of a worker of loky."""
-    return _runs(line, "-m", _HELPING_MODULES)
+    found |= {each.pid for each in multiprocessing.active_children() if each.pid is not None}
+    return [(each, _name(each)) for each in sorted(found - workers)]
 
 
 def _runs(line: list[str], option: str, starts: tuple[str, ...]) -> bool:
-    """Return whether a command line has an option whose value begins in one of some ways."""
-    return any(each == option and value.startswith(starts) for each, value in pairwise(line))
+    """Return whether Python runs what an option says, whose value begins in one of some ways."""
+    for each, value in pairwise(line):
+        if each in ("-c", "-m"):
+            # What follows is the programme's own.
+            return each == option and value.startswith(starts)
+    return False
 
 
 def _lines_of_children() -> dict[int, list[str]]:

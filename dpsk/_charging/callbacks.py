@@ -8,17 +8,17 @@ from __future__ import annotations
 import concurrent.futures
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from dpsk._charging.services import is_a, is_service_callback
+from dpsk._charging.services import is_a, is_service_callback, task_kinds
 from dpsk._charging.threads import called_anywhere, frames_of_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["Look", "callbacks_of", "handle_kind", "is_task", "task_kinds"]
+__all__ = ["Look", "callbacks_of", "handle_kind", "is_task", "loop_of"]
 
 
 class Look:
@@ -44,8 +44,8 @@ class Look:
 
     def pending(self, task: Any) -> list[Any]:
         """Return what the loop of a task is at, or about to call, with the task."""
-        loop = task.get_loop()
-        if loop.is_closed():
+        loop = loop_of(task)
+        if loop is None or loop.is_closed():
             return []
         if loop not in self._loops:
             self._loops[loop] = self._by_argument(loop)
@@ -58,22 +58,28 @@ class Look:
         found = defaultdict(list)
         # In one step, as its thread goes on.
         for handle in (*getattr(loop, "_ready", ()), *self._running):
-            for each in handle._args or ():
-                found[id(each)].append(handle._callback)
+            for each in getattr(handle, "_args", None) or ():
+                found[id(each)].append(getattr(handle, "_callback", None))
         return found
 
 
 def callbacks_of(work: Any, look: Look | None = None) -> list[Any]:
     """Return what of a caller's a future or a task calls when it is done, or is about to."""
     if is_a(work, concurrent.futures.Future):
-        found: Iterable[Any] = getattr(work, "_done_callbacks", ())
+        found = _kept(work, "_done_callbacks")
     else:
         # Each is beside its context.
-        found = [each[0] for each in getattr(work, "_callbacks", None) or ()
-                 if is_a(each, tuple)]
+        found = [each[0] for each in _kept(work, "_callbacks") if is_a(each, tuple)]
         if look is not None and is_task(work):
             found += look.pending(work)
     return [each for each in found if not is_service_callback(each)]
+
+
+def _kept(work: Any, name: str) -> list[Any]:
+    """Return a list that work keeps, empty where another thread has but half built it."""
+    with suppress(Exception):
+        return list(getattr(work, name) or ())
+    return []
 
 
 def handle_kind() -> type | None:
@@ -81,12 +87,11 @@ def handle_kind() -> type | None:
     return getattr(sys.modules.get("asyncio"), "Handle", None)
 
 
-def task_kinds() -> tuple[type, ...]:
-    """Return the classes of tasks of asyncio: that in C, and that in Python."""
-    if "asyncio" not in sys.modules:
-        return ()
-    tasks = sys.modules["asyncio"].tasks
-    return tuple({tasks.Task, getattr(tasks, "_PyTask", tasks.Task)})
+def loop_of(task: Any) -> Any:
+    """Return the loop of a task, None where another thread has but half built it."""
+    with suppress(Exception):
+        return task.get_loop()
+    return None
 
 
 def is_task(work: Any) -> bool:

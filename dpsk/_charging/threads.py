@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from dpsk._charging.services import is_a, is_service_callback, is_service_thread
+from dpsk._charging.services import class_module, is_a, is_service_callback, is_service_thread
 from dpsk._origin import home_of, module_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Frames = dict[int, FrameType]
 
 __all__ = ["Activity", "called_anywhere", "called_here", "frames_of_all", "is_of_a_pool",
-           "other_threads", "this_thread", "works"]
+           "other_threads", "pool_processes", "this_thread", "works"]
 
 #: Modules whose threads work off queues.
 _POOLS = {"concurrent.futures.thread", "multiprocessing.pool", "distributed.threadpoolexecutor"}
@@ -87,14 +87,16 @@ def works(what: Activity | int) -> bool:
         return _at(thread) == what and _is_busy(what)
     if isinstance(thread, threading._DummyThread):
         # One that `threading` did not begin, and of whose end it does not know.
-        return thread.ident in set(sys._current_frames())
-    return thread.is_alive() and thread.ident is not None and not is_service_thread(thread)
+        return _number(thread) in set(sys._current_frames())
+    # Not what the class of a caller says of itself.
+    lives = threading.Thread.is_alive(thread) and _number(thread) is not None
+    return lives and not is_service_thread(thread)
 
 
 def is_of_a_pool(thread: threading.Thread, now: Frames | None = None) -> bool:
     """Return whether a thread works off what is handed to a pool, or manages its processes."""
-    return type(thread).__module__ in _MANAGERS or bool(_modules_of(thread) & _POOLS) or any(
-        map(_is_loop, _frames(thread.ident, now)))
+    return class_module(type(thread)) in _MANAGERS or bool(_modules_of(thread) & _POOLS) or any(
+        map(_is_loop, _frames(_number(thread), now)))
 
 
 def called_here() -> set[int]:
@@ -121,7 +123,7 @@ def _called_in(frames: Iterable[FrameType]) -> set[int]:
 
 def _called(thread: threading.Thread, now: Frames | None) -> list[Any]:
     """Return what tells the callback of a caller that a thread is at, once a future is done."""
-    for frame in _frames(thread.ident, now):
+    for frame in _frames(_number(thread), now):
         future = _future_of(frame)
         if future is not None:
             return [_told(future), id(frame.f_locals.get("callback"))]
@@ -135,7 +137,7 @@ def _future_of(frame: FrameType) -> Any:
     done = frame.f_locals.get("self")
     if not is_a(done, concurrent.futures.Future):
         return None
-    calls = getattr(done, "_done_callbacks", ())
+    calls = getattr(done, "_done_callbacks", None) or ()
     return None if all(map(is_service_callback, calls)) else done
 
 
@@ -143,14 +145,14 @@ def _unknown_threads() -> list[int]:
     """Return the numbers of threads that `threading` does not know of."""
     # No frame is kept: one that held itself would hold all that is under way.
     running = set(sys._current_frames())
-    return list(running - {each.ident for each in threading.enumerate()})
+    return list(running - {_number(each) for each in threading.enumerate()})
 
 
 def _at(thread: threading.Thread, now: Frames | None = None) -> Activity:
     """Return what a thread is at."""
     if not is_of_a_pool(thread, now):
         return Activity(thread, id(thread))
-    jobs = [_told_by(each) for each in _frames(thread.ident, now) if _is_loop(each)]
+    jobs = [_told_by(each) for each in _frames(_number(thread), now) if _is_loop(each)]
     return Activity(thread, id(thread), [*jobs, _called(thread, now)])
 
 
@@ -175,9 +177,9 @@ def _told(thing: Any) -> Any:
 
 def _is_busy(what: Activity) -> bool:
     """Return whether what a thread of a pool is at now is something else than to wait for work."""
-    if any(what.job or ()) or type(what.thread).__module__ in _MANAGERS:
+    if any(what.job or ()) or class_module(type(what.thread)) in _MANAGERS:
         return any(what.job or ())
-    frames = list(_frames(what.thread.ident))
+    frames = list(_frames(_number(what.thread)))
     # What called the loop, such as a monitor of threads, is no job.
     ends = [place + 1 for place, each in enumerate(frames) if _is_loop(each)]
     frames = frames[:ends[-1]] if ends else frames
@@ -209,10 +211,26 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def _number(thread: threading.Thread) -> int | None:
+    """Return the number of a thread, None where it is not begun."""
+    return _held(thread).get("_ident")
+
+
+def _held(thread: threading.Thread) -> dict[str, Any]:
+    """Return the attributes of a thread, not those that its class makes up."""
+    return object.__getattribute__(thread, "__dict__")
+
+
+def pool_processes() -> set[int]:
+    """Return the numbers of the processes that threads of pools manage."""
+    return {number for each in threading.enumerate() if class_module(type(each)) in _MANAGERS
+            for number in list(getattr(each, "processes", None) or ())}
+
+
 def _modules_of(thread: threading.Thread) -> set[str]:
     """Return the modules of what a thread runs, and of its class."""
-    target = getattr(thread, "_target", None)
+    target = _held(thread).get("_target")
     code = getattr(target, "__func__", target)
     # An object that is called may stand for code of a caller.
     home = home_of(code) if isinstance(code, FunctionType) else None
-    return {"" if home is None else home.__name__, type(thread).__module__}
+    return {"" if home is None else home.__name__, class_module(type(thread))}

@@ -20,9 +20,9 @@ from weakref import finalize, ref
 import joblib
 
 from dpsk._charging.board import living_children
-from dpsk._charging.callbacks import Look, callbacks_of, handle_kind, is_task, task_kinds
+from dpsk._charging.callbacks import Look, callbacks_of, handle_kind, is_task, loop_of
 from dpsk._charging.objects import objects_of
-from dpsk._charging.services import is_a, is_service_task
+from dpsk._charging.services import is_a, is_service_task, task_kinds
 from dpsk._charging.threads import (
     Activity,
     called_here,
@@ -87,7 +87,7 @@ class Work:
         if self.is_task:
             # A loop calls back when the task is done, within no task.
             return work is _current_task() or (
-                work.done() and not self._has_called and work.get_loop() is _loop())
+                work.done() and not self._has_called and loop_of(work) is _loop())
         return self.is_lazy or id(work) in called_here()
 
     @property
@@ -113,21 +113,21 @@ class Work:
             return
         finalize(work, told).atexit = False
         if is_a(work, concurrent.futures.Future):
-            if "_done_callbacks" not in vars(work):
-                # Another thread is about to fill it in.
-                return
-            with work._condition:
+            # Where another thread is about to fill it in, its end is seen by who asks.
+            with suppress(AttributeError, KeyError, TypeError), work._condition:
+                vars(work)["_done_callbacks"].append(partial(self._called, told))
                 # Of one that is done a thread is at the callbacks: it comes to this one, or is
                 # seen to be through.
                 self._calls_back = not work.done()
-                vars(work)["_done_callbacks"].append(partial(self._called, told))
         elif is_task(work):
             self._calls_back = True
             self._ask(told, work)
 
     def _ask(self, told, task):
         """Have a task call back, whichever thread its loop is in."""
-        loop = task.get_loop()
+        loop = loop_of(task)
+        if loop is None:
+            return
         if loop is _loop():
             task.add_done_callback(partial(self._called, told))
             return
@@ -237,7 +237,8 @@ def under_way() -> Unfinished:
     found = _objects([kind for kind in (handle, *_kinds()) if kind is not None])
     # An older task that is done may be gone, and what it still calls is new.
     handles: list[Any] = [each for each in found if type(each) is handle]
-    given = [each for called in handles for each in called._args or () if is_task(each)]
+    given = [each for called in handles for each in getattr(called, "_args", None) or ()
+             if is_task(each)]
     work = [each for each in {id(each): each for each in (*found, *given)}.values()
             if type(each) is not handle
             and (type(each) is not GeneratorType or each.gi_code in code)]
@@ -266,9 +267,9 @@ def _kinds() -> Iterator[type]:
         # Without another thread nobody does what these stand for.
         yield from _with_subclasses(multiprocessing.pool.ApplyResult)
         yield from _with_subclasses(multiprocessing.pool.IMapIterator)
-    dask = getattr(sys.modules.get("distributed"), "Future", None)
-    if isinstance(dask, type):
-        yield from _with_subclasses(dask)
+    of_dask = getattr(sys.modules.get("distributed"), "Future", None)
+    if isinstance(of_dask, type):
+        yield from _with_subclasses(of_dask)
 
 
 def _with_subclasses(kind: type) -> Iterator[type]:
@@ -288,7 +289,8 @@ def _lazy_code() -> tuple[Any, ...]:
 
 def _is_left(work: Any) -> bool:
     """Return whether a task will call nobody back, as its loop has ended."""
-    return hasattr(work, "get_loop") and bool(work.get_loop().is_closed())
+    loop = loop_of(work)
+    return loop is not None and bool(loop.is_closed())
 
 
 def _is_done(work: Any, look: Look) -> bool:
@@ -302,8 +304,13 @@ def _is_done(work: Any, look: Look) -> bool:
     if is_a(work, multiprocessing.pool.ApplyResult):
         return _says(work, "ready") or _is_over(work)
     if not _says(work, "done"):
-        return is_task(work) and is_service_task(work.get_coro())
+        return is_task(work) and _serves(work)
     return not look.calls(work)
+
+
+def _serves(task: Any) -> bool:
+    # Asked by its method, a compiled task that is half built ends the process.
+    return is_service_task(getattr(task, "_coro", None))
 
 
 def _says(work: Any, name: str) -> bool:
@@ -324,12 +331,12 @@ def _is_over(result: Any) -> bool:
 
 def _loop() -> Any:
     """Return the loop of asyncio that runs in this thread, or None."""
-    return sys.modules["asyncio"]._get_running_loop()
+    found = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
+    return None if found is None else found()
 
 
 def _current_task() -> Any:
     """Return the task of asyncio that runs in this thread, or None."""
-    try:
+    with suppress(AttributeError, RuntimeError):
         return sys.modules["asyncio"].current_task()
-    except RuntimeError:
-        return None
+    return None

@@ -58,6 +58,7 @@ def test_a_child_without_a_command_line_works_and_may_have_one_soon(monkeypatch)
         assert child.pid in dict(board.living_children())
         monkeypatch.setattr(board, "_arguments", lambda process: lines.pop(0) if process ==
                             child.pid else [])
+        monkeypatch.setattr(board, "pool_processes", lambda: {child.pid})
         assert child.pid not in dict(board.living_children()) and not lines
     finally:
         child.kill()
@@ -81,7 +82,10 @@ def test_what_ps_lists_are_children_that_work(monkeypatch, no_others):
     text = "".join(f"{' '.join(map(str, row))}\n" for row in listed)
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: SimpleNamespace(stdout=text))
-    assert [number for number, _ in board.living_children()] == [1001, 1002]
+    # Whatever its command line, a worker is of some pool.
+    for pools, found in (({1002, 1005, 1006}, [1001, 1002]), (set(), [1001, 1002, 1005, 1006])):
+        monkeypatch.setattr(board, "pool_processes", lambda pools=pools: pools)
+        assert [number for number, _ in board.living_children()] == found
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError, subprocess.CalledProcessError])

@@ -1,0 +1,214 @@
+"""Only code that is known as it came is taken for a service's, whatever it is bound to.
+
+Counts are exact; nothing here is statistical.
+"""
+
+import asyncio
+import asyncio.tasks
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future
+from functools import partial
+from types import FunctionType, MethodType, SimpleNamespace
+
+import pytest
+from joblib.externals.loky.backend import get_context
+
+from dpsk._charging import in_secret, services
+from dpsk.exceptions import BudgetExceededError
+from tests.charging.test_errands import assert_charged, slowly
+from tests.charging.test_unfinished import budget, evaluated
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def _one():
+    slowly()
+    yield 1
+
+
+class _Compared:
+    """Fits where it is compared, hashed or taken for a number."""
+
+    def __eq__(self, other):
+        slowly()
+        return True
+
+    def __hash__(self):
+        slowly()
+        return 1
+
+    def __index__(self):
+        slowly()
+        return 0
+
+
+@pytest.mark.parametrize(("target", "given"), [
+    ([].extend, lambda: [_one()]), (deque(maxlen=0).extend, lambda: [_one()]),
+    (set().update, lambda: [map(lambda number: slowly(), [1])]),
+    ({}.update, lambda: [((1, 2) for _ in _one())]),
+    ([1].remove, lambda: [_Compared()]), (partial({}.setdefault, _Compared()), lambda: []),
+    ([].insert, lambda: [_Compared(), 1])],
+    ids=["list", "deque", "set", "dict", "compared", "hashed", "number"])
+def test_compiled_methods_are_charged_for_what_they_are_given(target, given):
+    assert_charged(threading.Thread(target=target, args=given()))
+
+
+def _copied():
+    """Return code of asyncio that calls a function of a caller by a name of its own."""
+    known = asyncio.tasks._release_waiter
+    return FunctionType(known.__code__, {}, "_release_waiter")
+
+
+class _Ends:
+    def done(self):
+        return False
+
+    def set_result(self, result):
+        evaluated()
+
+    def _on_task_done(self, task):
+        evaluated()
+
+
+def _fake():
+    return type("Fake", (), {"__module__": "_asyncio", "__call__": lambda *given: evaluated()})()
+
+
+@pytest.mark.parametrize("called", [
+    lambda: partial(asyncio.tasks._release_waiter, _Ends()),
+    lambda: MethodType(_Ends._on_task_done, _Ends()), _fake,
+    lambda: partial(lambda done: evaluated()), lambda: [_Compared()].remove],
+    ids=["argument", "method", "module", "partial", "compared"])
+def test_callbacks_are_known_with_all_that_they_are_bound_to(called):
+    older = Future()
+    with budget() as open_one:
+        older.add_done_callback(called())
+    threading.Timer(0.1, older.set_result, [None]).start()
+    time.sleep(0.8)
+    assert len(open_one.charges) == 1
+
+
+def test_code_with_other_globals_is_not_known():
+    assert services.is_service_callback(asyncio.tasks._release_waiter)
+    assert not services.is_service_callback(_copied())
+
+
+def test_a_partial_that_holds_itself_is_not_known():
+    held = partial(print)
+    held.__setstate__((held, (), {}, {}))
+    assert not services.is_service_callback(held)
+    held.__setstate__((print, (), {}, {}))
+
+
+@pytest.mark.parametrize("module", ["distributed.client", "tqdm._monitor"])
+@pytest.mark.parametrize("masked", [None, SimpleNamespace()], ids=["none", "namespace"])
+def test_modules_may_be_anything(monkeypatch, module, masked):
+    monkeypatch.setitem(sys.modules, module, masked)
+    with budget() as open_one:
+        assert not services.is_service_callback(_Ends())
+    evaluated()
+    assert open_one.charges == []
+
+
+def test_what_is_imported_later_is_known_then(monkeypatch):
+    """A look while another thread imports a module must not be the last."""
+    unknown = sys.modules.get("asyncio.tasks")
+    monkeypatch.setitem(sys.modules, "asyncio.tasks", SimpleNamespace())
+    assert not services.is_service_callback(unknown._release_waiter)
+    monkeypatch.undo()
+    assert services.is_service_callback(unknown._release_waiter)
+
+
+class _SaysItHasEnded(threading.Thread):
+    def is_alive(self):
+        return False
+
+    @property
+    def ident(self):
+        raise RuntimeError("asked for a number")
+
+
+def test_a_thread_is_not_asked_whether_it_lives():
+    with budget() as open_one:
+        _SaysItHasEnded(target=slowly).start()
+    time.sleep(0.8)
+    assert len(open_one.charges) == 1
+
+
+@pytest.mark.parametrize("kind", ["Task", "_PyTask"])
+def test_tasks_that_are_half_built_disturb_no_block(kind):
+    half = getattr(asyncio.tasks, kind)
+    with budget():
+        kept = half.__new__(half)
+        with budget():
+            pass
+    with budget() as open_one:
+        evaluated()
+    assert len(open_one.charges) == 1 and kept is not None
+
+
+def test_a_task_in_python_wakes_another():
+    """Both are older, so that the one waits for the other is no work of the block."""
+    async def main():
+        python = partial(asyncio.tasks._PyTask, loop=asyncio.get_running_loop())
+        first, waits = python(asyncio.sleep(0.2)), asyncio.Event()
+
+        async def then():
+            await waits.wait()
+            await first
+
+        second = python(then())
+        await asyncio.sleep(0)
+        with budget() as open_one:
+            waits.set()
+            await asyncio.sleep(0.05)
+        evaluated()
+        await second
+        return open_one
+
+    assert asyncio.run(main()).charges == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_a_process_by_loky_that_is_of_no_pool_is_charged():
+    with budget() as open_one:
+        child = get_context("loky").Process(target=slowly)
+        child.start()
+    child.join()
+    assert child.exitcode == 0 and len(open_one.charges) == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_a_programme_may_have_arguments_like_those_of_a_worker(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import time; time.sleep(0.5)\n"
+                      "from dpsk.metrics import dp_accuracy_score as score\n"
+                      "score([0, 1] * 20, [0, 1] * 20, epsilon=1.0, delta=1e-6)")
+    with budget() as open_one:
+        child = subprocess.Popen([sys.executable, str(script), "-m", "loky.anything"])
+    assert child.wait() == 0
+    assert len(open_one.charges) == 1
+
+
+@pytest.mark.parametrize("left", [[].extend, lambda results: list(results)],
+                         ids=["compiled", "function"])
+def test_what_runs_of_a_search_leave_behind_is_refused(left):
+    refused = []
+
+    def fits():
+        time.sleep(0.3)
+        try:
+            evaluated()
+        except BudgetExceededError as error:
+            refused.append(error)
+        yield 1
+
+    with budget() as open_one, in_secret("a search"):
+        thread = threading.Thread(target=left, args=[fits()])
+        thread.start()
+    thread.join()
+    assert len(refused) == 1 and open_one.charges == []
