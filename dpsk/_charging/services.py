@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import deque
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -150,7 +150,7 @@ def is_service_callback(called: Any) -> bool:
     return _is_known(called, _CALLBACKS)
 
 
-def _is_known(called: Any, names: Iterable[str], depth: int = _DEPTH) -> bool:
+def _is_known(called: Any, names: tuple[str, ...], depth: int = _DEPTH) -> bool:
     """Return whether what is called is named, with all that it is bound to and calls."""
     kind = type(called)
     if depth == 0:
@@ -176,9 +176,9 @@ def _is_known(called: Any, names: Iterable[str], depth: int = _DEPTH) -> bool:
 
 
 def _is_code_of(code: CodeType, sees: dict[str, Any], around: Mapping[str, Any],
-                names: Iterable[str], depth: int) -> bool:
+                names: tuple[str, ...], depth: int) -> bool:
     """Return whether code that sees some globals is named, and so is what is around it."""
-    for name in names:
+    for name in _of_package(names, str(sees.get("__name__"))):
         outer = _named(name)
         if type(outer) is not FunctionType or outer.__globals__ is not sees:
             continue
@@ -195,8 +195,14 @@ def _cells(function: FunctionType) -> Iterable[tuple[str, Any]]:
     return zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
 
 
-def _is_class_of(kind: type, names: Iterable[str]) -> bool:
-    return any(_named(name) is kind for name in names)
+def _is_class_of(kind: type, names: tuple[str, ...]) -> bool:
+    return any(_named(name) is kind for name in _of_package(names, class_module(kind)))
+
+
+@lru_cache
+def _of_package(names: tuple[str, ...], module: str) -> list[str]:
+    """Return the names that are of the package of a module."""
+    return [name for name in names if _package(name.partition(":")[0]) == _package(module)]
 
 
 def _named(name: str) -> Any:
