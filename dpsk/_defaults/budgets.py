@@ -77,8 +77,9 @@ OCTAVES_REACH = 2.0
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: The tail of a normal law that bounds on targets reach, as targets on one side have more.
 TARGET_REACH = 0.001
-#: The ``n mu`` from which on bounds on targets are learnt within declared ones, too.
-TIGHTER_SIGNAL = 400.0
+#: The ``n mu`` from which on bounds on targets within declared ones are quantiles, and the largest
+#: share of mu^2 of the octaves that they follow from below.
+TIGHTER_SIGNAL, TIGHTER_SHARE = 400.0, 0.2
 #: Rows of scores beyond a bound on norms, times the signal.
 NARROW_SIGNAL = 10.0
 #: Of a Gaussian sampler: the least and the largest share of the mean of rows, the root of the

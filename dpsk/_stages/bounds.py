@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,7 +28,6 @@ from dpsk._defaults.budgets import (
     TARGET_OCTAVES,
     TARGET_REACH,
     TARGET_TAILS,
-    TIGHTER_SIGNAL,
     mu_of_share,
 )
 from dpsk._oracle.cells import noisy_decimal
@@ -56,11 +55,11 @@ if TYPE_CHECKING:
     from dpsk._oracle.release import Releases
     from dpsk._privacy.elementary import Elementary, Event
     from dpsk._problem import Budget, Problem
-    from dpsk._typing import FloatArray
+    from dpsk._typing import AnyArray, FloatArray
 
 __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
-           "quantile_rule", "released_norm", "row_norm_rule", "target_rule", "tighter_pays",
-           "widened"]
+           "octaves_rule", "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
+           "targets_above", "widened"]
 
 #: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
 #: much. Too large a norm leaves a constant; too small a bound, means and predictions near 0.
@@ -143,15 +142,14 @@ class TargetBounds(Stage):
         What mapped targets are stored in.
     lowest : float or None
         A public bound; targets below it count as equal to it.
-    within : (float, float) or None
-        Public bounds that targets are in, and that those which are released are not beyond.
     """
 
     attribute = "target_bounds_"
+    #: Whether targets on their median count in the spread: it then is clear of nothing.
+    _counts_median: ClassVar[bool] = True
 
-    def __init__(self, target_map, dtype, lowest=None, within=None):
+    def __init__(self, target_map, dtype, lowest=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
-        self._within = within
 
     def event(self, problem: Problem) -> Event:
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
@@ -167,18 +165,20 @@ class TargetBounds(Stage):
 
     def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
-        _, tail = target_rule(problem)
-        found = (self._by_octaves if tail is None
-                 else self._by_quantiles if self._lowest is None else self._above_lowest)
-        self.value = found(problem, rows, releases)
-        if self._within is not None:
-            self.value = _kept_within(self.value, self._within)
+        self.value = self._found(problem, rows, releases)
         return problem, rows.with_targets(partial(clipped_targets, self._target_map,
                                                   self.value, self._dtype))
 
+    def _found(self, problem, rows, releases):
+        """Return bounds that are released."""
+        _, tail = target_rule(problem)
+        found = (self._by_octaves if tail is None
+                 else self._by_quantiles if self._lowest is None else self._above_lowest)
+        return found(problem, rows, releases)
+
     def _by_octaves(self, problem, rows, releases):
         lowest = self._lowest
-        sizes = (partial(sizes_above, 0.0, partial(_targets_above, 0.0)) if lowest is None
+        sizes = (partial(sizes_above, 0.0, partial(targets_above, 0.0)) if lowest is None
                  else partial(_counts_above, lowest))
         reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
                                               target_rule(problem)[0], releases)
@@ -187,11 +187,10 @@ class TargetBounds(Stage):
     def _by_quantiles(self, problem, rows, releases):
         event, tail = target_rule(problem)
         of_spread, clear = spread_rule(problem)
-        median = noisy_decimal(rows, partial(_targets_above, 0.0), 0.5, event, releases)
-        away = partial(_targets_above, median)
-        # Within declared bounds an octave too far out does no harm.
-        on_median = clear if self._within is None else 0.0
-        spread = released_spread(rows, away, median, on_median, of_spread, releases)
+        median = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, event, releases)
+        away = partial(targets_above, median)
+        spread = released_spread(rows, away, median, clear if self._counts_median else 0.0,
+                                 of_spread, releases)
         low, high = (median + noisy_quantile(rows, away, q, distance_grid(), event, releases,
                                              q > 0.5)
                      for q in (tail, 1.0 - tail))
@@ -201,23 +200,11 @@ class TargetBounds(Stage):
         (event, tail), lowest = target_rule(problem), self._lowest
         spread = noisy_octaves(rows, partial(_counts_above, lowest), 1, _NONE,
                                spread_rule(problem)[0], releases)
-        reach = noisy_quantile(rows, partial(_targets_above, lowest), 1.0 - tail, positive_grid(),
+        reach = noisy_quantile(rows, partial(targets_above, lowest), 1.0 - tail, positive_grid(),
                                event, releases)
         # Tails that fall off like those of an exponential law.
         reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
         return lowest, apart(lowest, spread, lowest, lowest + reach)[1]
-
-
-def tighter_pays(budget: Budget) -> bool:
-    """Return whether bounds are learnt within declared ones, from public facts."""
-    return (budget.is_private and budget.delta > 0
-            and budget.signal_to_noise * budget.n_columns >= TIGHTER_SIGNAL)
-
-
-def _kept_within(bounds, within):
-    """Return the part of bounds within others; all of these where there is none."""
-    low, high = (float(np.clip(end, *within)) for end in bounds)
-    return (low, high) if low < high else within
 
 
 def widened(low: float, high: float, tail: float) -> tuple[float, float]:
@@ -348,10 +335,11 @@ def _rule(name, problem, tails, octaves):
     try:
         return quantile_rule(name, problem, tails)
     except ValueError:
-        return _octaves_rule(name, problem, *octaves[1:]), None
+        return octaves_rule(name, problem, *octaves[1:]), None
 
 
-def _octaves_rule(name, problem, filling, largest):
+def octaves_rule(name: str, problem: Problem | Budget, filling: float,
+                 largest: float) -> Elementary:
     """Return the event of octaves that hold a share of the rows.
 
     They are as clear of empty ones as quantiles are of empty points, as far as that costs no more
@@ -377,11 +365,12 @@ def _norms(rows, part):
     return rows.norms(part)
 
 
-def _targets_above(lowest, rows, part):
+def targets_above(lowest: float, rows: RowSource, part: Any) -> AnyArray:
+    """Return targets less a public number."""
     return rows.beside(part)[0] - lowest
 
 
 def _counts_above(lowest, rows, part):
     """Return targets above the lowest; of counts 0 is as good as 1, and there is no other unit."""
-    above = _targets_above(lowest, rows, part)
+    above = targets_above(lowest, rows, part)
     return np.where(above > 0.0, above, 1.0)

@@ -28,7 +28,8 @@ from dpsk._objective.losses import Squared
 from dpsk._parameters import check_auto_flag, check_learnt
 from dpsk._problem import Budget, Problem
 from dpsk._stages import ROW_STAGES, IntoSet, TargetBounds, Whitening
-from dpsk._stages.bounds import can_learn, target_rule, tighter_pays
+from dpsk._stages.bounds import can_learn, target_rule
+from dpsk._stages.bounds_within import BoundsWithin, tighter_pays
 from dpsk.linear_model._base import LinearEstimator
 
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             rows = rows.with_targets(partial(clipped_targets, _as_they_are, bounds, np.float64))
             bounds, within = None, bounds
         # What is learnt is released by a stage, which says so.
-        learning = [] if bounds else [TargetBounds(self._target_map(), rows.dtype, self._lowest,
-                                                   within)]
+        learning = [] if bounds else [self._learnt_bounds(rows.dtype, within)]
         coef, intercept = self._fit_linear(
             self._bounded(rows, bounds), self._bounded_loss(bounds), None,
             free_weights=rows.is_weighted, target_stages=learning,
@@ -149,6 +149,12 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
                            partial(self._check_learnable, self._facts(rows),
                                    rows.groups is not None))
         return None if learns else self._default_bounds
+
+    def _learnt_bounds(self, dtype, within):
+        """Return the stage that learns bounds, within others where these are given."""
+        if within is None:
+            return TargetBounds(self._target_map(), dtype, self._lowest)
+        return BoundsWithin(self._target_map(), dtype, within)
 
     def _tightens(self, rows):
         """Return whether bounds are learnt within those that hold, from public facts.
