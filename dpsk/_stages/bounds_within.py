@@ -73,12 +73,18 @@ class BoundsWithin(TargetBounds):
         return median - reach, median + reach
 
 
-def tighter_pays(budget: Budget) -> bool:
-    """Return whether bounds are learnt within declared ones, from public facts."""
+def tighter_pays(budget: Budget, is_gaussian: bool) -> bool:
+    """Return whether bounds are learnt within declared ones, from public facts.
+
+    Those of few rows only beside a solver that `is_gaussian`: shares of other budgets do not add
+    up.
+    """
     if not budget.is_private or budget.delta == 0:
         return False
     if _takes_quantiles(budget):
         return True
+    if not is_gaussian:
+        return False
     try:
         _few_rows_rule(budget)
     except ValueError:

@@ -168,7 +168,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         unit_is_free = (isinstance(self._loss(), Squared) and penalty(0).is_smooth
                         and constraint is None)
         return (unit_is_free and rows.groups is None and rows.holdout is None
-                and tighter_pays(Budget(rows.n_units, 1, *self._budget(rows.n_units))))
+                and tighter_pays(Budget(rows.n_units, 1, *self._budget(rows.n_units)),
+                                 self._is_gaussian))
 
     def _facts(self, rows):
         """Return the public facts of a fit to rows, before its solver and its stages."""
