@@ -139,19 +139,7 @@ class LinearEstimator(DPEstimator):
                         grouped=rows.groups is not None)
         penalty, constraint = self._penalty_and_set(facts)
         facts = replace(facts, penalty=penalty(0))
-        name = self.solver
-        if name == "auto":
-            exact = not (facts.is_private or loss.minimax)
-            name = "exact" if exact else self._auto_solver(facts)
-            if not exact and facts.delta > 0 and not self._takes_given(name) and (
-                    "gd" in self._solvers):
-                # What it would stand for may follow from columns that nobody knows beforehand.
-                name = "gd"
-            if rows.groups is not None and not self._build_solver(name).takes_groups:
-                name = "gd"
-            if not self._build_solver(name).takes_unit and self._would_learn(facts):
-                # Its price would rest on a penalty in no unit of the rows that is known.
-                name = "gd"
+        name = self._solver_name(facts)
         solver = self._build_solver(name)
         learns = self._learns_norm(facts, solver, rows)
         if free_weights and not solver.lowers_weights:
@@ -202,6 +190,24 @@ class LinearEstimator(DPEstimator):
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
         return theta[:-1], theta[-1], rest
+
+    def _solver_name(self, facts):
+        """Return the name of the solver of a fit, from public facts."""
+        name = self.solver
+        if name != "auto":
+            return name
+        if not (facts.is_private or facts.loss.minimax):
+            return "exact"
+        name = self._auto_solver(facts)
+        if facts.delta > 0 and not self._takes_given(name) and "gd" in self._solvers:
+            # What it would stand for may follow from columns that nobody knows beforehand.
+            name = "gd"
+        if facts.grouped and not self._build_solver(name).takes_groups:
+            name = "gd"
+        if not self._build_solver(name).takes_unit and self._would_learn(facts):
+            # Its price would rest on a penalty in no unit of the rows that is known.
+            name = "gd"
+        return name
 
     def _check_solver(self, n_samples, loss):
         """Raise a ValueError where a fit to n rows would for its solver, whatever the columns.

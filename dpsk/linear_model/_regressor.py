@@ -22,9 +22,9 @@ from dpsk._data.targets import (
     scaled,
     target_ends,
 )
+from dpsk._defaults.losses import loss_defaults
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
-from dpsk._objective.losses import Squared
 from dpsk._parameters import check_auto_flag, check_learnt
 from dpsk._problem import Budget, Problem
 from dpsk._stages import ROW_STAGES, IntoSet, TargetBounds, Whitening
@@ -159,17 +159,19 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     def _tightens(self, rows):
         """Return whether bounds are learnt within those that hold, from public facts.
 
-        Only where the unit of targets changes nothing but noise: thresholds, penalties that are
-        no squares, and sets are in that of the declared ones.
+        Only of residuals, and where neither a penalty that is no square nor a set is in the unit
+        of the declared ones.
         """
         if self.epsilon == np.inf:
             return False
-        penalty, constraint = self._penalty_and_set(self._facts(rows))
-        unit_is_free = (isinstance(self._loss(), Squared) and penalty(0).is_smooth
+        facts = self._facts(rows)
+        penalty, constraint = self._penalty_and_set(facts)
+        facts = replace(facts, penalty=penalty(0))
+        unit_is_free = (loss_defaults(facts.loss).of_residuals and facts.penalty.is_smooth
                         and constraint is None)
-        return (unit_is_free and rows.groups is None and rows.holdout is None
-                and tighter_pays(Budget(rows.n_units, 1, *self._budget(rows.n_units)),
-                                 self._is_gaussian))
+        return (unit_is_free and rows.groups is None and rows.holdout is None and tighter_pays(
+            Budget(rows.n_units, 1, *self._budget(rows.n_units)),
+            self._solver_class(self._solver_name(facts)).is_gaussian))
 
     def _facts(self, rows):
         """Return the public facts of a fit to rows, before its solver and its stages."""
