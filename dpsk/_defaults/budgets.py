@@ -77,9 +77,12 @@ OCTAVES_REACH = 2.0
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: The tail of a normal law that bounds on targets reach, as targets on one side have more.
 TARGET_REACH = 0.001
-#: The ``n mu`` from which on bounds on targets within declared ones are quantiles, and the largest
-#: share of mu^2 of the octaves that they follow from below.
-TIGHTER_SIGNAL, TIGHTER_SHARE = 400.0, 0.2
+#: The ``n mu`` from which on bounds on targets within declared ones are as those of targets of
+#: which nothing is declared. Below: the share of rows beyond the quantile of distances, and that
+#: by which a median is off; shares of mu^2 of the one and of the other; and the clearance, as a
+#: point too far out does little harm among few.
+TIGHTER_SIGNAL, TIGHTER_TAILS, TIGHTER_OFF = 400.0, (0.05, 0.15), (0.25, 0.25)
+TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
 #: Rows of scores beyond a bound on norms, times the signal.
 NARROW_SIGNAL = 10.0
 #: Of a Gaussian sampler: the least and the largest share of the mean of rows, the root of the

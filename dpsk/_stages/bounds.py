@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from dpsk._typing import AnyArray, FloatArray
 
 __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
-           "octaves_rule", "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
+           "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
            "targets_above", "widened"]
 
 #: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
@@ -240,19 +240,20 @@ def can_learn(name: str, given: str | None, plain: float | tuple[float, float] |
     return False
 
 
-def quantile_rule(name: str, problem: Problem | Budget,
-                  tails: tuple[float, float]) -> tuple[Elementary, float]:
+def quantile_rule(name: str, problem: Problem | Budget, tails: tuple[float, float],
+                  shares: tuple[float, float] = QUANTILE_SHARES,
+                  clearance: float = CLEARANCE) -> tuple[Elementary, float]:
     """Return the event of one quantile, and the share of rows beyond it.
 
     That is the least within `tails` that keeps clear of the end of the rows at the usual price;
     where that is too large, the price grows. A ValueError, of public facts, where it would grow
     too much for a bound called `name`.
     """
-    usual, largest = (_range(problem, *shares) for shares in
-                      zip(QUANTILE_SHARES, PURE_QUANTILE_SHARES, strict=True))
+    usual, largest = (_range(problem, *each) for each in
+                      zip(shares, PURE_QUANTILE_SHARES, strict=True))
     least, most = tails
     # The range of the loss over which a tail of all rows would be clear.
-    whole = 2.0 * CLEARANCE / problem.n_samples
+    whole = 2.0 * clearance / problem.n_samples
     if whole > most * largest:
         raise _too_few(name, problem, whole / (most * largest))
     width = max(usual, whole / most)
@@ -335,11 +336,10 @@ def _rule(name, problem, tails, octaves):
     try:
         return quantile_rule(name, problem, tails)
     except ValueError:
-        return octaves_rule(name, problem, *octaves[1:]), None
+        return _octaves_rule(name, problem, *octaves[1:]), None
 
 
-def octaves_rule(name: str, problem: Problem | Budget, filling: float,
-                 largest: float) -> Elementary:
+def _octaves_rule(name, problem, filling, largest):
     """Return the event of octaves that hold a share of the rows.
 
     They are as clear of empty ones as quantiles are of empty points, as far as that costs no more

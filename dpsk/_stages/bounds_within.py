@@ -6,17 +6,20 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpsk._defaults.budgets import (
-    OCTAVES_REACH,
-    TARGET_OCTAVES,
-    TIGHTER_SHARE,
+    TARGET_REACH,
+    TIGHTER_CLEARANCE,
+    TIGHTER_OFF,
+    TIGHTER_SHARES,
     TIGHTER_SIGNAL,
+    TIGHTER_TAILS,
     mu_of_share,
 )
-from dpsk._oracle.quantiles import bounded_grid, noisy_octaves, noisy_quantile, sizes_above
-from dpsk._privacy.events import Repeated
-from dpsk._stages.bounds import TargetBounds, octaves_rule, targets_above
+from dpsk._oracle.quantiles import bounded_grid, noisy_quantile
+from dpsk._privacy.events import Composed
+from dpsk._stages.bounds import TargetBounds, quantile_rule, targets_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,15 +30,17 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundsWithin", "tighter_pays"]
 
-_NONE = (0, 0.0)
+#: How far below the declared bounds distances are told apart, in steps of half an octave.
+_STEPS = 24
 
 
 class BoundsWithin(TargetBounds):
     """Release bounds on targets that are not beyond declared ones, as noise follows their width.
 
-    From some ``n mu`` on they are quantiles. Below, they are as far on both sides of a noisy
-    median, a point between the declared bounds, as the octaves reach in which most distances from
-    it lie: these cost less. An octave too far out does no harm.
+    From some ``n mu`` on they are those of targets of which nothing is declared. Below, they are
+    as far on both sides of a noisy median, a point between the declared bounds, as a quantile of
+    distances from it says, by a normal law. The declared ones stay where that quantile is at the
+    median, on which most targets then lie.
 
     Parameters
     ----------
@@ -55,7 +60,7 @@ class BoundsWithin(TargetBounds):
     def event(self, problem: Problem) -> Event:
         if _takes_quantiles(problem):
             return super().event(problem)
-        return Repeated(_few_rows_rule(problem), 2)
+        return Composed((_few_rows_rule(problem, TIGHTER_OFF)[0], _few_rows_rule(problem)[0]))
 
     def _found(self, problem, rows, releases):
         found = (super()._found if _takes_quantiles(problem) else self._about_median)(
@@ -64,13 +69,26 @@ class BoundsWithin(TargetBounds):
         return (low, high) if low < high else self._within
 
     def _about_median(self, problem, rows, releases):
-        event = _few_rows_rule(problem)
-        median = noisy_quantile(rows, partial(targets_above, 0.0), 0.5,
-                                bounded_grid(*map(np.float64, self._within)), event, releases)
-        distances = partial(sizes_above, 0.0, partial(targets_above, median))
-        reach = OCTAVES_REACH * noisy_octaves(rows, distances, TARGET_OCTAVES[0], _NONE, event,
-                                              releases)
+        (off, _), (event, tail) = _few_rows_rule(problem, TIGHTER_OFF), _few_rows_rule(problem)
+        grid = bounded_grid(*map(np.float64, self._within))
+        median = noisy_quantile(rows, partial(targets_above, 0.0), 0.5, grid, off, releases)
+        farthest = max(median - grid[0], grid[-1] - median)
+        away = noisy_quantile(rows, partial(_distances, median), 1.0 - tail,
+                              farthest * 2.0 ** (0.5 * np.arange(-_STEPS, 1)), event, releases)
+        if away <= _step(grid, median):
+            return self._within
+        reach = away * float(ndtri(TARGET_REACH) / ndtri(0.5 * tail))
         return median - reach, median + reach
+
+
+def _distances(median, rows, part):
+    return np.abs(targets_above(median, rows, part))
+
+
+def _step(grid, point):
+    """Return the longer of the steps of a grid beside one of its points: it may miss as much."""
+    place = int(np.searchsorted(grid, point))
+    return float(np.diff(grid[max(0, place - 1):place + 2]).max())
 
 
 def tighter_pays(budget: Budget, is_gaussian: bool) -> bool:
@@ -96,6 +114,8 @@ def _takes_quantiles(problem: Problem | Budget) -> bool:
     return problem.n_samples * mu_of_share(problem, 1.0) >= TIGHTER_SIGNAL
 
 
-def _few_rows_rule(problem: Problem | Budget) -> Elementary:
-    """Return the event of a median, and of octaves, of few rows; a ValueError of too few."""
-    return octaves_rule("target_bounds", problem, TARGET_OCTAVES[1], TIGHTER_SHARE)
+def _few_rows_rule(problem: Problem | Budget, tails: tuple[float, float] = TIGHTER_TAILS,
+                   ) -> tuple[Elementary, float]:
+    """Return the event of a quantile of few rows, and the share beyond; a ValueError of too few.
+    """
+    return quantile_rule("target_bounds", problem, tails, TIGHTER_SHARES, TIGHTER_CLEARANCE)

@@ -159,16 +159,16 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     def _tightens(self, rows):
         """Return whether bounds are learnt within those that hold, from public facts.
 
-        Only of residuals, and where neither a penalty that is no square nor a set is in the unit
-        of the declared ones.
+        Only of residuals whose slopes follow their size, and where neither a penalty that is no
+        square nor a set is in the unit of the declared ones.
         """
         if self.epsilon == np.inf:
             return False
         facts = self._facts(rows)
         penalty, constraint = self._penalty_and_set(facts)
         facts = replace(facts, penalty=penalty(0))
-        unit_is_free = (loss_defaults(facts.loss).of_residuals and facts.penalty.is_smooth
-                        and constraint is None)
+        unit_is_free = (loss_defaults(facts.loss).of_residuals and facts.loss.clippable
+                        and facts.penalty.is_smooth and constraint is None)
         return (unit_is_free and rows.groups is None and rows.holdout is None and tighter_pays(
             Budget(rows.n_units, 1, *self._budget(rows.n_units)),
             self._solver_class(self._solver_name(facts)).is_gaussian))

@@ -67,14 +67,26 @@ def test_bounds_that_are_learnt_within_declared_ones_are_within_them_and_stated(
 def test_few_rows_learn_bounds_about_their_median_within_declared_ones(cls, bounds):
     """R2 is .83 without noise; it was -4 and less. False-alarm rate at most 1e-7.
 
-    Targets lie in (5, 15). A median that is beyond them has a chance of 4096 exp(-25), and a
-    reach of more than 32 one of 289 exp(-36).
+    Targets lie in (5, 15). A median beyond them has a chance of 5000 exp(-19), and a distance
+    beyond all rows, which may be the half of the declared bounds, one of 1e-3.
     """
     X, y = rows(3000)
     model = cls(epsilon=0.5, delta=1e-6, target_bounds=bounds).fit(X, y)
     low, high = model.target_bounds_
-    assert max(bounds[0], -60.0) <= low < 10.0 < high <= 80.0
+    assert bounds[0] <= low < 10.0 < high <= bounds[1]
     assert low < np.quantile(y, 0.25) and np.quantile(y, 0.75) < high
+    assert "released" in str(model.privacy_).split("target_bounds")[1].split("targets")[0]
+
+
+def test_few_rows_of_which_many_are_zero_keep_the_others():
+    """Bounds that hold the zeros alone would leave a constant.
+
+    The quantile .87 of distances falls on zeros, .55 of the rows, with a chance of 25 exp(-20).
+    """
+    X, y = rows(3000)
+    y = np.maximum(y - np.quantile(y, 0.55), 0.0)
+    model = DPLinearRegression(epsilon=0.5, delta=1e-6, target_bounds=(0.0, 20.0)).fit(X, y)
+    assert model.target_bounds_[1] > np.quantile(y, 0.75)
 
 
 @pytest.mark.parametrize("y", [np.full(12_000, 9.0), np.resize([0.0, 200.0], 12_000),
