@@ -1,4 +1,4 @@
-"""What other packages leave running that does nothing of a caller's: code known one by one.
+"""Code of other packages that goes on and does nothing of a caller's, known one by one.
 
 All else that goes on, and all else that is called back, may fit. So a name that is missing here
 holds a block open for longer. A name too many loses charges: each says why it stands here.
