@@ -43,7 +43,7 @@ _QUEUES = {"queue", "threading", "multiprocessing.queues", "multiprocessing.conn
 
 @dataclass(frozen=True)
 class Activity:
-    """What a thread is at: all that it does, or a job of one of a pool, whose next is another's.
+    """Activity of a thread: all that it does, or a job of one of a pool, whose next is another's.
 
     Attributes
     ----------
