@@ -55,8 +55,15 @@ class _Block(Generic[_Of]):
 
     @property
     def may_be_here(self) -> bool:
-        """bool : whether this thread may do what was begun inside."""
-        return self.left is None or self.left.may_be_here
+        """bool : whether this thread may do what was begun inside.
+
+        A thread that goes on may have begun one that is newer than the block.
+        """
+        if self.left is None or self.left.may_be_here:
+            return True
+        older = {each if isinstance(each, int) else each.number for each in self.before.threads}
+        here = {this_thread().number, threading.get_ident()}
+        return bool(self.left.threads) and not older & here
 
 
 #: Blocks of budgets that are open in this process, the innermost last.

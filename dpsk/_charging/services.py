@@ -117,8 +117,10 @@ def is_a(thing: Any, kinds: type | tuple[type, ...]) -> bool:
 
 def task_kinds() -> tuple[type, ...]:
     """Return the classes of tasks of asyncio: that in C, and that in Python."""
-    tasks = getattr(sys.modules.get("asyncio"), "tasks", None)
-    found = [getattr(tasks, each, None) for each in ("Task", "_PyTask")]
+    tasks, compiled = (sys.modules.get(each) for each in ("asyncio.tasks", "_asyncio"))
+    # Somebody may have put the one in the place of the other.
+    found = [getattr(compiled, "Task", None),
+             *(getattr(tasks, each, None) for each in ("Task", "_PyTask"))]
     return tuple({each for each in found if isinstance(each, type)})
 
 
@@ -130,9 +132,11 @@ def is_service_thread(thread: threading.Thread) -> bool:
         kind = type(thread)
         return _is_class_of(kind, _THREADS) and run is inspect.getattr_static(kind, "run")
     held = object.__getattribute__(thread, "__dict__")
+    if not _is_known(held.get("_target"), _THREADS):
+        # Nor is anything taken from an iterator that such a thread is given.
+        return False
     given = (*held.get("_args", ()), *held.get("_kwargs", {}).values())
-    return _is_known(held.get("_target"), _THREADS) and all(
-        map(_is_at_home, filter(callable, given)))
+    return all(map(_is_at_home, filter(callable, given)))
 
 
 def is_service_task(runs: Any) -> bool:
@@ -171,7 +175,7 @@ def _is_known(called: Any, names: tuple[str, ...], depth: int = _DEPTH) -> bool:
         return False
     if kind is BuiltinFunctionType:
         of = type(called.__self__)
-        return (of, called.__name__) in _PLAIN or _wakes(of)
+        return (of, called.__name__) in _PLAIN or _wakes(of) or issubclass(of, task_kinds())
     return _wakes(kind) or _is_class_of(kind, names)
 
 
@@ -234,7 +238,7 @@ def _is_harmless(bound: Any) -> bool:
     kind: Any = type(bound)
     if is_a(bound, type):
         return _is_at_home(bound)
-    return (kind in _DATA or kind in task_kinds() or _wakes(kind)
+    return (kind in _DATA or issubclass(kind, task_kinds()) or _wakes(kind)
             or is_of(kind, "dpsk._charging") or _is_at_home(kind))
 
 

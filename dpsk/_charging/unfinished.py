@@ -157,11 +157,14 @@ class Unfinished:
         Numbers and names of processes.
     work : list of Work
         Lazy results, futures and tasks.
+    has_calls : bool
+        Whether a loop of asyncio is about to call something, that may end any future.
     """
 
     threads: list[Activity | int] = field(default_factory=list)
     children: list[tuple[int, str]] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
+    has_calls: bool = False
 
     def since(self, before: Unfinished) -> Unfinished:
         """Return what of this was not under way before, or calls more back than it did."""
@@ -172,32 +175,36 @@ class Unfinished:
         return Unfinished([each for each in self.threads if each not in before.threads],
                           [each for each in self.children if each not in before.children],
                           [each for each in self.work
-                           if each not in older and not each.is_nobodys] + later)
+                           if each not in older
+                           and (self.has_calls or not each.is_nobodys)] + later)
 
     def still(self) -> Unfinished:
         """Return what of this is not done yet."""
         living, look = living_children() if self.children else [], Look()
         return Unfinished([each for each in self.threads if works(each)],
                           [each for each in self.children if each in living],
-                          [each for each in self.work if not each.is_done(look)])
+                          [each for each in self.work if not each.is_done(look)],
+                          self.has_calls)
 
     @property
     def may_be_here(self) -> bool:
         """bool : whether this thread may do some of it.
 
-        Threads do their own, and those of any pool, also of an older one, what is waited for.
+        Threads do their own, and those of any pool or loop, also of an older one, what is waited
+        for.
         """
         if any(each.is_here for each in self.work):
             return True
-        if is_of_a_pool(threading.current_thread()) and self.may_be_in_workers:
+        is_worker = is_of_a_pool(threading.current_thread()) or _loop() is not None
+        if is_worker and self.may_be_in_workers:
             return True
         here = this_thread()
         return threading.get_ident() in self.threads or (here in self.threads and works(here))
 
     @property
     def may_be_in_workers(self) -> bool:
-        """bool : whether processes that are older may do some of it."""
-        return any(not each.is_task for each in self.work)
+        """bool : whether pools and processes that are older may do some of it."""
+        return bool(self.threads) or any(not each.is_task for each in self.work)
 
     @property
     def is_in_process(self) -> bool:
@@ -244,7 +251,7 @@ def under_way() -> Unfinished:
             and (type(each) is not GeneratorType or each.gi_code in code)]
     look = Look()
     return Unfinished(other_threads(), living_children(),
-                      [Work(each, look) for each in work]).still()
+                      [Work(each, look) for each in work], bool(handles)).still()
 
 
 def _objects(kinds: list[Any]) -> list[Any]:
@@ -304,7 +311,7 @@ def _is_done(work: Any, look: Look) -> bool:
     if is_a(work, multiprocessing.pool.ApplyResult):
         return _says(work, "ready") or _is_over(work)
     if not _says(work, "done"):
-        return is_task(work) and _serves(work)
+        return is_task(work) and (_is_left(work) or _serves(work))
     return not look.calls(work)
 
 

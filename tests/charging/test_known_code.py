@@ -10,11 +10,12 @@ import sys
 import threading
 import time
 from collections import deque
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from types import FunctionType, MethodType, SimpleNamespace
 
 import pytest
+from joblib import Parallel, delayed
 from joblib.externals.loky.backend import get_context
 
 from dpsk._charging import in_secret, services
@@ -192,6 +193,122 @@ def test_a_programme_may_have_arguments_like_those_of_a_worker(tmp_path):
         child = subprocess.Popen([sys.executable, str(script), "-m", "loky.anything"])
     assert child.wait() == 0
     assert len(open_one.charges) == 1
+
+
+@pytest.mark.parametrize("runs_now", [True, False])
+def test_what_a_loop_is_handed_in_the_only_thread_is_charged(runs_now):
+    """Its future is there, and its task is not made yet."""
+    async def late():
+        await asyncio.sleep(0.05)
+        evaluated()
+
+    def begun(loop):
+        with budget() as open_one:
+            future = asyncio.run_coroutine_threadsafe(late(), loop)
+        return open_one, asyncio.wrap_future(future, loop=loop)
+
+    async def main():
+        open_one, future = begun(asyncio.get_running_loop())
+        await future
+        return open_one
+
+    if runs_now:
+        open_one = asyncio.run(main())
+    else:
+        loop = asyncio.new_event_loop()
+        open_one, future = begun(loop)
+        loop.run_until_complete(future)
+        loop.close()
+    assert len(open_one.charges) == 1
+
+
+def test_a_look_takes_nothing_from_what_a_thread_is_given():
+    taken, waits = [], threading.Event()
+
+    def numbers():
+        taken.append(1)
+        yield waits
+
+    thread = threading.Thread(target=threading.Event.wait, args=numbers())
+    with budget() as open_one:
+        thread.start()
+        waits.set()
+    thread.join()
+    with budget():
+        pass
+    evaluated()
+    assert taken == [1] and open_one.charges == []
+
+
+def test_a_task_whose_loop_is_closed_holds_nothing_open():
+    kept = []
+
+    async def main():
+        kept.append(asyncio.create_task(asyncio.sleep(100)))
+        await asyncio.sleep(0)
+
+    with budget() as open_one:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(main())
+        loop.close()
+    evaluated()
+    kept[0]._log_destroy_pending = False
+    assert open_one.charges == []
+
+
+class _Task(asyncio.Task):
+    """As somebody's factory makes them."""
+
+
+def test_tasks_of_a_class_of_ones_own_hold_nothing_open_when_they_are_done():
+    async def waits():
+        for _ in range(5):
+            with budget() as open_one:
+                await asyncio.create_task(asyncio.sleep(0.005))
+            evaluated()
+            assert open_one.charges == []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        loop.set_task_factory(lambda loop, coro, **more: _Task(coro, loop=loop))
+        await asyncio.create_task(waits())
+
+    asyncio.run(main())
+
+
+def _by_pool(fits):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(fits).result()
+
+
+def _by_thread(fits):
+    thread = threading.Thread(target=fits)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("by", [
+    _by_pool, _by_thread, lambda fits: Parallel(2, backend="threading")([delayed(fits)()] * 2)],
+    ids=["pool", "thread", "joblib"])
+def test_what_a_thread_of_a_search_begins_after_it_is_refused(by):
+    refused = []
+
+    def fits():
+        with pytest.raises(BudgetExceededError):
+            evaluated()
+        refused.append(True)
+
+    def late():
+        time.sleep(0.3)
+        by(fits)
+
+    with budget() as open_one, in_secret("a search"):
+        thread = threading.Thread(target=late)
+        thread.start()
+    thread.join()
+    assert refused and open_one.charges == []
+    _by_thread(evaluated)
+    evaluated()
 
 
 @pytest.mark.parametrize("left", [[].extend, lambda results: list(results)],
