@@ -70,8 +70,11 @@ def test_small_tables_with_a_penalty_are_fitted_too(data, cls, params, bar):
     params = {"alpha": 0.01, "data_norm": 1.001 * np.linalg.norm(X, axis=1).max(), **params}
     if data == "diabetes":
         params["target_bounds"] = (0.0, 400.0)
+    noisy = cls(_MUCH, **params).fit(X, y)
+    if cls is DPHuberRegressor:
+        # Its threshold is a share of the bounds that held.
+        params["target_bounds"] = noisy.target_bounds_
     exact = cls(np.inf, **params).fit(X, y).coef_
-    coef = cls(_MUCH, **params).fit(X, y).coef_
-    gap = np.linalg.norm(coef - exact) / np.linalg.norm(exact)
+    gap = np.linalg.norm(noisy.coef_ - exact) / np.linalg.norm(exact)
     print(f"{cls.__name__} on {data}: {gap:.4f}")
     assert gap < bar
