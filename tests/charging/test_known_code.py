@@ -152,6 +152,21 @@ def test_tasks_that_are_half_built_disturb_no_block(kind):
     assert len(open_one.charges) == 1 and kept is not None
 
 
+def test_a_future_that_another_thread_is_building_holds_a_block_open():
+    ended = threading.Event()
+    # Where there is no other thread, nobody ends it.
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    with budget() as open_one:
+        built = Future.__new__(Future)
+    evaluated()
+    del built
+    evaluated()
+    ended.set()
+    other.join()
+    assert len(open_one.charges) == 1
+
+
 def test_a_task_in_python_wakes_another():
     """Both are older, so that the one waits for the other is no work of the block."""
     async def main():
