@@ -24,8 +24,8 @@ target_bounds : "auto", None or (float, float)
     fiftieth of the budget each, and up to a tenth, goes to two quantiles chosen under noise,
     where rows are few up to a half to the octaves that most targets lie in; a ValueError
     where they are too few for that. "auto": so where rows suffice, else a constant, with a
-    `dpsk.exceptions.PrivacyWarning`. Within declared ones closer bounds are learnt where rows
-    suffice, unless penalties that are no squares, or sets, are in their unit.
+    `dpsk.exceptions.PrivacyWarning`. Within declared ones closer bounds are learnt for squares
+    and Huber's loss where rows suffice, unless penalties or sets are in their unit.
 target_bounds|network : (float, float)
     Public bounds of the targets, which are clipped to them. A constant by default,
     never read from the data. Within them a noisy mean of targets is released, and where rows

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Unfinished", "mark", "under_way", "unmark"]
 
+
 class _Mark:
     """Object that the garbage collector shows, unless it was frozen since."""
 

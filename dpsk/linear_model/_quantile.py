@@ -57,11 +57,11 @@ class DPQuantileRegressor(LinearRegressor):
 
     *Rounding.* Solvers ask for a curvature, which a corner has not. The rounded loss is the mean
     of pinball losses that are shifted by up to 0.01 either way, a share of half the width of
-    `target_bounds_`. So the share of targets below the prediction, averaged over such shifts, is
+    `target_bounds`. So the share of targets below the prediction, averaged over such shifts, is
     `q` at the optimum: nothing is lost where targets are spread evenly over so small a
     width, and about ``M w**2 / 6`` where the slope of their density is at most M over shifts of
     w. Bounds a hundred times as wide as residuals make the corner as wide as these, and
-    coverage is then far from `q`: declare close bounds where rows are too few to learn them.
+    coverage is then far from `q`: declare close bounds, or let them be learnt.
 
     *Noise* in coefficients spreads predictions, so that of few rows fewer targets than `q`
     are covered, or more; extreme quantiles have few targets beyond and suffer first. Targets
