@@ -129,18 +129,9 @@ def enter(account: Account) -> None:
 
 def leave(account: Account) -> None:
     """Undo the last `enter` of an account, but for what was begun since and goes on."""
-    now = Unfinished()
-    try:
-        now = under_way()
-    finally:
-        with _LOCK:
-            # The innermost: it may have been entered twice.
-            entry = next(each for each in reversed(_ENTRIES)
-                         if each.of is account and each.left is None)
-            left = _end(entry, now)
-            goes_on = entry.is_open
-    left.tell(_told)
-    if goes_on:
+    # The innermost: it may have been entered twice.
+    if _end(lambda: next(each for each in reversed(_ENTRIES)
+                         if each.of is account and each.left is None)):
         warnings.warn(
             f"{account!r}: work that was begun inside is not done, such as a thread, or results "
             "of joblib.Parallel(return_as='generator') that nobody has read. All fits are charged "
@@ -148,19 +139,27 @@ def leave(account: Account) -> None:
             PrivacyWarning, stacklevel=3)
 
 
-def _end(block: _Block[Any], now: Unfinished) -> Unfinished:
-    """Leave a block while some work is under way, and return what of it is of the block.
+def _end(chosen: Callable[[], _Block[Any]]) -> bool:
+    """Leave the block that is chosen under the lock, and return whether some of it goes on here.
 
     It is left too where that cannot be told, and an error raised.
     """
-    block.left = Unfinished()
+    now = Unfinished()
     try:
-        block.left = now.since(block.before)
+        now = under_way()
     finally:
-        _unmark()
-        _settle()
-        _post()
-    return block.left
+        with _LOCK:
+            block = chosen()
+            block.left = Unfinished()
+            try:
+                block.left = now.since(block.before)
+            finally:
+                _unmark()
+                _settle()
+                _post()
+            left, goes_on = block.left, block.is_open
+    left.tell(_told)
+    return goes_on
 
 
 def _unmark() -> None:
@@ -234,13 +233,7 @@ def in_secret(name: str) -> Iterator[None]:
             _post()
         yield
     finally:
-        now = Unfinished()
-        try:
-            now = under_way()
-        finally:
-            with _LOCK:
-                left = _end(secret, now)
-        left.tell(_told)
+        _end(lambda: secret)
 
 
 def admit(name: str, event: Event, *, carried: Carried | None = None,
