@@ -9,9 +9,8 @@ import sklearn
 
 from dpsk._charging import Carried, admit
 from dpsk._data.content import table_digest
+from dpsk._mechanism.replay import opened_session
 from dpsk._objective.requirements import check_requirements
-from dpsk._oracle import Context
-from dpsk._oracle.replay import opened_releases
 from dpsk._parameters import plain
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
@@ -28,6 +27,7 @@ from dpsk._privacy.noise.seeds import noise_seed, public_seed
 from dpsk._privacy.noise.streams import open_stream, random_index
 from dpsk._privacy.plans import Framed, ThresholdRounds
 from dpsk._progress import opened_progress
+from dpsk._queries import Context
 from dpsk._version import __version__
 
 __all__ = ["Fitted", "Method", "certify", "check_holdout", "fit_private", "opened_stream",
@@ -102,7 +102,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         As the caller set it up.
     rows : Rows
     stages : sequence of Stage
-        Releases before and after the solver's, those that apply; what they released stays on
+        Session before and after the solver's, those that apply; what they released stays on
         them.
     random_state : None, int or NoiseSeed
         Each of the last two keys the public draws, the last the noise as well.
@@ -140,17 +140,17 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                          partial(_context, method, settings, rows, event))
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
     grouped = rows.groups is not None
-    releases = _opened(method, what, event, stream, verbose, grouped,
+    session = _opened(method, what, event, stream, verbose, grouped,
                        _more_answers(declared, noise_multiplier))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
-            known, rows = stage.release(problem, rows, releases)
+            known, rows = stage.release(problem, rows, session)
             if known is not problem:
                 # Steps may be fitted to what was released; the plan does not depend on it.
                 problem, solver = known, given.configured(known)
         oracle = solver.oracle.open(Context(problem, rows, declared, solver.clip_bounds,
-                                            noise_multiplier, releases))
+                                            noise_multiplier, session))
         start = problem.start(partial(standard_normal, apart))
         result = solver.minimize(oracle, problem.penalty, start)
         theta, rest = result.theta, np.empty(0)
@@ -192,7 +192,7 @@ def release_private(method, name, budget, plan, rows, run, *, random_state, verb
     plan : callable, float -> Event
     rows : Rows
         Sensitive, for the digest that keys noise that repeats.
-    run : callable, (noise multiplier, Releases) -> (object, list of Enforced)
+    run : callable, (noise multiplier, Session) -> (object, list of Enforced)
         Asks for the releases; returns what follows, and the bounds that were released.
     random_state, verbose, enforced, public, released
         As for `fit_private`.
@@ -204,11 +204,11 @@ def release_private(method, name, budget, plan, rows, run, *, random_state, verb
     certificate : Certificate
     """
     noise_multiplier, event = _calibrated(plan, budget)
-    releases, stream = opened_stream(method, (budget, name), rows, event,
+    session, stream = opened_stream(method, (budget, name), rows, event,
                                      f", noise multiplier {noise_multiplier:.6g}",
                                      random_state=random_state, verbose=verbose)
     with np.errstate(all="ignore"):
-        found, bounds = run(noise_multiplier, releases)
+        found, bounds = run(noise_multiplier, session)
     return found, certify(
         method, name, budget, event=event, noise_multiplier=noise_multiplier,
         source=(stream.description, stream.reproducible), enforced=(*enforced, *bounds),
@@ -267,7 +267,7 @@ def _opened(method, name, event, stream, verbose, of_groups=False, more=0):
     if verbose:
         print(f"{method.name}: {name}")
     progress = opened_progress(method.name, sum(tally(event).values()) + more, verbose)
-    return opened_releases(stream, Ledger(event), progress, admission)
+    return opened_session(stream, Ledger(event), progress, admission)
 
 
 def _calibrated(plan, budget):

@@ -84,16 +84,16 @@ class Steps:
         event : Event
         rows : RowSource
             Sensitive, for the digest that keys noise that repeats.
-        run : callable, Releases -> object
+        run : callable, Session -> object
         """
         self._take(share, event)
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
-        releases, stream = opened_stream(method, (self._budget, name), rows, event,
+        session, stream = opened_stream(method, (self._budget, name), rows, event,
                                          **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
-            return run(releases)
+            return run(session)
 
     def _prepaid(self, affords):
         """Return what pays for a step, once open budgets have been charged for all of them."""

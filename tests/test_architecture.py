@@ -37,7 +37,8 @@ every_file = in_a_row("path", _MODULES + _TESTS)
 #: Layers from the top; a module imports from its own layer's package or from lower ones.
 _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fit": 3,
            "_budget": 3.5, "_charging": 3.7, "_rehearsal": 3.8, "_callbacks": 3.5,
-           "_solvers": 4, "_stages": 4, "_oracle": 5,
+           "_solvers": 4, "_stages": 4, "_queries": 5,
+           "_statistics": 5.4, "_sums": 5.5, "_mechanism": 10.5,
            "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8, "_data": 9,
            "_privacy": 11, "_docs": 12, "_output": 12, "_parameters": 10, "_version": 12,
            "_progress": 12, "_whole": 10, "_origin": 12, "_kinds": 11.5,
@@ -110,7 +111,7 @@ def test_the_rows_are_out_of_reach_of_solvers():
 def test_only_models_and_oracles_know_what_a_sparse_matrix_is():
     users = {path.relative_to(PACKAGE).as_posix() for path in _MODULES
              for name in _imported(tree(path)) if name == "scipy.sparse"}
-    assert all(user.startswith(("_models/", "_oracle/", "_data/"))
+    assert all(user.startswith(("_models/", "_sums/", "_statistics/", "_queries/", "_data/"))
                or user == "linear_model/_base.py" for user in users), users
 
 
@@ -166,7 +167,8 @@ def test_only_oracles_and_the_fit_open_what_draws():
              for name in _imported(tree(path))
              if name.startswith(("dpsk._privacy.noise.samplers", "dpsk._privacy.noise.streams",
                                  "dpsk._privacy.noise.public"))}
-    users = {user for user in users if not user.startswith(("_oracle/", "_privacy/"))}
+    users = {user for user in users if not user.startswith(
+        ("_mechanism/", "_sums/", "_statistics/", "_queries/", "_privacy/"))}
     # What a sampler draws after its fit is public, and so are random features, splits, the rows
     # of audits, seeds of steps, and the draws of a known noise that give its error.
     assert users <= {"_fit.py", "auditing/_tables.py", "generative/_base.py", "metrics/_table.py",

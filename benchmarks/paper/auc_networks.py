@@ -23,7 +23,7 @@ from sklearn.neural_network import MLPClassifier
 from dpsk import DPAUCMaximizer
 from dpsk._models import MLP
 from dpsk._objective.saddle import AUCSquare
-from dpsk._oracle.network_sums import bounded_factors
+from dpsk._sums.network_sums import bounded_factors
 from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -25,8 +25,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from dpsk import DPLogisticRegression
-from dpsk._oracle import DifferenceOracle, GradientOracle
 from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._queries import DifferenceOracle, GradientOracle
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load

@@ -21,7 +21,7 @@ import matplotlib
 import numpy as np
 
 from dpsk import DPAUCMaximizer
-from dpsk._oracle import SaddleDifferenceOracle, SaddleOracle
+from dpsk._queries import SaddleDifferenceOracle, SaddleOracle
 from dpsk._solvers.saddle.privatediff import PrivateDiff
 from dpsk._solvers.saddle.sgda import GradientDescentAscent
 from dpsk.testing import NoiseSeed

@@ -19,18 +19,19 @@ from time import perf_counter
 import numpy as np
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import MLP
 from dpsk._models.generator import Generator
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle.critic import CriticScore
-from dpsk._oracle import CriticOracle, GradientOracle, Releases
-from dpsk._oracle.network_sums import NetworkSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import CriticOracle, GradientOracle
 from dpsk._solvers.adversarial.sgda import GeneratedBatch
 from dpsk._solvers.steps import Adaptive, Momentum
+from dpsk._sums.network_sums import NetworkSums
 
 MODEL = MLP(784, (256, 128), None, "relu")
 BATCH, BLOCK, STEP, CLIP, MULTIPLIER = 2048, 512, 1e-3, 1.0, 1.0
@@ -42,7 +43,7 @@ def private_steps(X, y, theta, count):
     """Return a function that makes one private step, `count` times at most."""
     declared = NoisySums(FullBatch(), count)
     oracle = GradientOracle(NetworkSums(MODEL, Logistic(), Rows(X, y), CLIP), declared, MULTIPLIER,
-                            Releases(open_stream(None, None), Ledger(declared(MULTIPLIER))))
+                            Session(open_stream(None, None), Ledger(declared(MULTIPLIER))))
     turn = Momentum(0.7)
     return lambda: theta - STEP * turn(oracle.gradient(theta))
 
@@ -69,7 +70,7 @@ def private_critic_steps(X, y, batch, made, theta, count):
     declared = NoisySums(FullBatch(), count)
     sums = NetworkSums(CRITIC, CriticScore(), Rows(X, y), CLIP)
     oracle = CriticOracle(sums, declared, MULTIPLIER,
-                          Releases(open_stream(None, None), Ledger(declared(MULTIPLIER))))
+                          Session(open_stream(None, None), Ledger(declared(MULTIPLIER))))
     turn = Adaptive(0.5)
 
     def step():

@@ -18,15 +18,16 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import ElasticNet
-from dpsk._oracle import Context, Releases
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
+from dpsk._queries import Context
 from dpsk._solvers import SOLVERS
 
 N, D, BATCH, STEPS, REPEATS = 50_000, 50, 50, 200, 150
@@ -70,8 +71,8 @@ def prepared(name, rows):
     z = calibrate(plan, problem.epsilon, problem.delta)
 
     def run():
-        releases = Releases(EntropyStream(), Ledger(plan(z)))
-        oracle = solver.oracle.open(Context(problem, rows, plan, solver.clip_norm, z, releases))
+        session = Session(EntropyStream(), Ledger(plan(z)))
+        oracle = solver.oracle.open(Context(problem, rows, plan, solver.clip_norm, z, session))
         anchors = timed_anchors(oracle) if hasattr(oracle, "difference") else []
         start = time.thread_time()
         solver.minimize(oracle, problem.penalty, np.zeros(D))

@@ -15,13 +15,13 @@ import numpy as np
 
 from benchmarks.datasets import load_table
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases
-from dpsk._oracle.cells import noisy_knots, rank_noise
-from dpsk._oracle.decimals import decimal_points
+from dpsk._mechanism.session import Session
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._statistics.cells import noisy_knots, rank_noise
+from dpsk._statistics.decimals import decimal_points
 
 SETTINGS = ((1_000, 0.3), (10_000, 0.02), (100_000, 0.02))
 QUANTILES, LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9), 3
@@ -125,9 +125,9 @@ def knot_misses(law, n, mu, draws, seed):
     for draw in range(draws):
         numbers = drawn(law, n, (seed, draw))
         rows = Rows(numbers[:, None], np.zeros(n))
-        releases = Releases(EntropyStream(), Ledger(Repeated(event, LEVELS)))
+        session = Session(EntropyStream(), Ledger(Repeated(event, LEVELS)))
         own = np.sort(np.concatenate(noisy_knots(
-            rows, lambda rows, part: rows.take(part).X[:, 0], LEVELS, None, event, releases)))
+            rows, lambda rows, part: rows.take(part).X[:, 0], LEVELS, None, event, session)))
         known = known_knots(numbers, LEVELS, exponent, np.random.default_rng((7, seed, draw)))
         found.append([misses(numbers, knots, targets * n).mean() / n for knots in (own, known)])
     return np.array(found)

@@ -15,10 +15,10 @@ from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._data.norms import row_norms
 from dpsk._data.source import Rows
 from dpsk._defaults.budgets import QUANTILE_SHARES
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Squared
 from dpsk._objective.penalties import ElasticNet
-from dpsk._oracle import Releases
 from dpsk._privacy.closed_forms import gaussian_epsilon
 from dpsk._privacy.events import Composed, tally
 from dpsk._privacy.ledger import Ledger
@@ -55,7 +55,7 @@ def drawn(stage, rows, problem, draws):
     """Return independent draws of what a stage releases."""
     event, values = stage.event(problem), []
     for _ in range(draws):
-        stage.release(problem, rows, Releases(EntropyStream(), Ledger(Composed((event,)))))
+        stage.release(problem, rows, Session(EntropyStream(), Ledger(Composed((event,)))))
         values.append(stage.value)
     return np.array(values)
 

@@ -1,4 +1,4 @@
-"""Releases that may tell all of a row: rarely, or always."""
+"""Session that may tell all of a row: rarely, or always."""
 
 from __future__ import annotations
 

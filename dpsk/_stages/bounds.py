@@ -30,8 +30,14 @@ from dpsk._defaults.budgets import (
     TARGET_TAILS,
     mu_of_share,
 )
-from dpsk._oracle.cells import noisy_decimal
-from dpsk._oracle.quantiles import (
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.closed_forms import bounded_range_epsilon
+from dpsk._privacy.events import Composed, Repeated
+from dpsk._privacy.plans import choice_event
+from dpsk._stages.base import Stage
+from dpsk._stages.target_spread import apart, released_spread
+from dpsk._statistics.cells import noisy_decimal
+from dpsk._statistics.quantiles import (
     N_OCTAVES,
     distance_grid,
     noisy_octaves,
@@ -39,12 +45,6 @@ from dpsk._oracle.quantiles import (
     positive_grid,
     sizes_above,
 )
-from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.events import Composed, Repeated
-from dpsk._privacy.plans import choice_event
-from dpsk._stages.base import Stage
-from dpsk._stages.target_spread import apart, released_spread
 from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._privacy.elementary import Elementary, Event
     from dpsk._problem import Budget, Problem
     from dpsk._typing import AnyArray, FloatArray
@@ -93,9 +93,9 @@ class NormBound(Stage):
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
                          "longer rows are scaled down in training" + words)]
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem of rows in that unit, and the rows."""
-        self.value = released_norm(rows, norm_rule(problem, self._model), releases)
+        self.value = released_norm(rows, norm_rule(problem, self._model), session)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
             return problem, rows
@@ -163,45 +163,45 @@ class TargetBounds(Stage):
         return [Enforced("target_bounds", list(self.value), "released",
                          "targets outside are clipped")]
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem as it was, and the rows with clipped and mapped targets."""
-        self.value = self._found(problem, rows, releases)
+        self.value = self._found(problem, rows, session)
         return problem, rows.with_targets(partial(clipped_targets, self._target_map,
                                                   self.value, self._dtype))
 
-    def _found(self, problem, rows, releases):
+    def _found(self, problem, rows, session):
         """Return bounds that are released."""
         _, tail = target_rule(problem)
         found = (self._by_octaves if tail is None
                  else self._by_quantiles if self._lowest is None else self._above_lowest)
-        return found(problem, rows, releases)
+        return found(problem, rows, session)
 
-    def _by_octaves(self, problem, rows, releases):
+    def _by_octaves(self, problem, rows, session):
         lowest = self._lowest
         sizes = (partial(sizes_above, 0.0, partial(targets_above, 0.0)) if lowest is None
                  else partial(_counts_above, lowest))
         reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
-                                              target_rule(problem)[0], releases)
+                                              target_rule(problem)[0], session)
         return (-reach, reach) if lowest is None else (lowest, lowest + reach)
 
-    def _by_quantiles(self, problem, rows, releases):
+    def _by_quantiles(self, problem, rows, session):
         event, tail = target_rule(problem)
         of_spread, clear = spread_rule(problem)
-        median = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, event, releases)
+        median = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, event, session)
         away = partial(targets_above, median)
         spread = released_spread(rows, away, median, clear if self._counts_median else 0.0,
-                                 of_spread, releases)
-        low, high = (median + noisy_quantile(rows, away, q, distance_grid(), event, releases,
+                                 of_spread, session)
+        low, high = (median + noisy_quantile(rows, away, q, distance_grid(), event, session,
                                              q > 0.5)
                      for q in (tail, 1.0 - tail))
         return apart(median, spread, *widened(low, high, tail))
 
-    def _above_lowest(self, problem, rows, releases):
+    def _above_lowest(self, problem, rows, session):
         (event, tail), lowest = target_rule(problem), self._lowest
         spread = noisy_octaves(rows, partial(_counts_above, lowest), 1, _NONE,
-                               spread_rule(problem)[0], releases)
+                               spread_rule(problem)[0], session)
         reach = noisy_quantile(rows, partial(targets_above, lowest), 1.0 - tail, positive_grid(),
-                               event, releases)
+                               event, session)
         # Tails that fall off like those of an exponential law.
         reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
         return lowest, apart(lowest, spread, lowest, lowest + reach)[1]
@@ -297,7 +297,7 @@ def row_norm_rule(problem: Problem | Budget,
     return _rule("data_norm", problem, tails, NORM_OCTAVES)
 
 
-def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], releases: Releases,
+def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], session: Session,
                   zeros: tuple[int, float] = _LONG) -> float:
     """Return a bound on the norms of rows, released by a rule: its event and tail.
 
@@ -306,8 +306,8 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], releas
     event, tail = rule
     if tail is None:
         return noisy_octaves(on_threads(rows), partial(sizes_above, 0.0, _norms), NORM_OCTAVES[0],
-                             zeros, event, releases)
-    return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), event, releases)
+                             zeros, event, session)
+    return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), event, session)
 
 
 def target_rule(problem: Problem) -> tuple[Elementary, float | None]:

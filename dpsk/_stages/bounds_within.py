@@ -17,9 +17,9 @@ from dpsk._defaults.budgets import (
     TIGHTER_TAILS,
     mu_of_share,
 )
-from dpsk._oracle.quantiles import bounded_grid, noisy_quantile
 from dpsk._privacy.events import Composed
 from dpsk._stages.bounds import TargetBounds, quantile_rule, targets_above
+from dpsk._statistics.quantiles import bounded_grid, noisy_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,19 +62,19 @@ class BoundsWithin(TargetBounds):
             return super().event(problem)
         return Composed((_few_rows_rule(problem, TIGHTER_OFF)[0], _few_rows_rule(problem)[0]))
 
-    def _found(self, problem, rows, releases):
+    def _found(self, problem, rows, session):
         found = (super()._found if _takes_quantiles(problem) else self._about_median)(
-            problem, rows, releases)
+            problem, rows, session)
         low, high = (float(np.clip(end, *self._within)) for end in found)
         return (low, high) if low < high else self._within
 
-    def _about_median(self, problem, rows, releases):
+    def _about_median(self, problem, rows, session):
         (off, _), (event, tail) = _few_rows_rule(problem, TIGHTER_OFF), _few_rows_rule(problem)
         grid = bounded_grid(*map(np.float64, self._within))
-        median = noisy_quantile(rows, partial(targets_above, 0.0), 0.5, grid, off, releases)
+        median = noisy_quantile(rows, partial(targets_above, 0.0), 0.5, grid, off, session)
         farthest = max(median - grid[0], grid[-1] - median)
         away = noisy_quantile(rows, partial(_distances, median), 1.0 - tail,
-                              farthest * 2.0 ** (0.5 * np.arange(-_STEPS, 1)), event, releases)
+                              farthest * 2.0 ** (0.5 * np.arange(-_STEPS, 1)), event, session)
         if away <= _step(grid, median):
             return self._within
         reach = away * float(ndtri(TARGET_REACH) / ndtri(0.5 * tail))

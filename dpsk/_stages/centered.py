@@ -15,17 +15,17 @@ from dpsk._defaults.budgets import (
     SPREAD_TAILS,
 )
 from dpsk._models import LinearModel
-from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.bounds import SHORT, released_norm, row_norm_rule
 from dpsk._stages.centering import shrunk
+from dpsk._statistics.moments import noisy_mean
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._mechanism.session import Session
     from dpsk._models.ranges import RangedRows
-    from dpsk._oracle.release import Releases
     from dpsk._privacy.elementary import Elementary
 
 __all__ = ["Centered", "row_rule", "rows_within", "spread_rule"]
@@ -81,7 +81,7 @@ class Centered:
         return found
 
     def run(self, rows: RowSource, row_map: RangedRows, mu: float,
-            releases: Releases) -> tuple[RangedRows, RowSource, float, list[Any]]:
+            session: Session) -> tuple[RangedRows, RowSource, float, list[Any]]:
         """Return the map of rows less their mean, these rows, their bound, and bounds released.
 
         Parameters
@@ -91,19 +91,19 @@ class Centered:
             Without a center.
         mu : float
             What the mean may cost.
-        releases : Releases
+        session : Session
         """
         found, released = [], []
         for name, bound, rule in self._bounds():
             mapped = rows.mapped(row_map)
             if bound is None:
-                bound = _learnt_norm(mapped, self.budget, rule, releases)
+                bound = _learnt_norm(mapped, self.budget, rule, session)
                 if self.budget.is_private:
                     released.append(Enforced(name, bound, "released", _WORDS[name]))
             found.append(bound)
             if name == "row_norm":
                 model = rows_within(bound, rows.n_features)
-                mean, noise_std = noisy_mean(model, mapped, mu, releases)
+                mean, noise_std = noisy_mean(model, mapped, mu, session)
                 row_map = replace(row_map, center=shrunk(mean, noise_std, bound))
         return row_map, mapped, found[-1], released
 
@@ -135,10 +135,10 @@ def rows_within(norm: float, width: int) -> LinearModel:
     return LinearModel(width, None, False, norm)
 
 
-def _learnt_norm(rows, budget, rule, releases):
+def _learnt_norm(rows, budget, rule, session):
     """Return a bound on the norms of rows, released; the largest of them without a budget."""
     if not budget.is_private:
         # None is needed then, and none cuts rows.
         return 1.001 * longest(rows) or 1.0
     # Noise on a mean is as large as the bound.
-    return released_norm(rows, rule(budget), releases, SHORT)
+    return released_norm(rows, rule(budget), session, SHORT)

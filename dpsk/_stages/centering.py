@@ -9,17 +9,17 @@ import numpy as np
 
 from dpsk._defaults.budgets import MEAN_SHARE, MOST_MEAN_NOISE, mu_of_share
 from dpsk._models import MLP, LinearModel
-from dpsk._oracle.statistics import noisy_mean
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
+from dpsk._statistics.moments import noisy_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
 
@@ -53,9 +53,9 @@ class Centering(Stage):
         return [Enforced("center_norm", self._rows.data_norm, "derived", "l2 norm of one row of "
                          "features as it enters the noisy mean; longer rows are scaled down")]
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem of rows that are bounded already, and the centered rows."""
-        mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, releases)
+        mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, session)
         self.value = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
         model = problem.model
         rows = rows.mapped(CenteredRows(model, self.value))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._defaults.budgets import COUNT_SHARE, LEAST_SHARE, mu_of_share
-from dpsk._oracle.statistics import noisy_counts
 from dpsk._privacy.events import gaussian
 from dpsk._stages.base import Stage
+from dpsk._statistics.moments import noisy_counts
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
@@ -41,9 +41,9 @@ class Counting(Stage):
         """Return what the release costs."""
         return gaussian(count_budget(problem))
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem with the loss of the noisy shares, and the rows."""
-        counts = noisy_counts(rows, self._n_groups, count_budget(problem), releases)
+        counts = noisy_counts(rows, self._n_groups, count_budget(problem), session)
         found = shares(counts, problem.n_samples)
         self.value = self._shown(found)
         return replace(problem, loss=self._make_loss(found)), rows

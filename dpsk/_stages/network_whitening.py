@@ -18,7 +18,6 @@ from dpsk._defaults.budgets import (
 from dpsk._defaults.networks import hidden_scale, whitened_length
 from dpsk._models import MLP, LinearModel
 from dpsk._models.products import product_by_row
-from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
@@ -26,13 +25,14 @@ from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
 from dpsk._stages.centering import center_norm
 from dpsk._stages.whitening import InverseRoot, ampleness, thresholded
+from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
 
@@ -106,10 +106,10 @@ class NetworkWhitening(Stage):
             return []
         return [Enforced("moment_norm", self._rows.unit, "derived", _WORDS)]
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem of rows that are bounded already, and the whitened rows."""
         model, mu = self._rows, self.event(problem).mu
-        noisy = noisy_second_moment(model, rows, mu, releases)
+        noisy = noisy_second_moment(model, rows, mu, session)
         noise_std = second_moment_noise(model, rows.n_units, mu)
         found = thresholded(noisy, noise_std, fit_intercept=True)
         mean = found.moment[:-1, -1]

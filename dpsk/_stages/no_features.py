@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
@@ -60,7 +60,7 @@ class NoFeatures(RowStage):
     def event(self, problem: Problem) -> Event:
         return Composed(())
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         if isinstance(problem.loss, Squared) and problem.delta > 0:
             self._kept = kept_of_mean(2.0 / (problem.n_samples * problem.mu))
         return problem, rows.mapped(_Nothing(self._dtype))

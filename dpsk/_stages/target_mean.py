@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._defaults.budgets import mu_of_share, target_mean_share
-from dpsk._oracle.statistics import noisy_target_mean
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
+from dpsk._statistics.moments import noisy_target_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -48,9 +48,9 @@ class TargetMean(Stage):
         return [Enforced("target_size", 1.0, "derived", "size of a target as it enters their "
                          "noisy mean, in the unit of the fit")]
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem as it was, and the rows with what is left of their targets."""
-        mean, noise_std = noisy_target_mean(rows, self.event(problem).mu, releases)
+        mean, noise_std = noisy_target_mean(rows, self.event(problem).mu, session)
         self._mean = np.float32(np.clip(kept_of_mean(noise_std) * mean, -1.0, 1.0))
         return problem, rows.with_targets(partial(_less, self._mean))
 

@@ -11,19 +11,19 @@ from scipy.special import ndtri
 
 from dpsk._defaults.budgets import SCALE_DEVIATIONS, SCALE_TAILS
 from dpsk._objective.losses import Huber
-from dpsk._oracle.cells import noisy_decimal
-from dpsk._oracle.quantiles import noisy_quantile, positive_grid
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import quantile_rule, spread_rule
 from dpsk._stages.target_mean import raised
 from dpsk._stages.target_spread import apart, released_spread
+from dpsk._statistics.cells import noisy_decimal
+from dpsk._statistics.quantiles import noisy_quantile, positive_grid
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
     from dpsk._typing import AnyArray, FloatArray
@@ -55,16 +55,16 @@ class TargetScaling(Stage):
         """Return what the releases cost."""
         return Composed((Repeated(_rule(problem)[0], 2), spread_rule(problem)[0]))
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem of targets in that unit, and the rows with these."""
         event, tail = _rule(problem)
-        median = noisy_decimal(rows, _targets, 0.5, event, releases)
+        median = noisy_decimal(rows, _targets, 0.5, event, session)
         self._median = float(np.clip(median, -1.0, 1.0))
         distances = partial(_distances, self._median)
         # An octave too far out does no harm, as no unit is above that of the bounds.
         spread = released_spread(rows, distances, self._median, 0.0, spread_rule(problem)[0],
-                                 releases)
-        away = noisy_quantile(rows, distances, 1.0 - tail, positive_grid(), event, releases)
+                                 session)
+        away = noisy_quantile(rows, distances, 1.0 - tail, positive_grid(), event, session)
         # As far out, by a normal law, whatever the share of rows beyond.
         reach = SCALE_DEVIATIONS / -float(ndtri(0.5 * tail))
         _, unit = apart(0.0, spread, 0.0, reach * away)

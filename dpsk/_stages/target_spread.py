@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dpsk._oracle.quantiles import noisy_octaves, sizes_above
+from dpsk._statistics.quantiles import noisy_octaves, sizes_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray
 
@@ -29,14 +29,14 @@ _NARROW, _REACH = 0.5, 2.0
 
 
 def released_spread(rows: RowSource, away: Callable[..., FloatArray], median: float,
-                    on_median: float, event: Elementary, releases: Releases) -> float:
+                    on_median: float, event: Elementary, session: Session) -> float:
     """Return the end of the octave with most distances of targets from their median, a float.
 
     `away` gives the distances of a part of the rows. A target that is the median counts for the
     least end, and so much.
     """
     sizes = partial(sizes_above, _SAME * abs(median), away)
-    return noisy_octaves(rows, sizes, 1, (0, on_median), event, releases)
+    return noisy_octaves(rows, sizes, 1, (0, on_median), event, session)
 
 
 def apart(median: float, spread: float, low: float, high: float) -> tuple[float, float]:

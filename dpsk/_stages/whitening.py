@@ -24,16 +24,16 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel, Preconditioner, WhitenedModel
-from dpsk._oracle.statistics import mean_noise, noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
+from dpsk._statistics.moments import mean_noise, noisy_second_moment, second_moment_noise
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._oracle.release import Releases
+    from dpsk._mechanism.session import Session
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -132,10 +132,10 @@ class Whitening(RowStage):
         """Return what the release costs."""
         return Gaussian(moment_budget(problem))
 
-    def release(self, problem: Problem, rows: RowSource, releases: Releases) -> Any:
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem with what is known of whitened rows, and the rows."""
         model, mu = self._model, self.event(problem).mu
-        noisy = noisy_second_moment(model, rows, mu, releases)
+        noisy = noisy_second_moment(model, rows, mu, session)
         noise_std = second_moment_noise(model, rows.n_units, mu)
         found = thresholded(noisy, noise_std, model.fit_intercept)
         least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal_to_noise)

@@ -20,11 +20,11 @@ from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
 from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
-from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Repeated, gaussian
 from dpsk._problem import Budget
+from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
 from dpsk.additive._noise import coefficient_noise
 from dpsk.additive._terms import centering, level_shares, terms

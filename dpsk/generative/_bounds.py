@@ -3,10 +3,10 @@
 from functools import partial
 
 from dpsk._defaults.budgets import CLEARANCE, EDGE_SHARES, TARGET_TAILS, mu_of_share
-from dpsk._oracle.quantiles import noisy_quantile, real_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
+from dpsk._statistics.quantiles import noisy_quantile, real_grid
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
@@ -35,7 +35,7 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
         f"declare them in {name}, or raise epsilon.")
 
 
-def learnt_bounds(rows, place, rule, releases, reach=0.0):
+def learnt_bounds(rows, place, rule, session, reach=0.0):
     """Return two released bounds of the column at `place`; its ends where `rule` is None.
 
     `rule` is what `bounds_rule` returned. Where both quantiles are the same number, which then
@@ -46,7 +46,7 @@ def learnt_bounds(rows, place, rule, releases, reach=0.0):
         low, high = float(numbers.min()), float(numbers.max())
         return low, max(high, low + max(_LEAST, _LEAST_SHARE * abs(low)))
     event, tail = rule
-    low, high = (noisy_quantile(rows, partial(_column, place), q, real_grid(), event, releases,
+    low, high = (noisy_quantile(rows, partial(_column, place), q, real_grid(), event, session,
                                 upward=q > 0.5)
                  for q in (tail, 1.0 - tail))
     least, most = widened(low, high, tail)

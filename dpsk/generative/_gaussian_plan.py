@@ -6,13 +6,13 @@ import numpy as np
 
 from dpsk._defaults.budgets import AMPLE_SIGNAL, RANGE_TAILS, SUBSPACE_SHARE
 from dpsk._models.ranges import RangedRows
-from dpsk._oracle.class_moments import noisy_class_moments
-from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Repeated
 from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
 from dpsk._stages.centered import Centered, rows_within
+from dpsk._statistics.class_moments import noisy_class_moments
+from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._moments import class_models, principal
 
@@ -103,7 +103,7 @@ class GaussianPlan:
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
         return self._centered.enforced_bounds(origin)
 
-    def run(self, rows, names, low, high, noise_multiplier, releases):
+    def run(self, rows, names, low, high, noise_multiplier, session):
         """Return the `GaussianFit` of rows, and the bounds that were released.
 
         `low` and `high` are public ranges of the columns called `names`, or None.
@@ -111,29 +111,29 @@ class GaussianPlan:
         width, prices = rows.n_features, list(self._sums().prices(noise_multiplier))
         bounds = []
         if self.learns_ranges:
-            low, high = self._ranges(rows, releases)
+            low, high = self._ranges(rows, session)
         if self.learns_ranges and self.budget.is_private:
             bounds += [Enforced(f"bounds of {name}", ends, "released", "entries outside are "
                                 "clipped, and the column enters with them as its range")
                        for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)]
         row_map, mapped, radius, learnt = self._centered.run(
-            rows, RangedRows(np.zeros(width), low, high, rows.dtype), prices.pop(0), releases)
+            rows, RangedRows(np.zeros(width), low, high, rows.dtype), prices.pop(0), session)
         basis, values, rest, value_noise = np.eye(width), None, np.zeros(width), 0.0
         if self.reduces:
             model, mu = rows_within(radius, width), prices.pop(0)
-            moment = noisy_second_moment(model, mapped, mu, releases)
+            moment = noisy_second_moment(model, mapped, mu, session)
             value_noise = second_moment_noise(model, len(rows), mu)
             basis, values, rest = principal(moment, value_noise, self.n_components)
         released = noisy_class_moments(mapped, self.n_classes, basis, radius, prices.pop(0),
-                                       releases)
+                                       session)
         shares, means, covariances = class_models(released, values, value_noise, len(rows))
         return (GaussianFit(row_map, basis, rest, shares, means, covariances, radius),
                 [*bounds, *learnt])
 
-    def _ranges(self, rows, releases):
+    def _ranges(self, rows, session):
         """Return the released ends of the ranges of all columns, (n_features,) each."""
         rule = range_rule(self.budget) if self.budget.is_private else None
-        low, high = np.array([learnt_bounds(rows, place, rule, releases, _REACH)
+        low, high = np.array([learnt_bounds(rows, place, rule, session, _REACH)
                               for place in range(rows.n_features)]).T
         # Apart also where all numbers of a column are beyond.
         return np.clip(low, -_LARGEST, 0.5 * _LARGEST), np.clip(high, -0.5 * _LARGEST, _LARGEST)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dpsk._oracle.class_moments import on_grid
 from dpsk._stages.spectrum import Spectrum
+from dpsk._statistics.class_moments import on_grid
 
 __all__ = ["class_models", "class_shares", "principal", "roots"]
 

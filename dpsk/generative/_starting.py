@@ -44,10 +44,10 @@ class Starting(Stage):
                 *[Enforced("data_norm", plan.spread, "derived", "l2 norm of one row less the "
                            "released mean; longer ones are scaled down")] * bool(plan.spread)]
 
-    def release(self, problem, rows, releases):
+    def release(self, problem, rows, session):
         """Return the problem whose loss has the classes' shares and laws, and the rows."""
         plan = self._plan(problem)
-        found, self._bounds = plan.run(rows, (), None, None, self._multiplier(problem), releases)
+        found, self._bounds = plan.run(rows, (), None, None, self._multiplier(problem), session)
         given = shares(found.shares * problem.n_samples, problem.n_samples)
         self.value = np.array(given)
         laws = ClassLaws(found.row_map.center, found.basis, found.means, roots(found.covariances))

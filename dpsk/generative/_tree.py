@@ -139,8 +139,8 @@ class DPTreeSampler(ColumnSampler):
         rows = Rows(X, codes)
         fitted, privacy = self._release(
             "noisy tables", budget, plan, rows,
-            lambda noise_multiplier, releases: plan.run(rows, columns, n_bins, noise_multiplier,
-                                                        releases),
+            lambda noise_multiplier, session: plan.run(rows, columns, n_bins, noise_multiplier,
+                                                        session),
             enforced=enforced_bounds(columns), public=self._column_facts(columns, n_classes),
             released=["parents_", "bins_", "tables_", *["class_prior_"] * (n_classes > 1)])
         parents = np.full(len(columns), -1)

@@ -9,11 +9,11 @@ import numpy as np
 from dpsk._data.columns import bin_edges
 from dpsk._defaults.budgets import FOREST_SHARE, TABLE_SHARES, mu_of_share
 from dpsk._models.bins import BinnedRows
-from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
 from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
+from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._margins import (
     conditional,
@@ -93,7 +93,7 @@ class TablePlan:
     def _sums(self):
         return SharedBudget(TABLE_SHARES if self.budget.n_columns > 1 else (1.0,))
 
-    def run(self, rows, columns, n_bins, noise_multiplier, releases):
+    def run(self, rows, columns, n_bins, noise_multiplier, session):
         """Return the `TableFit` of rows of numbers and positions of categories, and bounds.
 
         `columns` are those of the table, a list of `Column`.
@@ -102,19 +102,19 @@ class TablePlan:
         bounds, edges = [], []
         for place, column in enumerate(columns):
             edges.append(None if column.categories is not None else
-                         self._edges(rows, place, column, n_bins, bounds, releases))
+                         self._edges(rows, place, column, n_bins, bounds, session))
         sizes = [len(column.categories) if known is None else len(known) - 1
                  for column, known in zip(columns, edges, strict=True)]
         binned = rows.mapped(BinnedRows(edges))
         singles = noisy_tables(binned, sizes, self.n_classes, [(j,) for j in range(len(sizes))],
-                               prices[0], releases)
+                               prices[0], session)
         single_noise = table_noise(len(sizes), prices[0])
         totals = self._totals(singles, sizes)
         pairs, tables, pair_noise = [], [], 0.0
         if len(sizes) > 1:
-            pairs = self._forest(binned, sizes, singles, totals, prices[1], releases)
+            pairs = self._forest(binned, sizes, singles, totals, prices[1], session)
         if pairs:
-            tables = noisy_tables(binned, sizes, self.n_classes, pairs, prices[1], releases)
+            tables = noisy_tables(binned, sizes, self.n_classes, pairs, prices[1], session)
             pair_noise = table_noise(len(pairs), prices[1])
         margins = [nearest(_pooled(j, single, single_noise, pairs, tables, pair_noise), totals)
                    for j, single in enumerate(singles)]
@@ -123,23 +123,23 @@ class TablePlan:
             results[child] = conditional(table, margins[parent], margins[child], pair_noise)
         return TableFit(edges, pairs, totals / self.budget.n_samples, results), bounds
 
-    def _edges(self, rows, place, column, n_bins, bounds, releases):
+    def _edges(self, rows, place, column, n_bins, bounds, session):
         """Return the edges of the bins of one column of numbers, learnt if they are not known."""
         if column.edges is not None and len(column.edges) > 2:
             return np.array(column.edges)
         if column.edges is not None:
             return bin_edges(*column.edges, n_bins, column.is_whole)
-        low, high = np.clip(self._learnt(rows, place, releases), *column.limits).tolist()
+        low, high = np.clip(self._learnt(rows, place, session), *column.limits).tolist()
         if self.budget.is_private:
             bounds.append(Enforced(f"bounds of {column.name}", [low, high], "released",
                                    "numbers outside count as in the bins at the ends"))
         return bin_edges(low, high, n_bins, column.is_whole)
 
-    def _learnt(self, rows, place, releases):
+    def _learnt(self, rows, place, session):
         """Return two released bounds of a column; its ends without a budget."""
         rule = bounds_rule(self.budget, self.n_learnt, "columns") if (
             self.budget.is_private) else None
-        return learnt_bounds(rows, place, rule, releases)
+        return learnt_bounds(rows, place, rule, session)
 
     def _totals(self, singles, sizes):
         """Return the number of rows in every class, from all tables of one column."""
@@ -148,7 +148,7 @@ class TablePlan:
                      for weight, table in zip(weights / weights.sum(), singles, strict=True))
         return self.budget.n_samples * class_shares(counts, self.budget.n_samples)
 
-    def _forest(self, rows, sizes, singles, totals, pair_mu, releases):
+    def _forest(self, rows, sizes, singles, totals, pair_mu, session):
         """Return the pairs of columns that are worth a table."""
         margins = [nearest(table, totals) for table in singles]
         over = 1.0 / np.maximum(totals, 1e-9)
@@ -164,7 +164,7 @@ class TablePlan:
         pairs = [pair for pair, least in worth.items() if least < 2.0 * self.budget.n_samples]
         least = np.array([worth[pair] for pair in pairs])
         choices = PairChoices(rows, sizes, self.n_classes, pairs, independent, least,
-                              self._pair_event(), releases)
+                              self._pair_event(), session)
         return grown_forest(len(sizes), pairs, choices.best)
 
 

@@ -15,9 +15,9 @@ from dpsk._data.targets import check_target_bounds, middle_of
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import release_private
 from dpsk._models import LinearModel
-from dpsk._oracle.statistics import noisy_mean
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate, Enforced
+from dpsk._statistics.moments import noisy_mean
 from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
 from dpsk.metrics._table import (
     DISJOINT,
@@ -185,9 +185,9 @@ class RegressionEvaluation:
         rows = Rows(features, np.zeros(len(y)))
         model = LinearModel(features.shape[1], None, False, _NORMS[ends is not None])
 
-        def run(noise_multiplier, releases):
+        def run(noise_multiplier, session):
             (mu,) = ONE_RELEASE.prices(noise_multiplier)
-            return noisy_mean(model, rows, mu, releases), []
+            return noisy_mean(model, rows, mu, session), []
 
         enforced = [Enforced("residual_bound", bound,
                              "derived" if residual_bound is None else "declared",

@@ -12,12 +12,12 @@ import numpy as np
 from dpsk._data.source import Rows
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, release_private
-from dpsk._oracle.tables import noisy_tables, table_noise
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS
 from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._privacy.noise.public import public_normals
 from dpsk._privacy.plans import SharedBudget
 from dpsk._problem import Budget
+from dpsk._statistics.tables import noisy_tables, table_noise
 from dpsk.metrics._estimate import Estimate
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ def table_release(method, name, budget, columns, codes, sizes, *, random_state, 
     warn_of_weak_budget(budget)
     rows, (n_labels, n_cells) = Rows(columns[:, None], codes), sizes
 
-    def run(noise_multiplier, releases):
+    def run(noise_multiplier, session):
         (mu,) = ONE_RELEASE.prices(noise_multiplier)
-        (table,) = noisy_tables(rows, (n_cells,), n_labels, [(0,)], mu, releases)
+        (table,) = noisy_tables(rows, (n_cells,), n_labels, [(0,)], mu, session)
         return (table, table_noise(1, mu)), []
 
     (table, scale), certificate = release_private(

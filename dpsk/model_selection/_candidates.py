@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._budgeted import asked
 from dpsk._data.errors import quietly
-from dpsk._oracle.replay import Recording, Replay
+from dpsk._mechanism.replay import Recording, Replay
 from dpsk._parameters import check_real
 from dpsk.model_selection._holdout import trained
 

@@ -147,9 +147,9 @@ class DPGridSearchCV(BaseSearch):
     def _probes(self):
         return self._settings()
 
-    def _drawn(self, releases):
+    def _drawn(self, session):
         settings = self._settings()
-        return settings[releases.index(len(settings))]
+        return settings[session.index(len(settings))]
 
     @property
     def _mean_runs(self):

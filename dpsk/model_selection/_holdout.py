@@ -92,10 +92,10 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         delta = 1.0 / n_samples**2 if self.delta is None else self.delta
         return float(self.epsilon), float(delta)
 
-    def _at_budget(self, model, releases, classes, plan):
+    def _at_budget(self, model, session, classes, plan):
         """Set what a run may cost; return a model that can be trained."""
         if isinstance(self.random_state, NoiseSeed):
-            model.set_params(random_state=NoiseSeed(releases.index(_SEEDS)))
+            model.set_params(random_state=NoiseSeed(session.index(_SEEDS)))
         return self._priced(model, classes, plan)
 
     def _priced(self, model, classes, plan):
@@ -146,15 +146,15 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
                                    "budget; nothing was charged or drawn. Leave that setting "
                                    "out.")
 
-    def _releases(self, plan, X, y):
+    def _opened_session(self, plan, X, y):
         """Charge open budgets; return what names the fit, its releases and their stream."""
         warn_of_weak_budget(Budget(plan.n_train + plan.n_holdout, 1, plan.epsilon, plan.delta))
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                         self._key(), None, self._carried)
-        releases, stream = opened_stream(
+        session, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
             plan.event, random_state=self.random_state, verbose=self.verbose)
-        return method, releases, stream
+        return method, session, stream
 
     def _parts(self, plan, X, y):
         """Return training rows and held-out ones, each with their targets."""

@@ -136,8 +136,8 @@ class DPRandomizedSearchCV(BaseSearch):
         return [*drawn, *(probe for each in ([given] if isinstance(given, Mapping) else given)
                           for probe in _every_value(each))]
 
-    def _drawn(self, releases):
-        return self._setting(releases.index(1 << 32))
+    def _drawn(self, session):
+        return self._setting(session.index(1 << 32))
 
     def _setting(self, seed):
         return _sampled(self.param_distributions, seed)

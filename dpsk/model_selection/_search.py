@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from dpsk._budgeted import asked
 from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
-from dpsk._oracle.sensitivity import Sensitivity
+from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
@@ -51,7 +51,7 @@ class BaseSearch(HoldoutModel):
         """Return settings that stand for all there are, drawn apart from everything secret."""
 
     @abstractmethod
-    def _drawn(self, releases):
+    def _drawn(self, session):
         """Return a setting, drawn in secret from the prior."""
 
     @property
@@ -119,7 +119,7 @@ class BaseSearch(HoldoutModel):
         plan = self.plan(n_samples)
         probes = self._probed(name)
         self._check_rows_of(probes, plan, X, y)
-        method, releases, stream = self._releases(plan, X, y)
+        method, session, stream = self._opened_session(plan, X, y)
         parts = self._parts(plan, X, y)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
@@ -129,13 +129,13 @@ class BaseSearch(HoldoutModel):
             if codes or any(map(holds_objects, (X, y))):
                 stack.enter_context(in_secret(f"a {type(self).__name__}"))
             # All are drawn, and checked, before any is trained; warnings would count them.
-            runs: Any = [(asks, without_warnings(self._configured, releases, classes, plan))
-                         for asks in releases.runs(plan.event, plan.holdout_event)]
+            runs: Any = [(asks, without_warnings(self._configured, session, classes, plan))
+                         for asks in session.runs(plan.event, plan.holdout_event)]
             while runs:
                 # What has lost is dropped at once.
                 asks, (params, model) = runs.pop()
                 score, model, place = without_warnings(
-                    _run, model, plan, releases.admission, scorer, after, asks, parts)
+                    _run, model, plan, session.admission, scorer, after, asks, parts)
                 # Ties are broken at random: equal scores of unequal chance are a choice too.
                 rank = score, asks.index(_TIES)
                 if best is None or rank > best[0]:
@@ -182,10 +182,10 @@ class BaseSearch(HoldoutModel):
         asked(last)._named_solver()
         return model
 
-    def _configured(self, releases, classes, plan):
+    def _configured(self, session, classes, plan):
         """Return a setting, drawn, and a model at the budget of a run that can be trained."""
-        params = self._drawn(releases)
-        return params, self._at_budget(self._candidate(params), releases, classes, plan)
+        params = self._drawn(session)
+        return params, self._at_budget(self._candidate(params), session, classes, plan)
 
     def score(self, X: Table, y: Table | None = None) -> float:
         """Return the exact score of rows, which is a release if they are sensitive.
@@ -232,7 +232,7 @@ def _run(model, plan, admission, scorer, after, asks, parts):
         # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
         apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
                             rounded=False)
-        place, chosen = int(asks(plan.choice, read, apart, only=np.argmax)), True
+        place, chosen = int(asks(plan.choice, read, apart, select=np.argmax)), True
     moved = Sensitivity(1.0, terms=plan.n_holdout, size=1)
     score = asks(Gaussian(plan.score_mu), read, moved, divisor=plan.n_holdout)
     return float(score[0]), models[0] if after is None else after.made(models, place), place

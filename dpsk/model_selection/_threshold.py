@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly, without_warnings
 from dpsk._docs import documented
-from dpsk._oracle.sensitivity import Sensitivity
+from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._parameters import check_integer, check_real, choice
 from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
@@ -190,12 +190,12 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
                              f"{len(classes)} classes; a threshold is of two.")
         plan, thresholds = self.plan(n_samples), self._grid()
         self._check_rows_of([self.estimator], plan, X, y)
-        method, releases, stream = self._releases(plan, X, y)
-        (asks,) = releases.runs(plan.event, plan.holdout_event)
-        model = self._at_budget(clone(self.estimator), releases, classes, plan)
+        method, session, stream = self._opened_session(plan, X, y)
+        (asks,) = session.runs(plan.event, plan.holdout_event)
+        model = self._at_budget(clone(self.estimator), session, classes, plan)
         train, (held_X, held_y) = self._parts(plan, X, y)
         with watching(None):
-            without_warnings(trained, model, plan, releases.admission, *train)
+            without_warnings(trained, model, plan, session.admission, *train)
             scores = without_warnings(responses, model, held_X, self._method()).astype(np.float64)
             found = _choose(asks, plan, self.scoring, scores, held_y == classes[1], thresholds)
         certificate = self._certificate(
@@ -293,7 +293,7 @@ def _choose(asks, plan, scoring, scores, positive, thresholds):
         # Of all differences what they have in common changes no choice: their width counts.
         apart = Sensitivity(score.width, "gumbel", terms=n_samples, size=len(thresholds),
                             rounded=False)
-        place = int(asks(plan.choice, values, apart, only=np.argmax))
+        place = int(asks(plan.choice, values, apart, select=np.argmax))
     moved = Sensitivity(score.moved, terms=n_samples, size=1)
     shown = asks(Gaussian(plan.score_mu), lambda inside: values(inside)[place:place + 1], moved)
     return float(thresholds[place]), float(shown[0])

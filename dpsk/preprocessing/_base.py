@@ -191,9 +191,9 @@ class _Declared:
         return self.plan.alone(_mu(noise_multiplier)).event
 
 
-def _released(plan, table, rows, noise_multiplier, releases):
+def _released(plan, table, rows, noise_multiplier, session):
     """Return what a plan makes of rows, and no bounds that were released."""
-    return plan.alone(_mu(noise_multiplier)).run(table, rows, releases), []
+    return plan.alone(_mu(noise_multiplier)).run(table, rows, session), []
 
 
 def _mu(noise_multiplier):

@@ -30,14 +30,6 @@ from dpsk._defaults.columns import (
     skew_error,
 )
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
-from dpsk._oracle.categories import (
-    category_event,
-    count_noise,
-    frequent_categories,
-    noisy_counts,
-)
-from dpsk._oracle.cells import noisy_knots, rank_noise
-from dpsk._oracle.statistics import noisy_counts as noisy_group_counts
 from dpsk._parameters import (
     GAUSSIAN_DELTA,
     PARAMETER_CONSTRAINTS,
@@ -47,6 +39,14 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.accountant import mu_beside
 from dpsk._privacy.events import Composed, Repeated, gaussian
+from dpsk._statistics.categories import (
+    category_event,
+    count_noise,
+    frequent_categories,
+    noisy_counts,
+)
+from dpsk._statistics.cells import noisy_knots, rank_noise
+from dpsk._statistics.moments import noisy_counts as noisy_group_counts
 from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond, evened
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
@@ -227,14 +227,14 @@ class CodePlan:
             events.append(gaussian(self._mu_classes))
         return Composed(tuple(events))
 
-    def run(self, table, rows, releases):
+    def run(self, table, rows, session):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
-        levels = self._levels(rows, releases)
-        bases = {place: self._basis(place, table.columns[place], levels, rows, releases)
+        levels = self._levels(rows, session)
+        bases = {place: self._basis(place, table.columns[place], levels, rows, session)
                 for place, kind in enumerate(self.kinds)
                 if kind != _RANGES and _is_numeric(kind)}
-        found, buckets = self._frequent(table, rows, releases)
-        occupied = self._occupied(rows, releases)
+        found, buckets = self._frequent(table, rows, session)
+        occupied = self._occupied(rows, session)
         bases |= {place: LinearSplineBasis(
                      ATOMS[cells] if self.kinds[place] == _NUMBERS else edges_of(cells))
                  for place, cells in occupied.items() if _is_numeric(self.kinds[place])}
@@ -246,7 +246,7 @@ class CodePlan:
                       for place, column in enumerate(columns))
         return TableCode(parts), columns
 
-    def _frequent(self, table, rows, releases):
+    def _frequent(self, table, rows, session):
         """Return the positions of categories that were found, and into how many buckets the
         others go, by place.
         """
@@ -255,7 +255,7 @@ class CodePlan:
             return {}, {}
         sizes = [len(table.found[place]) for place in places]
         found = dict(zip(places, frequent_categories(
-            rows, places, sizes, self.most, self._mu_words, self.delta, releases), strict=True))
+            rows, places, sizes, self.most, self._mu_words, self.delta, session), strict=True))
         noise = count_noise(len(places), self._mu_words)
         # What is left of the rows, beside its noise.
         stands_out = {place: len(rows) - counts.sum() > REMAINDER * noise * math.sqrt(
@@ -264,14 +264,14 @@ class CodePlan:
                    and (stands_out[place] or not self.spares)}
         return {place: kept for place, (kept, _) in found.items()}, buckets
 
-    def _occupied(self, rows, releases):
+    def _occupied(self, rows, session):
         """Return the ranges and the buckets in which counts stand out of noise, by place.
 
         And the atoms of columns of numbers that have nothing else.
         """
         if not self._counted:
             return {}
-        counts = noisy_counts(rows, self._counted, self._mu_counts, releases)
+        counts = noisy_counts(rows, self._counted, self._mu_counts, session)
         noise = count_noise(len(counts), self._mu_counts)
         found = {place: atoms_of(each, len(rows), noise) if self.kinds[place] == _NUMBERS else
                  np.flatnonzero(each > min(each.max() - noise,
@@ -279,14 +279,14 @@ class CodePlan:
                  for place, each in counts.items()}
         return {place: cells for place, cells in found.items() if cells is not None}
 
-    def _levels(self, rows, releases):
+    def _levels(self, rows, session):
         """Return the levels of medians that are used, of those that are asked for."""
         if not self.share_classes:
             return self.levels
-        counts = noisy_group_counts(rows, 2, self._mu_classes, releases)
+        counts = noisy_group_counts(rows, 2, self._mu_classes, session)
         return knot_levels(self.signal, class_scarcity(counts, 1.0 / self._mu_classes))
 
-    def _basis(self, place, column, levels, rows, releases):
+    def _basis(self, place, column, levels, rows, session):
         """Return the hat functions of a column of numbers, of some levels of medians."""
         kind = self.kinds[place]
         if isinstance(kind, tuple):
@@ -296,7 +296,7 @@ class CodePlan:
         if not choices:
             return LinearSplineBasis(np.unique(bounds))
         event = self._choice()
-        points = noisy_knots(rows, partial(_column, place), choices, bounds, event, releases)
+        points = noisy_knots(rows, partial(_column, place), choices, bounds, event, session)
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
         error = skew_error(len(rows), rank_noise(event)) if self.evens else math.inf
         ends = bounds if bounds is not None else ends_beyond(points, reach)

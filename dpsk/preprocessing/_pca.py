@@ -22,7 +22,6 @@ from dpsk._estimator import DPEstimator, warn_of_weak_budget
 from dpsk._fit import release_private
 from dpsk._models.principal import PrincipalRows
 from dpsk._models.ranges import RangedRows
-from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._output import check_output_container
 from dpsk._parameters import (
     GAUSSIAN_DELTA,
@@ -36,6 +35,7 @@ from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk._stages.centered import Centered, row_rule, rows_within, spread_rule
 from dpsk._stages.spectrum import Spectrum
+from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 
 if TYPE_CHECKING:
     from typing import Any
@@ -377,13 +377,13 @@ class _Plan:
         mean = self.centered.mean_share
         return SharedBudget((mean, 1.0 - mean) if mean else (1.0,))
 
-    def run(self, rows, noise_multiplier, releases):
+    def run(self, rows, noise_multiplier, session):
         """Return what was `_Found` of rows, and the bounds that were released."""
         mean_mu, mu = (0.0, *self._sums().prices(noise_multiplier))[-2:]
         row_map = RangedRows(np.zeros(rows.n_features), None, None, rows.dtype)
-        row_map, mapped, radius, bounds = self.centered.run(rows, row_map, mean_mu, releases)
+        row_map, mapped, radius, bounds = self.centered.run(rows, row_map, mean_mu, session)
         model = rows_within(radius, rows.n_features)
-        moment = noisy_second_moment(model, mapped, mu, releases)
+        moment = noisy_second_moment(model, mapped, mu, session)
         spectrum = Spectrum.of(moment, second_moment_noise(model, len(rows), mu))
         total = max(float(np.trace(moment)), float(spectrum.found.sum()))
         return _Found(spectrum, total, row_map.center, radius), bounds

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpsk._defaults.budgets import TARGET_REACH
-from dpsk._oracle.cells import noisy_decimal
-from dpsk._oracle.column_sums import moment_noise, noisy_column_sums
-from dpsk._oracle.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated, gaussian
+from dpsk._statistics.cells import noisy_decimal
+from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["MomentPlan", "QuantilePlan", "SpreadPlan"]
@@ -96,12 +96,12 @@ class QuantilePlan(_Choices):
         """float : the share of rows beyond the outermost quantile."""
         return min(min(level, 1.0 - level) for level in self.levels)
 
-    def run(self, table, rows, releases):
+    def run(self, table, rows, session):
         """Return the quantiles, shape (n_columns, n_levels), not decreasing; NaN of no choice."""
         self._warn_of_few_rows(len(rows))
         found = np.full((len(self.columns), len(self.levels)), np.nan)
         for place in np.flatnonzero(self.columns):
-            found[place] = [_quantile(table, rows, place, level, self._choice(), releases)
+            found[place] = [_quantile(table, rows, place, level, self._choice(), session)
                             for level in self.levels]
         return np.sort(found, axis=1)
 
@@ -135,17 +135,17 @@ class SpreadPlan(_Choices):
         """float : the share of rows beyond the outermost quantile."""
         return 0.5 if self.level is None else 1.0 - self.level
 
-    def run(self, table, rows, releases):
+    def run(self, table, rows, session):
         """Return medians and distances, each of shape (n_columns,); NaN of no choice."""
         self._warn_of_few_rows(len(rows))
         centers, spreads = np.full((2, len(self.columns)), np.nan)
         for place in np.flatnonzero(self.columns):
             column = table.columns[place]
-            centers[place] = _quantile(table, rows, place, 0.5, self._choice(), releases)
+            centers[place] = _quantile(table, rows, place, 0.5, self._choice(), session)
             if self.level is not None:
                 spreads[place] = noisy_quantile(
                     rows, partial(_distances, place, column.edges, centers[place]), self.level,
-                    _spread_grid(column), self._choice(), releases)
+                    _spread_grid(column), self._choice(), session)
         return centers, spreads
 
 
@@ -183,15 +183,15 @@ class MomentPlan:
         ranges = replace(self.ranges, mu=mu, share=self.ranges.share / self.share)
         return replace(self, ranges=ranges, mu=mu, share_sums=self.share_sums / self.share)
 
-    def run(self, table, rows, releases):
+    def run(self, table, rows, session):
         """Return means, standard deviations and ranges, the last of shape (n_columns, 2).
 
         Functions of what is released. Of numbers in [-1, 1], which stand for their range, a
         variance is at least twice the deviation of its noise, and at most 1.
         """
-        ranges = self._ranges(table, rows, releases)
+        ranges = self._ranges(table, rows, session)
         low, high = ranges.T
-        counts, sums, squares = noisy_column_sums(rows, low, high, self._mu_sums, releases)
+        counts, sums, squares = noisy_column_sums(rows, low, high, self._mu_sums, session)
         counts = np.clip(counts, 1.0, len(rows))
         means = np.clip(sums / counts, -1.0, 1.0)
         noise = math.sqrt(0.5) * moment_noise(len(low), self._mu_sums)
@@ -200,9 +200,9 @@ class MomentPlan:
         half = 0.5 * high - 0.5 * low
         return 0.5 * low + 0.5 * high + half * means, half * np.sqrt(variances), ranges
 
-    def _ranges(self, table, rows, releases):
+    def _ranges(self, table, rows, session):
         """Return the ranges of columns, declared or learnt, shape (n_columns, 2)."""
-        centers, spreads = self.ranges.run(table, rows, releases)
+        centers, spreads = self.ranges.run(table, rows, session)
         reach = float(ndtri(TARGET_REACH) / ndtri(0.5 * (1.0 - self.ranges.level)))
         # A column of one number, as far as noise tells, is taken for a flag.
         half = np.where(spreads == 0.0, 1.0, max(1.0, reach) * spreads)
@@ -218,10 +218,10 @@ class MomentPlan:
         return math.sqrt(self.share_sums) * self.mu
 
 
-def _quantile(table, rows, place, level, event, releases):
+def _quantile(table, rows, place, level, event, session):
     """Return the quantile of a column, the point farther from the median of two about it."""
     edges, upward = table.columns[place].edges, level >= 0.5
-    given = event, releases, upward
+    given = event, session, upward
     if edges is None:
         return noisy_decimal(rows, partial(_column, place), level, *given)
     return noisy_quantile(rows, partial(_column, place), level, bounded_grid(*edges), *given)

@@ -12,11 +12,11 @@ from sklearn.preprocessing import StandardScaler
 
 import dpsk._fit
 from dpsk import DPLogisticRegression
+from dpsk._mechanism.sensitivity import Noise
 from dpsk._models.linear import LinearModel
-from dpsk._oracle.gradients import GradientOracle
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Noise
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._queries.gradients import GradientOracle
+from dpsk._sums.row_sums import RowSums
 
 _draw, _gradient = Noise.draw, GradientOracle.gradient
 
@@ -95,7 +95,7 @@ def _divided(oracle, theta, weighed):
         size = len(inside.rows) if weights is None else weights[inside.rows].sum()
         return sums.gradient(theta, inside.rows) * (oracle._divisor / max(size, 1.0))
 
-    return oracle._releases(oracle._event, read, oracle._moved, divisor=oracle._divisor,
+    return oracle._session(oracle._event, read, oracle._moved, divisor=oracle._divisor,
                             batches=oracle._batches)
 
 

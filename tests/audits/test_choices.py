@@ -16,14 +16,15 @@ from scipy.stats import binom
 from test_fits import miss_probability
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import L1Ball
-from dpsk._oracle import Context, Releases
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
+from dpsk._queries import Context
 from dpsk._solvers import SOLVERS
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -45,9 +46,9 @@ def choices(delta, steps, runs, rows=X, epsilon=EPSILON):
     solver = SOLVERS[name](max_iter=steps, clip_norm=CLIP).configured(problem)
     noise = calibrate(solver.plan(problem), epsilon, delta)
     declared = replace(solver.plan(problem), count=steps * runs)
-    releases = Releases(EntropyStream(), Ledger(declared(noise)))
+    session = Session(EntropyStream(), Ledger(declared(noise)))
     oracle = solver.oracle.open(Context(problem, Rows(rows, np.arange(1, N + 1) % 2 * 1.0),
-                                        declared, solver.clip_norm, noise, releases))
+                                        declared, solver.clip_norm, noise, session))
     signs = [oracle.descent_vertex(np.zeros(1))[1] for _ in range(steps * runs)]
     return np.reshape(signs, (runs, steps)), 4.0 / noise
 

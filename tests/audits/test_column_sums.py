@@ -10,11 +10,11 @@ from audit_settings import EPSILON
 from normal_releases import MU, bounds, scale_is_accepted
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases
-from dpsk._oracle.column_sums import moment_noise, noisy_column_sums
+from dpsk._mechanism.session import Session
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
 
 COLUMNS, ROWS = 3, 6
 LOW, HIGH = np.full(COLUMNS, -1.0), np.full(COLUMNS, 1.0)
@@ -28,7 +28,7 @@ def released(sign):
     X[0] = sign
     return np.concatenate(noisy_column_sums(
         Rows(X, np.zeros(ROWS)), LOW, HIGH, MU,
-        Releases(EntropyStream(), Ledger(Gaussian(MU)))))
+        Session(EntropyStream(), Ledger(Gaussian(MU)))))
 
 
 def exact(sign):

@@ -12,14 +12,15 @@ from normal_releases import MU, bounds
 from test_fits import DELTA
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import ElasticNet
-from dpsk._oracle import Context, CurvatureOracle, Releases
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import SharedBudget
 from dpsk._problem import Problem
+from dpsk._queries import Context, CurvatureOracle
 
 N, CLIP, CURVATURE = 9, 0.3, 0.1
 PLAIN = LinearModel(3, None, False, 1.0)
@@ -34,7 +35,7 @@ def hessian(name, sign):
     declared = SharedBudget((1.0,))
     oracle = CurvatureOracle.open(Context(
         problem, Rows(X, np.zeros(N)), declared, (CLIP, CURVATURE), 1.0 / MU,
-        Releases(EntropyStream(), Ledger(declared(1.0 / MU)))))
+        Session(EntropyStream(), Ledger(declared(1.0 / MU)))))
     return oracle.hessian(np.zeros(3))[np.triu_indices(3)]
 
 

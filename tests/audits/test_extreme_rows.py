@@ -26,14 +26,14 @@ from dpsk._objective.losses import (
     SquaredHinge,
 )
 from dpsk._objective.saddle import AUCSquare, GroupRisk
-from dpsk._oracle import LeastSquaresOracle
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._privacy.noise import streams
 from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
+from dpsk._queries import LeastSquaresOracle
 from dpsk._stages import TargetMean
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
+from dpsk._sums.saddle_sums import SaddleSums
 from tests.estimators.pairs import build
 from tests.registry import coefficients, every_fit, is_linear, where_sets_may_be_needed
 

@@ -15,16 +15,17 @@ from test_fits import DELTA, prepared, runs_of
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._defaults.groups import _SHARE
+from dpsk._mechanism.session import Session
 from dpsk._models import MLP, LinearModel
 from dpsk._objective.losses import Squared
-from dpsk._oracle import Context, GradientOracle, Releases
-from dpsk._oracle.statistics import noisy_mean, noisy_second_moment, second_moment_noise
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
+from dpsk._queries import Context, GradientOracle
+from dpsk._statistics.moments import noisy_mean, noisy_second_moment, second_moment_noise
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
 #: Rows of every group, that which turns around first; and of it in the neighbor.
@@ -82,20 +83,20 @@ def table(row, other, sign):
     return Rows(X, np.zeros(len(X)), groups=groups_of(labels, len(X)))
 
 
-def releases(event):
-    return Releases(EntropyStream(), Ledger(event))
+def session(event):
+    return Session(EntropyStream(), Ledger(event))
 
 
 def second_moment(sign):
     # At the cosine that two rows with their constant 1/2 show most.
     other = np.array([-0.25, np.sqrt(1 - 0.25**2)])
-    answer = noisy_second_moment(MODEL, table([1.0, 0.0], other, sign), MU, releases(Gaussian(MU)))
+    answer = noisy_second_moment(MODEL, table([1.0, 0.0], other, sign), MU, session(Gaussian(MU)))
     return answer[np.triu_indices(3)]
 
 
 def mean(sign):
     model = LinearModel(2, None, False, 1.0)
-    return noisy_mean(model, table([1.0, 0.0], [-1.0, 0.0], sign), MU, releases(Gaussian(MU)))[0]
+    return noisy_mean(model, table([1.0, 0.0], [-1.0, 0.0], sign), MU, session(Gaussian(MU)))[0]
 
 
 def network_gradient(sign):
@@ -106,7 +107,7 @@ def network_gradient(sign):
     problem = Problem(10, model, Squared(), None, EPSILON, DELTA)
     oracle = GradientOracle.open(Context(
         problem, Rows(rows.X.astype(np.float32), rows.y, groups=rows.groups), declared, CLIP,
-        2.0 / MU, releases(declared(2.0 / MU))))
+        2.0 / MU, session(declared(2.0 / MU))))
     return oracle.gradient(np.zeros(3))
 
 

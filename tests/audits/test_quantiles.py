@@ -13,12 +13,12 @@ import pytest
 from audit_settings import EPSILON
 from test_choices import CLAIMS, SHARP, X, every_plan, measured
 
-from dpsk._oracle import Releases
-from dpsk._oracle.quantiles import noisy_quantile
+from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics.quantiles import noisy_quantile
 from tests.columns import column, first
 
 GRID, END = np.arange(-60.0, 61.0), 1e3
@@ -28,10 +28,10 @@ def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
     """Return the sides chosen in independent runs at the calibrated noise, and its range."""
     declared = Selections(steps, pure=delta == 0)
     noise = calibrate(declared, epsilon, delta)
-    releases = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    session = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     below = 5 if rows is X else 4
     numbers = column(np.repeat([-END, 0.0, END], [below, 1, 9 - below]))
-    points = [noisy_quantile(numbers, first, 0.5, GRID, declared.release(noise), releases)
+    points = [noisy_quantile(numbers, first, 0.5, GRID, declared.release(noise), session)
               for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(points) < 0, 1.0, -1.0), (runs, steps)), 4.0 / noise
 

@@ -16,8 +16,8 @@ from scipy.stats import chi2
 from test_fits import DELTA, RUNS, normal_threshold
 
 from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier
-from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.noise import samplers
+from dpsk._queries import LeastSquaresOracle
 from dpsk._stages import (
     Shrinkage,
     centering,

@@ -12,18 +12,19 @@ from scipy.stats import chi2
 
 from dpsk._data.source import Rows
 from dpsk._defaults.losses import LINEAR_SADDLE, SaddleDefaults
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.saddle import AUCSquare, GroupRisk
 from dpsk._objective.saddle.base import Interval, SaddleLoss
-from dpsk._oracle import Context, Releases, SaddleDifferenceOracle
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
+from dpsk._queries import Context, SaddleDifferenceOracle
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk.auditing import epsilon_lower_bound
 
@@ -107,7 +108,7 @@ def real_lower_bound(oracle, noise, runs):
         points = []
         for _ in range(runs):
             answering = oracle.open(Context(problem, rows, plan, solver.clip_bounds, z,
-                                            Releases(EntropyStream(), Ledger(plan(z)))))
+                                            Session(EntropyStream(), Ledger(plan(z)))))
             points.append(solver.minimize(answering, problem.penalty, problem.start(None)).theta)
         hits.append(int(np.sum(np.array(points)[:, 1] < 0)))
     return epsilon_lower_bound(hits[0], runs, hits[1], runs, delta=DELTA, level=LEVEL)
@@ -142,7 +143,7 @@ def solve(name, problem, X, y, noise=1.0, **params):
     z = calibrate(plan, EPSILON, DELTA)
     ledger = Ledger(plan(z))
     oracle = solver.oracle.open(Context(problem, Rows(X, y), plan, solver.clip_bounds, z * noise,
-                                        Releases(EntropyStream(), ledger)))
+                                        Session(EntropyStream(), ledger)))
     primal = problem.start(None)
     point = solver.minimize(oracle, problem.penalty, primal).theta
     return point[:len(primal)], point[len(primal):], ledger
@@ -212,7 +213,7 @@ def test_noise_of_both_blocks_has_the_declared_scale(name, batch_size, factor, n
     # Rows so light that answers are noise.
     oracle = solver.oracle.open(Context(problem, Rows(X, y, np.full(200, 1e-30)), plan,
                                         solver.clip_bounds, 1.0,
-                                        Releases(EntropyStream(), Ledger(plan(1.0)))))
+                                        Session(EntropyStream(), Ledger(plan(1.0)))))
     start = np.zeros(300), loss.dual_set.start
     if name == "sgda":
         noise, dual_noise = oracle.gradients(*start)

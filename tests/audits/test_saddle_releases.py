@@ -12,16 +12,17 @@ from normal_releases import MU, bounds, scale_is_accepted
 from test_fits import DELTA
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.saddle import AUCSquare
-from dpsk._oracle import Context, Releases, SaddleDifferenceOracle
-from dpsk._oracle.saddle import SaddleOracle
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import JointSums, NoisyKind, NoisyKinds
 from dpsk._problem import Problem
+from dpsk._queries import Context, SaddleDifferenceOracle
+from dpsk._queries.saddle import SaddleOracle
 from dpsk._stages import Counting, counting
 from tests.columns import members_of
 
@@ -46,15 +47,15 @@ def table(sign):
 def joint(sign):
     declared = JointSums(FullBatch(), 1, SHARE)
     oracle = SaddleOracle.open(Context(PUBLIC, table(sign), declared, CLIPS, Z,
-                                       Releases(EntropyStream(), Ledger(declared(Z)))))
+                                       Session(EntropyStream(), Ledger(declared(Z)))))
     return np.concatenate(oracle.gradients(*POINT))
 
 
 def kinds(sign, ask, clips=CLIPS):
     declared = NoisyKinds((NoisyKind(FullBatch(), 1),) * 3)
-    releases = Releases(EntropyStream(), Ledger(declared(Z)))
+    session = Session(EntropyStream(), Ledger(declared(Z)))
     oracle = SaddleDifferenceOracle.open(
-        Context(PUBLIC, table(sign), declared, (*clips, *SLOPES), Z, releases))
+        Context(PUBLIC, table(sign), declared, (*clips, *SLOPES), Z, session))
     return ask(oracle)
 
 
@@ -77,7 +78,7 @@ def counts(sign, n_groups):
     found = []
     stage = Counting(n_groups, found.append, "shares_", tuple)
     stage.release(PUBLIC, members_of(members),
-                  Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
+                  Session(EntropyStream(), Ledger(stage.event(PUBLIC))))
     return np.array(found[0])
 
 
@@ -146,11 +147,11 @@ def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noi
 def test_counts_are_charged_once_and_no_more():
     stage = Counting(2, lambda shares: None, "shares_", tuple)
     ledger = Ledger(stage.event(PUBLIC))
-    stage.release(PUBLIC, members_of(np.zeros(N, int)), Releases(EntropyStream(), ledger))
+    stage.release(PUBLIC, members_of(np.zeros(N, int)), Session(EntropyStream(), ledger))
     ((event, count),) = tally(ledger.spent).items()
     assert isinstance(event, Gaussian) and event.mu == pytest.approx(MU) and count == 1
     with pytest.raises(RuntimeError, match="declared plan"):
-        stage.release(PUBLIC, members_of(np.zeros(N, int)), Releases(EntropyStream(), ledger))
+        stage.release(PUBLIC, members_of(np.zeros(N, int)), Session(EntropyStream(), ledger))
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 7])
@@ -164,6 +165,6 @@ def test_any_row_moves_the_counts_by_the_sensitivity(n_groups, noise_times):
         members[0] = group
         stage = Counting(n_groups, found.append, "shares_", tuple)
         stage.release(PUBLIC, members_of(members),
-                      Releases(EntropyStream(), Ledger(stage.event(PUBLIC))))
+                      Session(EntropyStream(), Ledger(stage.event(PUBLIC))))
     moves = [np.linalg.norm(N * (np.array(a) - np.array(b))[free]) for a in found for b in found]
     assert max(moves) == pytest.approx(largest)

@@ -19,14 +19,14 @@ from test_choices import X as TABLE
 from test_choices import measured as measured_choices
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases
-from dpsk._oracle.class_moments import noisy_class_moments
-from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
+from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics.class_moments import noisy_class_moments
+from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 from dpsk.generative import _bounds
 
 RADIUS, CONSTANT = 2.0, 1.0
@@ -39,8 +39,8 @@ COLUMNS = [(0,), (1,), (2,), (0, 1), (1, 2)]
 UPPER = np.triu_indices(3)
 
 
-def releases():
-    return Releases(EntropyStream(), Ledger(Gaussian(MU)))
+def session():
+    return Session(EntropyStream(), Ledger(Gaussian(MU)))
 
 
 def labels(sign):
@@ -51,7 +51,7 @@ def classes(sign):
     """Moments, sums and counts of three classes; row 0 changes its class and its side."""
     X = np.full((N, 2), 0.1)
     X[0] = [sign * RADIUS, 0.0]
-    found = noisy_class_moments(Rows(X, labels(sign)), 3, np.eye(2), RADIUS, MU, releases())
+    found = noisy_class_moments(Rows(X, labels(sign)), 3, np.eye(2), RADIUS, MU, session())
     matrices = np.empty((3, 3, 3))
     matrices[:, :2, :2], matrices[:, 2, :2] = found.moments, CONSTANT * found.sums
     matrices[:, :2, 2], matrices[:, 2, 2] = CONSTANT * found.sums, CONSTANT**2 * found.counts
@@ -65,7 +65,7 @@ def cells(sign):
 
 
 def tables(sign):
-    found = noisy_tables(cells(sign), SIZES, 3, COLUMNS, MU, releases())
+    found = noisy_tables(cells(sign), SIZES, 3, COLUMNS, MU, session())
     return np.concatenate([table.ravel() for table in found])
 
 
@@ -73,7 +73,7 @@ def choices(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
     """Return which of two pairs was chosen in independent runs, as signs, and the range."""
     declared = Selections(steps, pure=delta == 0)
     noise = calibrate(declared, epsilon, delta)
-    opened = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    opened = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     public = {(0, 1): _pair_table(1.0), (0, 2): _pair_table(-1.0)}
     bins = np.zeros((N, 3), np.int64)
     bins[0] = 0 if rows is TABLE else 1
@@ -87,7 +87,7 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
     """Return on which side of the lone numbers the ends of ranges lie, as `choices`."""
     declared = Selections(steps, pure=delta == 0)
     noise = calibrate(declared, epsilon, delta)
-    opened = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    opened = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     counts = np.array(COUNTS)
     if rows is not TABLE:
         # One row moves from the low end to the high one.

@@ -7,16 +7,17 @@ claim is epsilon 1 and delta 0. Every bound rests on two Clopper-Pearson limits 
 import numpy as np
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Huber
 from dpsk._objective.penalties import ElasticNet
-from dpsk._oracle import Context, Releases, ThresholdOracle
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ThresholdRounds
 from dpsk._problem import Problem
+from dpsk._queries import Context, ThresholdOracle
 from dpsk.auditing import epsilon_lower_bound
 
 HALF, CLAIM, RUNS, LEVEL = 100, 1.0, 2_000, 5e-8
@@ -74,7 +75,7 @@ def oracle_hits(changed):
     hits = 0
     for _ in range(RUNS):
         oracle = ThresholdOracle.open(Context(problem, rows, declared, 1.0, z,
-                                              Releases(Fixed(), Ledger(declared(z)))))
+                                              Session(Fixed(), Ledger(declared(z)))))
         hits += bool(-oracle.gradient(np.zeros(1))[0] > 0.005)
     return hits
 

@@ -16,15 +16,16 @@ from scipy.special import ndtr
 from test_choices import CLAIMS, X, measured
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases, categories, cells
-from dpsk._oracle.categories import category_event, category_threshold, frequent_categories
-from dpsk._oracle.cells import noisy_knots
-from dpsk._oracle.decimals import even_points
-from dpsk._oracle.pairs import noisy_pairs
+from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics import categories, cells
+from dpsk._statistics.categories import category_event, category_threshold, frequent_categories
+from dpsk._statistics.cells import noisy_knots
+from dpsk._statistics.decimals import even_points
+from dpsk._statistics.pairs import noisy_pairs
 from dpsk.auditing import delta_lower_bound, mu_lower_bound
 from tests.columns import column, first
 
@@ -46,10 +47,10 @@ def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
     """Return the sides of medians in independent runs at the calibrated noise, and its range."""
     declared = Selections(steps, pure=False)
     noise = calibrate(declared, epsilon, delta)
-    releases = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    session = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     below = 5 if rows is X else 4
     numbers = column(np.repeat([-END, 0.0, END], [below, 1, 9 - below]))
-    points = [noisy_knots(numbers, first, 1, None, declared.release(noise), releases)[0][0]
+    points = [noisy_knots(numbers, first, 1, None, declared.release(noise), session)[0][0]
               for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(points) < 0, 1.0, -1.0), (runs, steps)), 4.0 / noise
 
@@ -70,7 +71,7 @@ def pairs_chosen(delta, steps, runs, rows=X, epsilon=EPSILON):
     """Return which of two pairs was chosen in independent runs, and the range of a choice."""
     declared, n_samples, clip = Selections(steps, pure=False), 400, 0.5
     noise = calibrate(declared, epsilon, delta)
-    releases = Releases(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
+    session = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     signs = np.ones((n_samples, 4))
     # Products of the first row are 1 and -1, or -1 and 1.
     signs[0] = (1, 1, 1, -1) if rows is X else (1, -1, 1, 1)
@@ -78,7 +79,7 @@ def pairs_chosen(delta, steps, runs, rows=X, epsilon=EPSILON):
     table = Rows(features.reshape(n_samples, 8), np.full((n_samples, 1), clip))
     slices = [slice(start, start + 2) for start in range(0, 8, 2)]
     found = [noisy_pairs(table, slices, [np.ones(2)] * 4, [(0, 1), (2, 3)], clip, 1,
-                         declared.release(noise), releases) for _ in range(steps * runs)]
+                         declared.release(noise), session) for _ in range(steps * runs)]
     return np.reshape([1.0 if each == [(0, 1)] else -1.0 for each in found], (runs, steps)), (
         4.0 / noise)
 
@@ -101,8 +102,8 @@ def shown(counts, delta=DELTA, runs=_RUNS):
                 np.zeros(sum(counts)))
     event, found = category_event(MU, delta), np.zeros((runs, len(counts)), bool)
     for run in found:
-        releases = Releases(EntropyStream(), Ledger(event))
-        ((kept, _),) = frequent_categories(rows, [0], [len(counts)], 9, MU, delta, releases)
+        session = Session(EntropyStream(), Ledger(event))
+        ((kept, _),) = frequent_categories(rows, [0], [len(counts)], 9, MU, delta, session)
         run[kept] = True
     return found
 

@@ -13,20 +13,15 @@ from test_fits import DELTA
 
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models.states import LinearValues
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
-from dpsk._oracle import (
-    Context,
-    Releases,
-    SaddleOracle,
-    SemiGradientOracle,
-    TransitionMomentsOracle,
-)
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import JointSums, NoisySums
 from dpsk._problem import Problem
+from dpsk._queries import Context, SaddleOracle, SemiGradientOracle, TransitionMomentsOracle
 
 #: The noise multiplier of one release that costs all of it.
 Z = 2.0 / MU
@@ -53,7 +48,7 @@ def context(table, grouped, declared, clip, minimax):
     problem = Problem(n_samples=5 if grouped else 9, model=MODEL, penalty=None, epsilon=EPSILON,
                       delta=DELTA, loss=ProjectedBellman(0.9, 3, grouped, minimax))
     return Context(problem, table, declared, clip, Z,
-                   Releases(EntropyStream(), Ledger(declared(Z))))
+                   Session(EntropyStream(), Ledger(declared(Z))))
 
 
 def moments(sign, grouped=False):

@@ -10,10 +10,9 @@ from audit_settings import CLIP, LEVEL
 from scipy.stats import binom, norm
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Loss
-from dpsk._oracle import DifferenceOracle, Releases
-from dpsk._oracle.differences import DifferenceSums
 from dpsk._privacy import accountant
 from dpsk._privacy.batches import PoissonBatches
 from dpsk._privacy.calibration import calibrate
@@ -21,6 +20,8 @@ from dpsk._privacy.events import Repeated, SampledGaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import AnchoredSums
+from dpsk._queries import DifferenceOracle
+from dpsk._queries.differences import DifferenceSums
 from dpsk.auditing import delta_lower_bound, epsilon_lower_bound, mu_lower_bound
 
 # The paper's own experiment: n, epochs T, steps m of each, (epsilon, delta); G = 1.
@@ -104,7 +105,7 @@ def turning_oracle(target, plan, z):
     X[0] = 1.0
     sums = DifferenceSums(LinearModel(1, None, False, 1.0), Saddle(),
                           Rows(X, np.full(N, target)), CLIP)
-    return DifferenceOracle(sums, plan, z, Releases(EntropyStream(), Ledger(plan(z))))
+    return DifferenceOracle(sums, plan, z, Session(EntropyStream(), Ledger(plan(z))))
 
 
 def differences_hits(threshold, z, plan):

@@ -13,7 +13,7 @@ from audit_settings import LEVEL, N, gaussian_mu
 from test_fits import DELTA
 
 from dpsk import DPWGAN
-from dpsk._oracle import network_sums
+from dpsk._sums import network_sums
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.contracts.tapes import taped
 

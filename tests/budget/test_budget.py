@@ -99,7 +99,7 @@ def test_a_fit_that_fails_after_it_was_admitted_stays_charged(monkeypatch):
         raise MemoryError
 
     budget = PrivacyBudget(1.0, DELTA)
-    monkeypatch.setattr("dpsk._oracle.release.Releases.__call__", broken)
+    monkeypatch.setattr("dpsk._mechanism.session.Session.__call__", broken)
     with budget, pytest.raises(MemoryError):
         model().fit(X, Y)
     monkeypatch.undo()

@@ -12,7 +12,7 @@ import pytest
 
 from dpsk import PrivacyBudget
 from dpsk._charging import in_secret
-from dpsk._oracle import release
+from dpsk._mechanism import session as release
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.test_left_behind import X, Y, fit, search
 from tests.charging.test_searches_elsewhere import only_in_runs

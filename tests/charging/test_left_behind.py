@@ -22,7 +22,7 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPGridSearchCV, DPLogisticRegression, DPRidge, PrivacyBudget, make_dp_pipeline
-from dpsk._oracle import release
+from dpsk._mechanism import session as release
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.test_searches_elsewhere import only_in_runs
 

@@ -24,7 +24,7 @@ from dpsk import (
     PrivacyBudget,
     make_dp_pipeline,
 )
-from dpsk._oracle import release
+from dpsk._mechanism import session as release
 from dpsk._privacy.certificate import Certificate
 from dpsk.exceptions import BudgetExceededError
 
@@ -191,15 +191,15 @@ def test_fits_in_a_function_of_a_run_are_refused(where, runs):
                                   epsilon=2.0, n_iter=3)
     search._probed(None)
     with PrivacyBudget(30.0, 1e-2) as budget:
-        original = DPRandomizedSearchCV._releases
+        original = DPRandomizedSearchCV._opened_session
 
-        def releases(self, *args):
+        def session(self, *args):
             found = original(self, *args)
             inside[0] = True
             return found
 
         with pytest.MonkeyPatch.context() as patched, pytest.raises(BudgetExceededError):
-            patched.setattr(DPRandomizedSearchCV, "_releases", releases)
+            patched.setattr(DPRandomizedSearchCV, "_opened_session", session)
             search.fit(X, Y)
     assert [charge.name for charge in budget.charges] == ["DPRandomizedSearchCV"]
 
@@ -309,14 +309,14 @@ def _fits_elsewhere(rows, inside, fit):
 
 
 def only_in_runs(monkeypatch):
-    inside, original = [False], DPGridSearchCV._releases
+    inside, original = [False], DPGridSearchCV._opened_session
 
-    def releases(self, *args):
+    def session(self, *args):
         found = original(self, *args)
         inside[0] = True
         return found
 
-    monkeypatch.setattr(DPGridSearchCV, "_releases", releases)
+    monkeypatch.setattr(DPGridSearchCV, "_opened_session", session)
     return inside
 
 

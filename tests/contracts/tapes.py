@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from dpsk import _fit
-from dpsk._oracle.release import Inside, Releases
-from dpsk._oracle.sensitivity import Noise
+from dpsk._mechanism.sensitivity import Noise
+from dpsk._mechanism.session import Batch, Session
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
 from dpsk._privacy.noise.streams import KeyedStream
@@ -225,26 +225,26 @@ class Tape:
 @contextmanager
 def taped(answers=None):
     """Watch releases, and hand `answers` of another fit back in the place of theirs."""
-    tape, call, hidden, added = Tape(), Releases.__call__, Releases.hidden, Noise.added
+    tape, call, hidden, added = Tape(), Session.__call__, Session.hidden, Noise.added
     given, opened = iter(answers or ()), _fit.Context
 
     def kept(answer):
         tape.answers.append(_copied(answer if answers is None else next(given)))
         return _copied(tape.answers[-1])
 
-    def watched_call(releases, event, read, *known, divisor=1.0, also=(), **kwargs):
+    def watched_call(session, event, read, *known, divisor=1.0, also=(), **kwargs):
         tape.events.append((event, *also))
         tape.parts.append(tuple(one.noise(event) for one in known) if event.protects else ())
         tape.totals.append([])
         tape.public.append((divisor, sorted(kwargs.keys() - {"batches", "ledger"})))
-        return kept(call(releases, event, read, *known, divisor=divisor, also=also, **kwargs))
+        return kept(call(session, event, read, *known, divisor=divisor, also=also, **kwargs))
 
-    def watched_hidden(releases, event, run, unit):
+    def watched_hidden(session, event, run, unit):
         tape.events.append((event,))
         tape.parts.append(())
         tape.totals.append([])
         tape.public.append(unit)
-        return kept(hidden(releases, event, run, unit))
+        return kept(hidden(session, event, run, unit))
 
     def watched_added(noise, total, drawn, divisor):
         assert drawn.shape == total.shape
@@ -268,11 +268,11 @@ def taped(answers=None):
         tape.contexts.append(opened(*args))
         return tape.contexts[-1]
 
-    with (mock.patch.object(Releases, "__call__", watched_call),
-          mock.patch.object(Releases, "hidden", watched_hidden),
+    with (mock.patch.object(Session, "__call__", watched_call),
+          mock.patch.object(Session, "hidden", watched_hidden),
           mock.patch.object(Noise, "added", watched_added),
-          mock.patch.object(Inside, "normal", watched_draw(Inside.normal)),
-          mock.patch.object(Inside, "gamma_norm", watched_draw(Inside.gamma_norm)),
+          mock.patch.object(Batch, "normal", watched_draw(Batch.normal)),
+          mock.patch.object(Batch, "gamma_norm", watched_draw(Batch.gamma_norm)),
           mock.patch.object(_fit, "Context", watched_open)):
         yield tape
     assert answers is None or next(given, None) is None, "fewer answers were asked for"

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import MLP
 from dpsk._models.column_code import ColumnCode
 from dpsk._models.generator import Generator
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.saddle.critic import CriticScore
-from dpsk._oracle import Context, CriticOracle, Releases
-from dpsk._oracle.network_sums import NetworkSums
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.public import PublicDraws
@@ -18,7 +17,9 @@ from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
+from dpsk._queries import Context, CriticOracle
 from dpsk._solvers import ADVERSARIAL_SOLVERS
+from dpsk._sums.network_sums import NetworkSums
 
 _GENERATOR = Generator(4, (7, 6), 9, 3, ((2, 5), (6, 8)))
 every_solver = pytest.mark.parametrize("name", sorted(ADVERSARIAL_SOLVERS))
@@ -92,7 +93,7 @@ def _oracle(rng, outputs):
                       1e-5)
     table = Rows(rows, classes)
     oracle = CriticOracle.open(Context(problem, table, charged, 0.5, 2.0,
-                                       Releases(EntropyStream(), Ledger(charged(2.0)))))
+                                       Session(EntropyStream(), Ledger(charged(2.0)))))
     return oracle, theta, rows, classes, NetworkSums(critic, loss, table, 0.5)
 
 

@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as arrays
 from dpsk._data.source import Rows
 from dpsk._models.clipping import HEADROOM, clip_factors, shortened
 from dpsk._objective.losses import LOSSES
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.truncation import Shares, whole_units
 from dpsk._privacy.noise.grids import exact_bits, float_unit, grid_bits
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
+from dpsk._sums.truncation import Shares, whole_units
 from tests.privacy.strategies import quick
 from tests.registry import make_loss, make_model, make_targets, usable_clip
 

@@ -9,12 +9,12 @@ from scipy import stats
 from scipy.special import ndtr
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases
-from dpsk._oracle.categories import category_event, category_threshold, frequent_categories
+from dpsk._mechanism.session import Session
 from dpsk._privacy import accountant
 from dpsk._privacy.events import Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._statistics.categories import category_event, category_threshold, frequent_categories
 from tests.columns import spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -31,10 +31,10 @@ def source(codes):
 def asked(codes, sizes, mu=1.0, delta=1e-6, most=10**6, rows=None, places=None):
     """Return what leaves, and the tape."""
     rows = source(codes) if rows is None else rows
-    releases = Releases(EntropyStream(), Ledger(category_event(mu, delta)))
+    session = Session(EntropyStream(), Ledger(category_event(mu, delta)))
     with taped() as tape:
         found = frequent_categories(rows, places or range(len(sizes)), sizes, most, mu, delta,
-                                    releases)
+                                    session)
     return [kept for kept, _ in found], tape
 
 
@@ -138,7 +138,7 @@ def test_a_row_alone_shows_as_often_as_declared_and_frequent_categories_do():
     shown, usual = 0, 0
     for _ in range(runs):
         ((kept, _),) = frequent_categories(rows, [0], [2], 9, mu, delta,
-                                           Releases(EntropyStream(), Ledger(event)))
+                                           Session(EntropyStream(), Ledger(event)))
         shown += 1 in kept
         usual += 0 in kept
     chance = ndtr(-(category_threshold(1, mu, delta) - 1.0) / (math.sqrt(2) / mu))
@@ -183,18 +183,18 @@ def test_missing_cells_count_nowhere():
 
 
 def test_at_infinite_mu_all_that_occurs_leaves_and_nothing_is_drawn():
-    releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 9, math.inf, 0.0, releases)
+    session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
+    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 9, math.inf, 0.0, session)
     assert [each.tolist() for each in found[0]] == [[0, 2], [1, 2]]
-    releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 1, math.inf, 0.0, releases)
+    session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
+    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 1, math.inf, 0.0, session)
     assert [each.tolist() for each in found[0]] == [[2], [2]]
 
 
 def test_what_is_not_declared_is_not_drawn():
-    releases = Releases(SilentStream(bytes(16)), Ledger(category_event(0.5, 1e-7)))
+    session = Session(SilentStream(bytes(16)), Ledger(category_event(0.5, 1e-7)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        frequent_categories(source([[0]]), [0], [1], 9, 0.6, 1e-7, releases)
+        frequent_categories(source([[0]]), [0], [1], 9, 0.6, 1e-7, session)
 
 
 def test_places_count_as_one_table():

@@ -6,12 +6,13 @@ from scipy import sparse
 from scipy.linalg import LinAlgError
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Context, ObjectiveOracle, Releases, objective
-from dpsk._oracle.row_sums import RowSums
+from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._queries import Context, ObjectiveOracle, objective
 from dpsk._solvers import SOLVERS
+from dpsk._sums.row_sums import RowSums
 from tests.contracts.tapes import taped
 from tests.registry import make_problem, make_targets
 
@@ -74,7 +75,7 @@ def test_the_point_under_the_second_noise_is_within_the_tolerance(
     rows = Rows(sparse.csr_matrix(X) if kind == "sparse" else X, make_targets(loss, N, rng))
     oracle = ObjectiveOracle.open(Context(
         problem, rows, declared, solver.clip_norm, z,
-        Releases(EntropyStream(), Ledger(declared(z)))))
+        Session(EntropyStream(), Ledger(declared(z)))))
     with np.errstate(all="ignore"), taped() as tape:
         solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
     (((exact,),), ((part,),), (linear,)) = tape.totals, tape.parts, pulls

@@ -7,12 +7,12 @@ import pytest
 
 from dpsk._data import blocks
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases
-from dpsk._oracle.class_moments import noisy_class_moments, on_grid
+from dpsk._mechanism.session import Session
 from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._statistics.class_moments import noisy_class_moments, on_grid
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -26,14 +26,14 @@ def noiseless(monkeypatch):
 
 def _opened(plan, stream=None):
     ledger = Ledger(plan)
-    return Releases(stream or KeyedStream(_KEY), ledger), ledger
+    return Session(stream or KeyedStream(_KEY), ledger), ledger
 
 
-def _answer(X, y, radius=1.0, mu=0.5, basis=None, n_classes=3, releases=None):
+def _answer(X, y, radius=1.0, mu=0.5, basis=None, n_classes=3, session=None):
     basis = np.eye(X.shape[1]) if basis is None else basis
-    releases = releases or _opened(Gaussian(mu))[0]
+    session = session or _opened(Gaussian(mu))[0]
     with np.errstate(all="ignore"):
-        return noisy_class_moments(Rows(X, np.asarray(y)), n_classes, basis, radius, mu, releases)
+        return noisy_class_moments(Rows(X, np.asarray(y)), n_classes, basis, radius, mu, session)
 
 
 def _constant(radius):
@@ -108,7 +108,7 @@ def test_without_a_budget_they_are_those_of_the_rows():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(300, 4)), rng.integers(3, size=300)
     radius = 1.1 * np.linalg.norm(X, axis=1).max()
-    found = _answer(X, y, radius, mu=np.inf, releases=_opened(NotPrivate())[0])
+    found = _answer(X, y, radius, mu=np.inf, session=_opened(NotPrivate())[0])
     np.testing.assert_allclose(found.counts, np.bincount(y), rtol=1e-5)
     for label in range(3):
         np.testing.assert_allclose(found.sums[label], X[y == label].sum(axis=0), atol=1e-3)
@@ -121,8 +121,8 @@ def test_without_a_budget_they_are_those_of_the_rows():
 def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, radius, mu):
     rng = np.random.default_rng(3)
     X, y = radius * rng.normal(size=(30, 3)), rng.integers(3, size=30)
-    releases, ledger = _opened(Gaussian(mu))
-    answer = _answer(X, y, radius, mu, releases=releases)
+    session, ledger = _opened(Gaussian(mu))
+    answer = _answer(X, y, radius, mu, session=session)
     scale = np.sqrt(2) * (radius**2 + _constant(radius)**2) / mu
     assert answer.moment_noise == pytest.approx(scale)
     assert answer.sum_noise == pytest.approx(scale / np.sqrt(2) / _constant(radius))
@@ -152,4 +152,4 @@ def test_the_count_of_one_class_is_public():
 def test_nothing_is_drawn_before_the_ledger_has_agreed():
     with pytest.raises(RuntimeError, match="plan"):
         _answer(np.ones((3, 2)), [0, 1, 2],
-                releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
+                session=_opened(Gaussian(0.1), SilentStream(_KEY))[0])

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import MLP, LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import AUCSquare, GroupRisk
-from dpsk._oracle import DifferenceOracle, Releases
-from dpsk._oracle.differences import DifferenceSums
-from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
-from dpsk._oracle.saddle_sums import SaddleSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import AnchoredSums, NoisyKind, NoisyKinds
+from dpsk._queries import DifferenceOracle
+from dpsk._queries.differences import DifferenceSums
+from dpsk._queries.saddle_difference import SaddleDifferenceOracle
+from dpsk._sums.saddle_sums import SaddleSums
 from tests.contracts.tapes import taped
 from tests.registry import every_loss, make_loss, make_model
 
@@ -75,7 +76,7 @@ def test_a_replaced_row_moves_a_difference_by_at_most_twice_its_bound(name, regi
         declared = AnchoredSums(FullBatch(), 1, 1, 1.0)
         sums = DifferenceSums(model, loss, table, CLIP)
         oracle = DifferenceOracle(sums, declared, 2.0,
-                                  Releases(EntropyStream(), Ledger(declared(2.0))))
+                                  Session(EntropyStream(), Ledger(declared(2.0))))
         oracle.gradient(anchor)
         total, moved = _released(lambda oracle=oracle, theta=theta, anchor=anchor:
                                 oracle.difference(theta, anchor))
@@ -124,7 +125,7 @@ def test_a_replaced_row_moves_a_saddle_difference_by_at_most_twice_its_bound(nam
                 sums = SaddleSums(model, loss, rows, CLIP, CLIP)
                 oracle = SaddleDifferenceOracle(
                     sums, declared, slopes, 2.0,
-                    Releases(EntropyStream(), Ledger(declared(2.0))))
+                    Session(EntropyStream(), Ledger(declared(2.0))))
                 total, moved = _released(lambda oracle=oracle, new=new, old=old:
                                         oracle.difference(new, old))
                 moves.append(total)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases, column_sums
-from dpsk._oracle.column_sums import moment_noise, noisy_column_sums
+from dpsk._mechanism.session import Session
 from dpsk._privacy.events import Gaussian, NotPrivate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._statistics import column_sums
+from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
 from tests.columns import spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -25,7 +26,7 @@ def asked(X, mu=0.5, low=LOW, high=HIGH, rows=None):
     rows = Rows(np.asarray(X, float), np.zeros(len(X))) if rows is None else rows
     with taped() as tape, np.errstate(all="ignore"):
         answer = noisy_column_sums(rows, low, high, mu,
-                                   Releases(EntropyStream(), Ledger(Gaussian(mu))))
+                                   Session(EntropyStream(), Ledger(Gaussian(mu))))
     assert tape.events == [(Gaussian(mu),)]
     return answer, tape.totals[0], tape.parts[0]
 
@@ -94,7 +95,7 @@ def test_ranges_of_any_size_leave_finite_sums(low, high):
 
 
 def test_without_noise_answers_are_exact():
-    releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
+    session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
     X = np.array([[0.5, 90.0], [np.nan, 60.0]])
-    counts, sums, squares = noisy_column_sums(Rows(X, np.zeros(2)), LOW, HIGH, math.inf, releases)
+    counts, sums, squares = noisy_column_sums(Rows(X, np.zeros(2)), LOW, HIGH, math.inf, session)
     np.testing.assert_array_equal([counts, sums, squares], [[1, 2], [0.5, 0.5], [0.25, 0.25]])

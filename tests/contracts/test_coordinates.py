@@ -9,10 +9,10 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._models.preconditioner import entering_rows
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.vertices import MaxNormSums
 from dpsk._privacy.noise.grids import grid_bits
+from dpsk._queries.vertices import MaxNormSums
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.contracts.test_models import _hostile_rows
 from tests.registry import every_linear_fit, make_estimator, training_rows

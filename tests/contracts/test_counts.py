@@ -11,13 +11,13 @@ from dpsk._data.columns import Column
 from dpsk._data.source import Rows
 from dpsk._data.tables import Buckets
 from dpsk._defaults.columns import range_points
+from dpsk._mechanism.session import Session
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
-from dpsk._oracle import Releases
-from dpsk._oracle.categories import count_noise, noisy_counts
 from dpsk._privacy.events import Gaussian, gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Budget
+from dpsk._statistics.categories import count_noise, noisy_counts
 from dpsk.preprocessing._code_plan import CodePlan
 from tests.contracts.tapes import taped
 
@@ -27,9 +27,9 @@ POINTS = np.array([0.0, 1.0, 4.0])
 def counted(X, mu=1.0):
     """Return the counts of a column of three categories and of one of numbers, and the tape."""
     rows = Rows(np.array(X, dtype=np.float64), np.zeros(len(X)))
-    releases = Releases(EntropyStream(), Ledger(gaussian(mu)))
+    session = Session(EntropyStream(), Ledger(gaussian(mu)))
     with taped() as tape:
-        counts = noisy_counts(rows, {0: 3, 1: POINTS}, mu, releases)
+        counts = noisy_counts(rows, {0: 3, 1: POINTS}, mu, session)
     return counts, tape
 
 
@@ -53,9 +53,9 @@ def test_cells_are_counted_where_they_are():
 
 
 def test_what_is_not_declared_is_not_counted():
-    releases = Releases(EntropyStream(), Ledger(Gaussian(0.5)))
+    session = Session(EntropyStream(), Ledger(Gaussian(0.5)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        noisy_counts(Rows(np.zeros((2, 1)), np.zeros(2)), {0: 3}, 0.6, releases)
+        noisy_counts(Rows(np.zeros((2, 1)), np.zeros(2)), {0: 3}, 0.6, session)
 
 
 def test_buckets_follow_categories_that_are_named():
@@ -116,7 +116,7 @@ def test_few_ranges_without_rows_seem_to_hold_some():
     rows = Rows(np.full((4000, 100), 5.0), np.zeros(4000))
     plan = CodePlan.of(Budget(4000, 100, 1.0, 1e-6),
                        [Column(place, np.dtype(float)) for place in range(100)]).alone(3.0)
-    occupied = plan._occupied(rows, Releases(EntropyStream(), Ledger(plan.event)))
+    occupied = plan._occupied(rows, Session(EntropyStream(), Ledger(plan.event)))
     inside = int(np.searchsorted(range_points(), 5.0, "right"))
     assert all(inside in cells for cells in occupied.values())
     assert sum(map(len, occupied.values())) <= 100 + 24

@@ -11,16 +11,17 @@ from dpsk import DPLogisticRegression
 from dpsk._data.source import Rows
 from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.newton import hessians_are_sharp, newton_steps
+from dpsk._mechanism.sensitivity import Noise, rounding_margin
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import LOSSES
-from dpsk._oracle import Context, CurvatureOracle, Releases
-from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Noise, rounding_margin
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import SharedBudget
+from dpsk._queries import Context, CurvatureOracle
 from dpsk._solvers.second_order.newton import NewtonDescent
+from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
+from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_problem, make_targets
 
@@ -161,7 +162,7 @@ def _oracle(shares, mu, model, rows):
     problem = replace(make_problem("logistic"), n_samples=len(rows), model=model)
     return CurvatureOracle.open(Context(
         problem, rows, declared, (0.3, 0.05), 1.0 / mu,
-        Releases(EntropyStream(), Ledger(declared(1.0 / mu)))))
+        Session(EntropyStream(), Ledger(declared(1.0 / mu)))))
 
 
 def test_a_hessian_is_symmetric():

@@ -7,14 +7,15 @@ import pytest
 from scipy import sparse
 
 from dpsk._data.source import Rows
-from dpsk._oracle import DifferenceOracle, Releases
-from dpsk._oracle.differences import DifferenceSums
+from dpsk._mechanism.session import Session
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian, Repeated, SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
 from dpsk._privacy.plans import AnchoredSums
+from dpsk._queries import DifferenceOracle
+from dpsk._queries.differences import DifferenceSums
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import every_loss, make_loss, make_model, make_targets, usable_clip
 
@@ -42,7 +43,7 @@ def _sums(name="logistic", n=_N, clip_norm=0.3, weights=None, bound=1.0, as_rows
 def _oracle(sums, batches, anchors=2, differences=3, plan=None):
     declared = AnchoredSums(batches, anchors, differences, _RATIO)
     stream, ledger = CountingStream(_KEY), Ledger(plan or declared(_Z))
-    return DifferenceOracle(sums, declared, _Z, Releases(stream, ledger)), stream, ledger
+    return DifferenceOracle(sums, declared, _Z, Session(stream, ledger)), stream, ledger
 
 
 def _points(sums, distance=1.0, seed=1):

@@ -10,9 +10,9 @@ from scipy.optimize import approx_fprime
 from dpsk import DPHuberRegressor
 from dpsk._data.source import Rows
 from dpsk._fit import _priced
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._mechanism.session import Session
 from dpsk._objective.losses import LOSSES
-from dpsk._oracle import Context, ExactOracle, Releases
-from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy import accountant
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
@@ -20,6 +20,7 @@ from dpsk._privacy.events import Composed, Gaussian, NotPrivate, Pure, Repeated,
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums, WithoutNoise
+from dpsk._queries import Context, ExactOracle
 from dpsk._solvers import NOISELESS, SOLVERS, check_requirements
 from dpsk.exceptions import PrivacyWarning
 from tests.registry import (
@@ -57,17 +58,17 @@ def test_a_sum_without_noise_is_not_private(batches):
 
 
 def test_a_plan_of_noise_holds_no_answer_without_it():
-    releases = Releases(EntropyStream(), Ledger(NoisySums(FullBatch(), 5)(2.0)))
+    session = Session(EntropyStream(), Ledger(NoisySums(FullBatch(), 5)(2.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        releases(NotPrivate(), lambda inside: pytest.fail("rows were read"))
+        session(NotPrivate(), lambda inside: pytest.fail("rows were read"))
 
 
 def test_an_answer_that_is_priced_does_not_leave_without_noise():
-    releases = Releases(EntropyStream(), Ledger(Gaussian(1.0)))
+    session = Session(EntropyStream(), Ledger(Gaussian(1.0)))
     for unit in (None, 2.0**-20):
         with pytest.raises(RuntimeError, match="has noise"):
-            releases(Gaussian(1.0), lambda inside: np.ones(3), Sensitivity(0.0, unit=unit, size=3))
-        releases = Releases(EntropyStream(), Ledger(Gaussian(1.0)))
+            session(Gaussian(1.0), lambda inside: np.ones(3), Sensitivity(0.0, unit=unit, size=3))
+        session = Session(EntropyStream(), Ledger(Gaussian(1.0)))
 
 
 def test_a_plan_without_noise_answers_as_often_as_it_is_asked():
@@ -127,9 +128,9 @@ def test_values_and_derivatives_agree(name, weighted):
                       epsilon=math.inf)
     X, y = rng.normal(size=(40, 3)), make_targets(name, 40, rng)
     weights = rng.uniform(0.0, 4.0, size=40) if weighted else None
-    releases = Releases(EntropyStream(), Ledger(NotPrivate()))
+    session = Session(EntropyStream(), Ledger(NotPrivate()))
     oracle = ExactOracle.open(Context(problem, Rows(X, y, weights, np.inf), WithoutNoise(), None,
-                                      0.0, releases))
+                                      0.0, session))
     theta = 0.3 * rng.normal(size=problem.model.shape)
 
     def gradient(flat):

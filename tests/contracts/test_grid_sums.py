@@ -15,11 +15,11 @@ from scipy import sparse
 from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
-from dpsk._oracle import grid_sums
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.truncation import Shares, whole_units
 from dpsk._privacy.noise.grids import grid_bits
+from dpsk._sums import grid_sums
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
+from dpsk._sums.truncation import Shares, whole_units
 from tests.loops import in_a_row
 from tests.registry import (
     every_loss,

@@ -9,11 +9,11 @@ from scipy import sparse
 
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
+from dpsk._mechanism.sensitivity import rounding_margin
 from dpsk._models import LinearModel, ScaleModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
-from dpsk._oracle import group_sums
-from dpsk._oracle.group_sums import GroupSums
-from dpsk._oracle.sensitivity import rounding_margin
+from dpsk._sums import group_sums
+from dpsk._sums.group_sums import GroupSums
 
 _CLIP, _GROUP_CLIP = 0.2, 0.03
 #: Rows beside one another meet other places of a product's blocks than alone.

@@ -6,17 +6,17 @@ import pytest
 from dpsk._data import groups as module
 from dpsk._data.groups import Groups, groups_of
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import MLP, LinearModel, WhitenedModel
 from dpsk._objective.losses import Multinomial, Squared
-from dpsk._oracle import Releases
-from dpsk._oracle.group_sums import GroupSums
-from dpsk._oracle.network_sums import NetworkSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.statistics import noisy_mean, noisy_second_moment
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._statistics.moments import noisy_mean, noisy_second_moment
+from dpsk._sums.group_sums import GroupSums
+from dpsk._sums.network_sums import NetworkSums
+from dpsk._sums.row_sums import RowSums
 from tests.columns import spread
 from tests.loops import in_a_row
 from tests.registry import every_loss, make_loss, make_model, make_raw, make_targets
@@ -183,11 +183,11 @@ def noiseless(monkeypatch):
 
 
 def moment(X, labels, mu=0.5, places=1):
-    releases = Releases(KeyedStream(bytes(16)), Ledger(Gaussian(mu)))
+    session = Session(KeyedStream(bytes(16)), Ledger(Gaussian(mu)))
     rows = Rows(X, np.zeros(len(X)), groups=groups_of(labels, len(X)))
     rows = rows if places == 1 else spread(rows, places)
     with np.errstate(all="ignore"):
-        return noisy_second_moment(LinearModel(2, None, True, 1.0), rows, mu, releases)
+        return noisy_second_moment(LinearModel(2, None, True, 1.0), rows, mu, session)
 
 
 def test_moments_are_averages_of_groups_and_no_group_moves_them_further_than_a_row(noiseless):
@@ -214,17 +214,17 @@ def test_a_group_is_one_in_whatever_places_its_rows_are(noiseless, places):
     X, labels = np.random.default_rng(0).normal(size=(40, 2)), np.repeat(np.arange(4), 10)
     np.testing.assert_allclose(moment(X, labels, places=places), moment(X, labels), atol=1e-6)
     whole = Rows(X, np.zeros(40), groups=groups_of(labels, 40))
-    found = [noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, Releases(
+    found = [noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, Session(
         KeyedStream(bytes(16)), Ledger(Gaussian(0.5))))[0]
         for rows in (whole, spread(whole, places))]
     np.testing.assert_allclose(*found, atol=1e-6)
 
 
 def test_means_are_those_of_groups(noiseless):
-    releases = Releases(KeyedStream(bytes(16)), Ledger(Gaussian(0.5)))
+    session = Session(KeyedStream(bytes(16)), Ledger(Gaussian(0.5)))
     X = np.repeat([[0.5, 0.0], [0.0, 5.0]], [3, 1], axis=0)
     rows = Rows(X, np.zeros(4), groups=groups_of([7, 7, 7, 1], 4))
-    mean, std = noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, releases)
+    mean, std = noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, session)
     np.testing.assert_allclose(mean, [0.25, 0.5], atol=1e-4)
     assert std == 2.0 / 0.5 / 2
 

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._oracle import Releases, cells
-from dpsk._oracle.cells import noisy_knots
-from dpsk._oracle.decimals import decimal_points, even_points
+from dpsk._mechanism.session import Session
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics import cells
+from dpsk._statistics.cells import noisy_knots
+from dpsk._statistics.decimals import decimal_points, even_points
 from tests.columns import column, first, spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -43,7 +44,7 @@ def asked(numbers, levels, z=2.0, bounds=None, rows=None):
     ledger = Ledger(Selections(levels, False)(z))
     with taped() as tape:
         points = noisy_knots(column(numbers) if rows is None else rows, first, levels, bounds,
-                             declared.release(z), Releases(EntropyStream(), ledger))
+                             declared.release(z), Session(EntropyStream(), ledger))
     return points, tape, ledger
 
 
@@ -145,9 +146,9 @@ def test_a_level_has_the_law_of_the_exponential_mechanism_and_no_other_noise(sma
     """
     table, z, count = (-9.0, -1.5, 0.2, 3.0, 99.0), 2.0, 4000
     declared = Selections(count, False)
-    releases = Releases(EntropyStream(), Ledger(declared(z)))
+    session = Session(EntropyStream(), Ledger(declared(z)))
     rows = column(table)
-    roots = np.array([noisy_knots(rows, first, 1, None, declared.release(z), releases)[0][0]
+    roots = np.array([noisy_knots(rows, first, 1, None, declared.release(z), session)[0][0]
                       for _ in range(count)])
     seen = np.array([(roots == point).sum() for point in GRID])
 
@@ -168,10 +169,10 @@ def test_slices_of_one_level_are_chosen_independently(small):
     """
     table, z, count = (-1.5, -1.0, 0.2, 3.0, 7.0), 4.0, 2000
     declared = Selections(2 * count, False)
-    releases = Releases(EntropyStream(), Ledger(declared(z)))
+    session = Session(EntropyStream(), Ledger(declared(z)))
     rows = column(table)
     event = declared.release(z)
-    pairs = [noisy_knots(rows, first, 2, None, event, releases) for _ in range(count)]
+    pairs = [noisy_knots(rows, first, 2, None, event, session) for _ in range(count)]
     pairs = np.array([level for (root,), level in pairs if root == GRID[2]])
     left, right = (law(each, z) for each in scores(table, (2,)))
     seen = [[((pairs[:, 0] == a) & (pairs[:, 1] == b)).sum() for b in GRID[3:]] for a in GRID[:2]]
@@ -248,10 +249,10 @@ def test_what_is_not_declared_is_neither_read_nor_drawn():
     def numbers(rows, part):
         raise AssertionError("read")
 
-    releases = Releases(SilentStream(bytes(16)), Ledger(Selections(1, False)(3.0)))
+    session = Session(SilentStream(bytes(16)), Ledger(Selections(1, False)(3.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
         noisy_knots(column(np.zeros(5)), numbers, 2, None, Selections(1, False).release(4.0),
-                    releases)
+                    session)
 
 
 def test_numbers_are_read_once_for_all_levels():
@@ -263,14 +264,14 @@ def test_numbers_are_read_once_for_all_levels():
 
     declared = Selections(1, False)
     noisy_knots(column(np.arange(9.0)), numbers, 4, None, declared.release(2.0),
-                Releases(EntropyStream(), Ledger(Selections(4, False)(2.0))))
+                Session(EntropyStream(), Ledger(Selections(4, False)(2.0))))
     assert len(reads) == 1
 
 
 def test_without_noise_medians_are_exact():
     numbers = np.arange(1.0, 1024.0)
-    releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    points = noisy_knots(column(numbers), first, 3, None, NotPrivate(), releases)
+    session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
+    points = noisy_knots(column(numbers), first, 3, None, NotPrivate(), session)
     for level, ranks in zip(points, ([512], [256, 768], [128, 384, 640, 896]), strict=True):
         # Where two numbers are as near to the middle, either will do.
         np.testing.assert_allclose(level, ranks, rtol=1e-12)

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
-from dpsk._oracle import LastIterateOracle, OutputOracle, Releases
-from dpsk._oracle.one_shot import steps_to_certify
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
@@ -18,7 +16,10 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import LastIterate, OneRelease
+from dpsk._queries import LastIterateOracle, OutputOracle
+from dpsk._queries.one_shot import steps_to_certify
 from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
+from dpsk._sums.row_sums import RowSums
 from tests.contracts.streams import SilentStream
 from tests.registry import (
     make_loss,
@@ -51,14 +52,14 @@ def _step(sums, share=1.0):
 def _last(sums, steps, step, alpha=_ALPHA, stream=None):
     declared = LastIterate(steps, step, alpha)
     ledger = Ledger(declared(_Z))
-    releases = Releases(stream or KeyedStream(_KEY), ledger)
-    return LastIterateOracle(sums, declared, _Z, releases), ledger
+    session = Session(stream or KeyedStream(_KEY), ledger)
+    return LastIterateOracle(sums, declared, _Z, session), ledger
 
 
 def _output(sums, pure=False, stream=None):
     release = OneRelease(pure)
     ledger = Ledger(release(_Z))
-    return OutputOracle(sums, release, _Z, Releases(stream or KeyedStream(_KEY), ledger)), ledger
+    return OutputOracle(sums, release, _Z, Session(stream or KeyedStream(_KEY), ledger)), ledger
 
 
 def test_the_price_is_that_of_the_shifts_along_the_path():
@@ -89,7 +90,7 @@ def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
     unit = float_unit(_step(sums, 0.5) * _Z * sums.clip_norm / 30)
     np.testing.assert_array_equal(released / unit, np.rint(released / unit))
     assert ledger.spent.events == (Repeated(oracle._event, 1),)
-    oracle._releases._stream = SilentStream(_KEY)
+    oracle._session._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.descend(np.zeros(4), penalty)
 

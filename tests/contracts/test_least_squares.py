@@ -5,13 +5,14 @@ import pytest
 
 from dpsk._data import blocks
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
-from dpsk._oracle import LeastSquaresOracle, Releases
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import OneRelease
+from dpsk._queries import LeastSquaresOracle
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -31,8 +32,8 @@ def _oracle(X, y, weights=None, fit_intercept=True, data_norm=1.0, mu=_MU, strea
     declared = OneRelease(pure=False)
     ledger = Ledger(declared(1 / mu))
     rows = Rows(X, y, weights, np.inf)
-    releases = Releases(stream or KeyedStream(_KEY), ledger)
-    return LeastSquaresOracle(model, rows, declared, 1 / mu, releases), ledger
+    session = Session(stream or KeyedStream(_KEY), ledger)
+    return LeastSquaresOracle(model, rows, declared, 1 / mu, session), ledger
 
 
 def _sums(*args, **kwargs):
@@ -186,7 +187,7 @@ def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
         oracle.moments()
     oracle, _ = _oracle(np.ones((3, 2)), np.ones(3))
     oracle.moments()
-    oracle._releases._stream = SilentStream(_KEY)
+    oracle._session._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.moments()
 

@@ -9,21 +9,22 @@ import pytest
 from scipy import sparse
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.sensitivity import Noise, derived_scale
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import AUCSquare
-from dpsk._oracle import DifferenceOracle, GradientOracle, Releases
-from dpsk._oracle.differences import DifferenceSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.saddle import SaddleOracle
-from dpsk._oracle.saddle_difference import SaddleDifferenceOracle
-from dpsk._oracle.saddle_sums import SaddleSums
-from dpsk._oracle.sensitivity import Noise, derived_scale
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import AnchoredSums, JointSums, NoisyKind, NoisyKinds, NoisySums
+from dpsk._queries import DifferenceOracle, GradientOracle
+from dpsk._queries.differences import DifferenceSums
+from dpsk._queries.saddle import SaddleOracle
+from dpsk._queries.saddle_difference import SaddleDifferenceOracle
+from dpsk._sums.row_sums import RowSums
+from dpsk._sums.saddle_sums import SaddleSums
 from tests.contracts.tapes import taped
 from tests.noise.levels import binomial_fits
 
@@ -45,7 +46,7 @@ def _gradients(rows, batches):
     # One answer is claimed; the attack sees it made again and again.
     declared = NoisySums(batches, TRIALS)
     z = calibrate(NoisySums(batches, 1), 1.0, 1e-6)
-    oracle = GradientOracle(sums, declared, z, Releases(EntropyStream(), Ledger(declared(z))))
+    oracle = GradientOracle(sums, declared, z, Session(EntropyStream(), Ledger(declared(z))))
     return lambda: oracle.gradient(np.zeros(D))
 
 
@@ -53,7 +54,7 @@ def _differences(rows):
     sums = DifferenceSums(LinearModel(D, None, False, 1.0), Logistic(), rows, CLIP)
     declared = AnchoredSums(FullBatch(), 1, TRIALS, 1.0)
     z = calibrate(NoisySums(FullBatch(), 1), 1.0, 1e-6)
-    oracle = DifferenceOracle(sums, declared, z, Releases(EntropyStream(), Ledger(declared(z))))
+    oracle = DifferenceOracle(sums, declared, z, Session(EntropyStream(), Ledger(declared(z))))
     anchor, theta = np.zeros(D), np.full(D, -3.0)
     oracle.gradient(anchor)
     return lambda: oracle.difference(theta, anchor)
@@ -63,7 +64,7 @@ def _saddle(rows):
     sums = SaddleSums(LinearModel(D, None, False, 1.0), AUCSquare(0.5), rows, CLIP, CLIP)
     declared = JointSums(FullBatch(), TRIALS, 0.5)
     z = calibrate(NoisySums(FullBatch(), 1), 1.0, 1e-6)
-    oracle = SaddleOracle(sums, declared, z, Releases(EntropyStream(), Ledger(declared(z))))
+    oracle = SaddleOracle(sums, declared, z, Session(EntropyStream(), Ledger(declared(z))))
     return lambda: oracle.gradients(np.zeros(sums.primal_size), np.zeros(1))[0]
 
 
@@ -72,7 +73,7 @@ def _saddle_differences(rows):
     declared = NoisyKinds(tuple(NoisyKind(FullBatch(), count) for count in (1, 1, TRIALS)))
     z = calibrate(NoisySums(FullBatch(), 1), 1.0, 1e-6)
     oracle = SaddleDifferenceOracle(sums, declared, (1.0, 1.0), z,
-                                    Releases(EntropyStream(), Ledger(declared(z))))
+                                    Session(EntropyStream(), Ledger(declared(z))))
     old = np.zeros(sums.primal_size), np.zeros(1)
     new = np.full(sums.primal_size, 3.0), np.full(1, 0.1)
     return lambda: oracle.difference(new, old)

@@ -10,11 +10,11 @@ from scipy.stats import chi2
 from dpsk._data.columns import bin_edges
 from dpsk._models.bins import BinnedRows
 from dpsk._models.ranges import RangedRows
-from dpsk._oracle.class_moments import ClassMoments
 from dpsk._privacy.events import tally
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
 from dpsk._stages.centered import spread_rule
+from dpsk._statistics.class_moments import ClassMoments
 from dpsk.generative._bounds import bounds_rule
 from dpsk.generative._gaussian_plan import GaussianPlan, range_rule
 from dpsk.generative._margins import (

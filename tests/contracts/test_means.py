@@ -8,14 +8,14 @@ import pytest
 from dpsk._data import blocks
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
-from dpsk._oracle import Releases
-from dpsk._oracle.statistics import noisy_mean, noisy_target_mean
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._stages.centering import shrunk
+from dpsk._statistics.moments import noisy_mean, noisy_target_mean
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -29,13 +29,13 @@ def noiseless(monkeypatch):
 
 def _opened(plan, stream=None):
     ledger = Ledger(plan)
-    return Releases(stream or KeyedStream(_KEY), ledger), ledger
+    return Session(stream or KeyedStream(_KEY), ledger), ledger
 
 
-def _answer(X, data_norm=1.0, mu=0.5, releases=None):
+def _answer(X, data_norm=1.0, mu=0.5, session=None):
     model = LinearModel(X.shape[1], None, False, data_norm)
-    releases = releases or _opened(Gaussian(mu))[0]
-    return noisy_mean(model, Rows(X, np.zeros(len(X))), mu, releases)
+    session = session or _opened(Gaussian(mu))[0]
+    return noisy_mean(model, Rows(X, np.zeros(len(X))), mu, session)
 
 
 def _sum(X, *args, **kwargs):
@@ -76,8 +76,8 @@ def test_sums_are_the_same_bits_in_any_order_and_block(noiseless, monkeypatch, d
 @pytest.mark.parametrize("data_norm, mu", [(0.3, 0.1), (1.0, 1.0), (4.0, 7.0)])
 def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, data_norm, mu):
     X = data_norm * np.random.default_rng(2).normal(size=(30, 3))
-    releases, ledger = _opened(Gaussian(mu))
-    answer, noise_std = _answer(X, data_norm, mu, releases)
+    session, ledger = _opened(Gaussian(mu))
+    answer, noise_std = _answer(X, data_norm, mu, session)
     assert noise_std == pytest.approx(2.0 * data_norm / mu / 30)
     noise = samplers.standard_normal(KeyedStream(_KEY), (3,))
     monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
@@ -89,12 +89,12 @@ def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, data_nor
 def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
     X = np.ones((3, 2))
     with pytest.raises(RuntimeError, match="plan"):
-        _answer(X, releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
-    releases, _ = _opened(Gaussian(0.5))
-    _answer(X, releases=releases)
-    releases._stream = SilentStream(_KEY)
+        _answer(X, session=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
+    session, _ = _opened(Gaussian(0.5))
+    _answer(X, session=session)
+    session._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
-        _answer(X, releases=releases)
+        _answer(X, session=session)
 
 
 def test_shrinking_takes_out_what_is_noise_and_never_turns_a_mean():
@@ -145,7 +145,7 @@ def test_the_mean_of_targets_is_exact_in_any_order_plus_noise_of_its_budget(monk
     rng = np.random.default_rng(1)
     y, mu = rng.uniform(-2.0, 2.0, 1000), 0.25
     rows = Rows(np.zeros((1000, 1)), y)
-    found = np.array([noisy_target_mean(rows, mu, Releases(KeyedStream(bytes([*range(14), *divmod(
+    found = np.array([noisy_target_mean(rows, mu, Session(KeyedStream(bytes([*range(14), *divmod(
         seed, 256)])), Ledger(Gaussian(mu)))) for seed in range(400)])
     away = (found[:, 0] - np.clip(y, -1.0, 1.0).mean()) / (2.0 / mu / 1000)
     np.testing.assert_allclose(found[:, 1], 2.0 / mu / 1000)

@@ -7,14 +7,14 @@ import pytest
 
 from dpsk._data import blocks
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
-from dpsk._oracle import Releases
-from dpsk._oracle.statistics import noisy_second_moment, second_moment_noise
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream, KeyedStream
 from dpsk._stages.whitening import InverseRoot, thresholded
+from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -29,13 +29,13 @@ def noiseless(monkeypatch):
 
 def _opened(plan, stream=None):
     ledger = Ledger(plan)
-    return Releases(stream or KeyedStream(_KEY), ledger), ledger
+    return Session(stream or KeyedStream(_KEY), ledger), ledger
 
 
-def _answer(X, fit_intercept=True, data_norm=1.0, mu=0.5, releases=None):
+def _answer(X, fit_intercept=True, data_norm=1.0, mu=0.5, session=None):
     model = LinearModel(X.shape[1], None, fit_intercept, data_norm)
-    releases = releases or _opened(Gaussian(mu))[0]
-    return noisy_second_moment(model, Rows(X, np.zeros(len(X))), mu, releases)
+    session = session or _opened(Gaussian(mu))[0]
+    return noisy_second_moment(model, Rows(X, np.zeros(len(X))), mu, session)
 
 
 def _noise_std(n_features, n, fit_intercept=True, data_norm=1.0, mu=0.5):
@@ -110,8 +110,8 @@ def test_sums_are_the_same_bits_in_any_order_and_block(
 def test_the_answer_is_exact_plus_the_noise_of_that_budget(
         monkeypatch, data_norm, mu, fit_intercept):
     X = data_norm * np.random.default_rng(2).normal(size=(30, 3))
-    releases, ledger = _opened(Gaussian(mu))
-    answer = _answer(X, fit_intercept, data_norm, mu, releases)
+    session, ledger = _opened(Gaussian(mu))
+    answer = _answer(X, fit_intercept, data_norm, mu, session)
     noise_std = _noise_std(3, 30, fit_intercept, data_norm, mu)
     constant = {0.3: 0.125, 1.0: 0.5, 4.0: 2.0}[data_norm] if fit_intercept else 0.0
     scale = np.sqrt(2) * (data_norm**2 + constant**2)
@@ -141,12 +141,12 @@ def test_the_answer_is_symmetric():
 def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
     X = np.ones((3, 2))
     with pytest.raises(RuntimeError, match="plan"):
-        _answer(X, releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
-    releases, _ = _opened(Gaussian(0.5))
-    _answer(X, releases=releases)
-    releases._stream = SilentStream(_KEY)
+        _answer(X, session=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
+    session, _ = _opened(Gaussian(0.5))
+    _answer(X, session=session)
+    session._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
-        _answer(X, releases=releases)
+        _answer(X, session=session)
 
 
 @pytest.mark.parametrize("values", [[1.0, 0.5, 0.1], [-3.0, -1.0, 2.0], [-1.0, -1.0, -1.0],

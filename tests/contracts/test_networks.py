@@ -10,7 +10,7 @@ from dpsk._data.source import Rows
 from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
 from dpsk._objective.losses import Multinomial, Squared
-from dpsk._oracle.network_sums import NetworkSums
+from dpsk._sums.network_sums import NetworkSums
 
 every_activation = pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
 every_output = pytest.mark.parametrize("outputs", [None, 3])

@@ -22,7 +22,8 @@ from tests.syntax import PACKAGE, tree
 
 CALLS = calls()
 #: What holds whatever the arguments are: an error there would be one of the library.
-_INVARIANTS = ("_privacy/", "_oracle/", "_charging/", "_models/whitened.py")
+_INVARIANTS = ("_privacy/", "_mechanism/", "_sums/", "_statistics/", "_queries/", "_charging/",
+               "_models/whitened.py")
 #: By prefixes of calls: files whose checks may be met after the charge, and why.
 _LATER = {
     "": {"pipeline/_rows.py": "what a step makes of rows is known once it is fitted",

@@ -9,20 +9,21 @@ from scipy import sparse
 
 from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression
 from dpsk._data.source import Rows
+from dpsk._mechanism.sensitivity import Noise
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import LOSSES
-from dpsk._oracle import Context, ObjectiveOracle, Releases
-from dpsk._oracle.objective import determinant_loss
-from dpsk._oracle.one_shot import steps_to_certify
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Noise
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Dominated, Gaussian, Pure, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._queries import Context, ObjectiveOracle
+from dpsk._queries.objective import determinant_loss
+from dpsk._queries.one_shot import steps_to_certify
 from dpsk._solvers import SOLVERS
+from dpsk._sums.row_sums import RowSums
 from tests.registry import (
     is_met,
     make_loss,
@@ -58,7 +59,7 @@ def opened(problem, loss="logistic", **options):
     ledger = Ledger(declared(z))
     rows = table(problem, loss)
     oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, z,
-                                          Releases(KeyedStream(_KEY), ledger)))
+                                          Session(KeyedStream(_KEY), ledger)))
     return solver, oracle, RowSums(problem.model, problem.loss, rows, solver.clip_norm), ledger, z
 
 
@@ -125,7 +126,7 @@ def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
     X = np.array([0.5, -0.4, 0.3]) + 1e-3 * rng.normal(size=(_N, 3))
     y = rng.integers(0, 2, _N)
     oracle = ObjectiveOracle.open(Context(problem, Rows(X, y), declared, solver.clip_norm, z,
-                                          Releases(KeyedStream(_KEY), Ledger(declared(z)))))
+                                          Session(KeyedStream(_KEY), Ledger(declared(z)))))
     solver.minimize(oracle, problem.penalty, np.zeros(3))
     scale, stream = z * solver.clip_norm, KeyedStream(_KEY)
     law = samplers.gamma_norm if delta == 0 else samplers.standard_normal
@@ -152,7 +153,7 @@ def test_the_oracle_refuses_a_loss_that_is_not_convex():
     solver = SOLVERS["objective_perturbation"]().configured(problem)
     declared, rows = solver.plan(problem), table(problem, "sigmoid")
     oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, 3.0,
-                                          Releases(None, Ledger(declared(3.0)))))
+                                          Session(None, Ledger(declared(3.0)))))
     with pytest.raises(ValueError, match="not convex"):
         solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
 
@@ -173,7 +174,7 @@ def test_a_declaration_that_is_too_kind_is_refused_before_anything_is_drawn(chan
     solver, _, sums, *_ = opened(problem)
     declared = replace(solver.plan(problem), **change)
     ledger = Ledger(declared(3.0))
-    oracle = ObjectiveOracle(sums, declared, 3.0, Releases(None, ledger))
+    oracle = ObjectiveOracle(sums, declared, 3.0, Session(None, ledger))
     with pytest.raises(ValueError, match=r"ridge|l2 penalty"):
         oracle.minimize(np.zeros(problem.model.shape), problem.penalty)
     assert not ledger.spent.events
@@ -265,7 +266,7 @@ def test_minimizers_move_no_further_than_their_ridge_allows(row):
         solver, *_, z = opened(problem)
         declared = solver.plan(problem)
         oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, z,
-                                              Releases(KeyedStream(_KEY), Ledger(declared(z)))))
+                                              Session(KeyedStream(_KEY), Ledger(declared(z)))))
         found.append(solver.minimize(oracle, problem.penalty, np.zeros(4)).theta)
     slack = 1 + 2 * declared.tolerance * _N / solver.clip_norm
     assert np.linalg.norm(found[0] - found[1]) <= 2 * solver.clip_norm / (

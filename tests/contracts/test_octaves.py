@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from dpsk._defaults.budgets import NORM_OCTAVES, OCTAVES_CLEARANCE
-from dpsk._oracle import Releases
-from dpsk._oracle.quantiles import N_OCTAVES, noisy_octaves, positive_grid
+from dpsk._mechanism.session import Session
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics.quantiles import N_OCTAVES, noisy_octaves, positive_grid
 from tests.columns import column, first
 from tests.contracts.tapes import taped
 
@@ -28,7 +28,7 @@ def asked(numbers, width, z=EXACT, pure=False, missing=(-1, 1.0)):
     ledger = Ledger(declared(z))
     with taped() as tape:
         end = noisy_octaves(column(np.asarray(numbers, float)), first, width, missing,
-                            declared.release(z), Releases(EntropyStream(), ledger))
+                            declared.release(z), Session(EntropyStream(), ledger))
     return end, tape.totals[0][0], ledger.spent.events[0].event
 
 

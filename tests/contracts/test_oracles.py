@@ -5,11 +5,9 @@ import pytest
 from scipy import stats
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.penalties import PENALTIES
-from dpsk._oracle import Context, GradientOracle, OutputOracle, Releases
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian, Pure, Repeated, SampledGaussian
 from dpsk._privacy.ledger import Ledger
@@ -17,6 +15,9 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.grids import float_unit, grid_bits
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
 from dpsk._privacy.plans import NoisySums, OneRelease
+from dpsk._queries import Context, GradientOracle, OutputOracle
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import (
     every_loss,
@@ -54,7 +55,7 @@ def _gradient_oracle(sums, batches, count=_COUNT, plan_count=None):
     stream = CountingStream(_KEY)
     plan = NoisySums(batches, plan_count or count)(_Z)
     ledger = Ledger(plan)
-    return GradientOracle(sums, declared, _Z, Releases(stream, ledger)), stream, ledger
+    return GradientOracle(sums, declared, _Z, Session(stream, ledger)), stream, ledger
 
 
 @every_loss
@@ -151,7 +152,7 @@ def test_nothing_is_drawn_or_read_before_the_ledger_has_agreed(batches):
     sums = _row_sums()
     stream = CountingStream(_KEY)
     ledger = Ledger(Gaussian(1e-3))
-    oracle = GradientOracle(sums, NoisySums(batches, _COUNT), _Z, Releases(stream, ledger))
+    oracle = GradientOracle(sums, NoisySums(batches, _COUNT), _Z, Session(stream, ledger))
     sums.gradient = None
     with pytest.raises(RuntimeError, match="plan"):
         oracle.gradient(np.zeros(4))
@@ -172,7 +173,7 @@ def _opened(z, batches=None, n=50):
     rows = Rows(rng.normal(size=(n, 3)), rng.integers(2, size=n).astype(float))
     declared = NoisySums(batches or FullBatch(), _COUNT)
     oracle = GradientOracle.open(Context(problem, rows, declared, 0.3, z,
-                                         Releases(KeyedStream(_KEY), Ledger(declared(z)))))
+                                         Session(KeyedStream(_KEY), Ledger(declared(z)))))
     bits = grid_bits(n, 0.3, 0.3 * z)
     exact = bits and GridSums(problem.model, problem.loss, rows, 0.3, bits)
     return oracle, exact
@@ -209,7 +210,7 @@ def _smooth_step(sums, alpha):
 def _output_oracle(sums, pure=False):
     release, stream = OneRelease(pure), CountingStream(_KEY)
     ledger = Ledger(release(_Z))
-    return OutputOracle(sums, release, _Z, Releases(stream, ledger)), stream, ledger
+    return OutputOracle(sums, release, _Z, Session(stream, ledger)), stream, ledger
 
 
 def _noiseless(sums, penalty, step, n_steps):

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
-from dpsk._oracle import Releases
-from dpsk._oracle.pairs import clipped_residuals, noisy_pairs
 from dpsk._privacy.events import NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
@@ -39,10 +39,10 @@ def asked(cells, residuals, z=2.0, count=1, directions=None, candidates=CANDIDAT
     residuals = np.reshape(np.asarray(residuals, float), (len(cells), -1))
     rows = Rows(CODE.features(np.asarray(cells, float)), clipped_residuals(residuals, None, CLIP))
     declared = Selections(1, False)
-    releases = Releases(EntropyStream(), Ledger(Selections(count, False)(plan or z)))
+    session = Session(EntropyStream(), Ledger(Selections(count, False)(plan or z)))
     with taped() as tape:
         pairs = noisy_pairs(rows, CODE.slices, even() if directions is None else directions,
-                            candidates, CLIP, count, declared.release(z), releases)
+                            candidates, CLIP, count, declared.release(z), session)
     return pairs, tape
 
 
@@ -139,9 +139,9 @@ def test_residuals_without_a_pattern_choose_none():
 def test_without_noise_nothing_is_drawn():
     cells = np.array(list(itertools.product((0.0, 3.0), (0.0, 1.0), (-1.0, 1.0))) * 20)
     residuals = np.where((cells[:, 0] == 0) == (cells[:, 2] < 0), 0.5, -0.5)[:, None]
-    releases = Releases(SilentStream(bytes(16)), Ledger(NotPrivate()))
+    session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
     assert noisy_pairs(Rows(CODE.features(cells), residuals), CODE.slices, even(), CANDIDATES,
-                       CLIP, 2, NotPrivate(), releases) == [(0, 2)]
+                       CLIP, 2, NotPrivate(), session) == [(0, 2)]
 
 
 def test_what_is_not_declared_is_not_released():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._oracle import Releases
-from dpsk._oracle import cells as of_cells
-from dpsk._oracle.cells import noisy_decimal, noisy_knots
-from dpsk._oracle.decimals import Points, decimal_points
+from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics import cells as of_cells
+from dpsk._statistics.cells import noisy_decimal, noisy_knots
+from dpsk._statistics.decimals import Points, decimal_points
 from tests.columns import column, first
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
@@ -51,10 +51,10 @@ def chances(few, numbers, low, high, z, q=0.5):
 
 def level(numbers, bounds, z, count=1):
     declared = Selections(count, False)
-    releases = Releases(EntropyStream(), Ledger(declared(z)))
+    session = Session(EntropyStream(), Ledger(declared(z)))
     with taped() as tape:
         event = declared.release(z)
-        points = [noisy_knots(column(numbers), first, 1, bounds, event, releases)[0][0]
+        points = [noisy_knots(column(numbers), first, 1, bounds, event, session)[0][0]
                   for _ in range(count)]
     return points, tape.totals[0][0]
 
@@ -86,7 +86,7 @@ def test_cells_have_the_chances_of_points_near_any_quantile(few, q):
         declared = Selections(1, False)
         with taped() as tape:
             noisy_decimal(column(numbers), first, q, declared.release(z),
-                          Releases(EntropyStream(), Ledger(declared(z))))
+                          Session(EntropyStream(), Ledger(declared(z))))
         assert_of_cells(few, tape.totals[0][0],
                         chances(few, numbers, 0, len(few) - 1, z, q), 0, z)
 
@@ -101,9 +101,9 @@ def test_what_is_rounded_off_is_in_the_noise_however_large(few, z):
         totals = []
         for each in (numbers, other):
             declared = Selections(1, False)
-            releases = Releases(EntropyStream(), Ledger(declared(z)))
+            session = Session(EntropyStream(), Ledger(declared(z)))
             with taped() as tape:
-                noisy_knots(column(each), first, 1, None, declared.release(z), releases)
+                noisy_knots(column(each), first, 1, None, declared.release(z), session)
             (part,) = tape.parts[0]
             totals.append(tape.totals[0][0][:-sum(few.parts)] / part.scale)
         assert np.ptp(totals[0] - totals[1]) <= 4.0 / z

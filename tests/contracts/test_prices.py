@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier
-from dpsk._oracle.sensitivity import Sensitivity, derived_scale
+from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.closed_forms import bounded_range_mu, bounded_range_width
 from dpsk._privacy.events import Dominated, Gaussian, NotPrivate, Pure, SampledGaussian
 from tests.contracts.tapes import every_case, fixed_streams, make, table, taped

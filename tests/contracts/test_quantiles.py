@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk._oracle import Releases
-from dpsk._oracle.quantiles import bounded_grid, noisy_quantile, positive_grid, real_grid
+from dpsk._mechanism.session import Session
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid, real_grid
 from tests.columns import column, first, spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -32,10 +32,10 @@ both_ways = pytest.mark.parametrize("upward", [True, False])
 def asked(numbers, q, grid=GRID, z=2.0, upward=True, count=1, pure=False):
     """Return released points, and the exact scores."""
     declared, numbers = Selections(count, pure), np.asarray(numbers, float)
-    releases = Releases(EntropyStream(), Ledger(declared(z)))
+    session = Session(EntropyStream(), Ledger(declared(z)))
     with taped() as tape:
         event = declared.release(z)
-        points = [noisy_quantile(column(numbers), first, q, grid, event, releases, upward)
+        points = [noisy_quantile(column(numbers), first, q, grid, event, session, upward)
                   for _ in range(count)]
     return np.array(points), tape.totals[0][0]
 
@@ -107,7 +107,7 @@ def test_the_event_is_one_of_the_range_of_the_loss():
         declared = Selections(1, pure)
         ledger = Ledger(declared(z))
         noisy_quantile(column(numbers), first, 0.5, GRID, declared.release(z),
-                       Releases(EntropyStream(), ledger))
+                       Session(EntropyStream(), ledger))
         assert ledger.spent.events[0].event == event
 
 
@@ -116,9 +116,9 @@ def test_what_is_not_declared_is_neither_read_nor_drawn():
         raise AssertionError("read")
 
     declared = Selections(1, False)
-    releases = Releases(SilentStream(bytes(16)), Ledger(declared(3.0)))
+    session = Session(SilentStream(bytes(16)), Ledger(declared(3.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        noisy_quantile(column(np.zeros(5)), numbers, 0.5, GRID, declared.release(4.0), releases)
+        noisy_quantile(column(np.zeros(5)), numbers, 0.5, GRID, declared.release(4.0), session)
 
 
 def frequencies_fit(points, chances):
@@ -182,7 +182,7 @@ def test_as_much_is_drawn_for_any_numbers():
         with taped() as tape:
             declared = Selections(1, False)
             noisy_quantile(column(numbers), first, 0.9, real_grid(), declared.release(3.0),
-                           Releases(EntropyStream(), Ledger(declared(3.0))))
+                           Session(EntropyStream(), Ledger(declared(3.0))))
         drawn.add(tape.noise[0].size)
     assert drawn == {len(real_grid())}
 
@@ -192,7 +192,7 @@ def test_places_count_as_one_table():
     declared = Selections(1, False)
     with taped() as tape:
         noisy_quantile(spread(column(numbers), 4), first, 0.4, GRID, declared.release(3.0),
-                       Releases(EntropyStream(), Ledger(declared(3.0))))
+                       Session(EntropyStream(), Ledger(declared(3.0))))
     np.testing.assert_array_equal(tape.totals[0][0], naive_scores(numbers, 0.4, GRID, True))
 
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
-from dpsk._oracle import Context, GradientOracle, Releases
-from dpsk._oracle.sensitivity import Sensitivity
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._mechanism.session import Session
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian, SampledGaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Context, GradientOracle
 from tests.registry import make_problem
 
 
@@ -23,7 +24,7 @@ def test_a_plan_that_does_not_hold_the_event_draws_and_reads_nothing():
     declared = NoisySums(FullBatch(), 1)
     rows = Rows(np.ones((6, 3)), np.zeros(6))
     oracle = GradientOracle.open(Context(problem, rows, declared, 1.0, 2.0,
-                                         Releases(Silent(), Ledger(declared(3.0)))))
+                                         Session(Silent(), Ledger(declared(3.0)))))
     oracle._sums.gradient = None
     with pytest.raises(RuntimeError, match="plan"):
         oracle.gradient(np.zeros(4))
@@ -32,24 +33,25 @@ def test_a_plan_that_does_not_hold_the_event_draws_and_reads_nothing():
 @pytest.mark.parametrize("asked, match", [
     ((SampledGaussian(0.1, 1.0), {"sensitivities": [Sensitivity(2.0, terms=9, size=3)]}),
      "give batches"),
-    ((Gaussian(1.0), {"sensitivities": [Sensitivity(2.0, "gumbel", unit=1.0)]}), "give only"),
-    ((Gaussian(1.0), {"sensitivities": [Sensitivity(2.0, unit=1.0, rounded=False)]}), "give only"),
+    ((Gaussian(1.0), {"sensitivities": [Sensitivity(2.0, "gumbel", unit=1.0)]}), "give select"),
+    ((Gaussian(1.0), {"sensitivities": [Sensitivity(2.0, unit=1.0, rounded=False)]}),
+     "give select"),
     ((Gaussian(1.0), {"sensitivities": 2 * [Sensitivity(2.0, "gumbel", unit=1.0)],
-                      "only": np.argmax}), "one Sensitivity")])
+                      "select": np.argmax}), "one Sensitivity")])
 def test_what_an_event_is_not_the_price_of_is_neither_read_nor_charged(asked, match):
     event, given = asked
-    releases = Releases(EntropyStream(), Ledger(event))
+    session = Session(EntropyStream(), Ledger(event))
     with pytest.raises(RuntimeError, match=match):
-        releases(event, None, *given.pop("sensitivities"), **given)
+        session(event, None, *given.pop("sensitivities"), **given)
     # The plan still holds it.
-    releases._ledger.charge(event)
+    session._ledger.charge(event)
 
 
-@pytest.mark.parametrize("aside", [False, True])
-def test_all_rows_do_not_leave_at_the_price_of_a_batch(aside):
+@pytest.mark.parametrize("overlap", [False, True])
+def test_all_rows_do_not_leave_at_the_price_of_a_batch(overlap):
     plan = PoissonBatches(0.1)
     event = plan.release(1.0)
-    releases = Releases(EntropyStream(), Ledger(event))
+    session = Session(EntropyStream(), Ledger(event))
     with pytest.raises(RuntimeError, match="read inside"):
-        releases(event, lambda inside: np.full(3, 100.0), Sensitivity(2.0, terms=9, size=3),
-                 batches=releases.batches(plan, 90, 1), aside=aside)
+        session(event, lambda inside: np.full(3, 100.0), Sensitivity(2.0, terms=9, size=3),
+                 batches=session.batches(plan, 90, 1), overlap=overlap)

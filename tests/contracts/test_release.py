@@ -10,27 +10,22 @@ import pytest
 
 from dpsk._data import blocks
 from dpsk._data.source import Rows
+from dpsk._mechanism import session as release
+from dpsk._mechanism.sensitivity import Noise, Sensitivity, derived_scale, rounding_margin
+from dpsk._mechanism.session import Batch, Session
 from dpsk._models import MLP, LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import Logistic, Multinomial, Squared
-from dpsk._oracle import (
-    GradientOracle,
-    Releases,
-    network_sums,
-    release,
-    row_sums,
-    saddle_sums,
-)
-from dpsk._oracle.network_sums import NetworkSums
-from dpsk._oracle.release import Inside
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Noise, Sensitivity, derived_scale, rounding_margin
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import GradientOracle
+from dpsk._sums import network_sums, row_sums, saddle_sums
+from dpsk._sums.network_sums import NetworkSums
+from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.loops import in_a_row
 from tests.noise.levels import binomial_fits
@@ -45,7 +40,7 @@ from tests.registry import (
 from tests.syntax import PACKAGE, tree
 
 _FILES = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py"))]
-_RELEASE, _PRICES = "_oracle/release.py", "_oracle/sensitivity.py"
+_RELEASE, _PRICES = "_mechanism/session.py", "_mechanism/sensitivity.py"
 _SAMPLERS = "dpsk._privacy.noise.samplers"
 _NETWORK = pytest.param("network", marks=pytest.mark.audit)
 every_module = in_a_row("name", _FILES)
@@ -105,7 +100,7 @@ def test_public_numbers_are_asked_for_where_they_hide_nothing():
     assert users == {f"{name}.py" for name in (
         "auditing/_tables", "generative/_base", "metrics/_table", "model_selection/_split",
         "pipeline/_known", "reinforcement_learning/_td", "reinforcement_learning/_distillation",
-        "_oracle/critic")}
+        "_queries/critic")}
 
 
 def _definitions(parsed, wanted):
@@ -167,8 +162,8 @@ class Seen:
 
     def __init__(self, patch):
         self.noise, self.rows, self.answers, self.ends = [], [], [], []
-        added, call, hidden, opened = (Noise.added, Releases.__call__, Releases.hidden,
-                                       Inside.__init__)
+        added, call, hidden, opened = (Noise.added, Session.__call__, Session.hidden,
+                                       Batch.__init__)
 
         def watched_added(noise, total, drawn, divisor):
             symmetric = noise.sensitivity.law == "symmetric_normal"
@@ -176,15 +171,15 @@ class Seen:
             self.noise.append(np.ravel(kept).copy())
             return added(noise, total, drawn, divisor)
 
-        def watched_call(releases, event, read, *known, divisor=1.0, only=None, **kwargs):
-            answer = call(releases, event, read, *known, divisor=divisor, only=only, **kwargs)
+        def watched_call(session, event, read, *known, divisor=1.0, select=None, **kwargs):
+            answer = call(session, event, read, *known, divisor=divisor, select=select, **kwargs)
             arrays = answer if isinstance(answer, tuple) else (answer,)
             for one, array in zip(known, arrays, strict=True):
-                self.answers.append((event, one, np.array(array), divisor, only))
+                self.answers.append((event, one, np.array(array), divisor, select))
             return answer
 
-        def watched_hidden(releases, event, run, unit):
-            end = hidden(releases, event, run, unit)
+        def watched_hidden(session, event, run, unit):
+            end = hidden(session, event, run, unit)
             self.ends.append((end.copy(), unit))
             return end
 
@@ -194,7 +189,7 @@ class Seen:
             opened(inside, stream, rows)
 
         def drawn(law):
-            draw = getattr(Inside, law)
+            draw = getattr(Batch, law)
 
             def watched(inside, shape):
                 noise = draw(inside, shape)
@@ -203,9 +198,9 @@ class Seen:
             return watched
 
         for home, name, watched in (
-                (Noise, "added", watched_added), (Releases, "__call__", watched_call),
-                (Releases, "hidden", watched_hidden), (Inside, "__init__", watched_open),
-                *((Inside, law, drawn(law)) for law in ("normal", "gamma_norm"))):
+                (Noise, "added", watched_added), (Session, "__call__", watched_call),
+                (Session, "hidden", watched_hidden), (Batch, "__init__", watched_open),
+                *((Batch, law, drawn(law)) for law in ("normal", "gamma_norm"))):
             patch.setattr(home, name, watched)
 
 
@@ -229,8 +224,8 @@ def _is_whole(answer, divisor, unit):
 def test_every_float_that_leaves_is_a_whole_number_of_public_units(solver, seed, seen):
     _fitted(solver, random_state=seed)
     assert seen.answers or seen.ends
-    for event, known, answer, divisor, only in seen.answers:
-        if only is not None:
+    for event, known, answer, divisor, select in seen.answers:
+        if select is not None:
             # Nothing but a choice leaves.
             assert answer.shape == () and answer.dtype.kind == "i"
             continue
@@ -307,8 +302,8 @@ def _sums(kind, n_features=4, n=6):
 
 def _answers(sums, count, batches=None):
     declared = NoisySums(batches or FullBatch(), count)
-    releases = Releases(EntropyStream(), Ledger(declared(50.0)))
-    oracle = GradientOracle(sums, declared, 50.0, releases)
+    session = Session(EntropyStream(), Ledger(declared(50.0)))
+    oracle = GradientOracle(sums, declared, 50.0, session)
     theta = np.zeros(sums.model.shape)
     return np.array([oracle.gradient(theta).ravel() for _ in range(count)])
 

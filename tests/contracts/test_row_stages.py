@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import is_classifier
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
-from dpsk._oracle.context import Context
 from dpsk._privacy.events import tally
+from dpsk._queries.context import Context
 from dpsk._solvers.first_order.gd import GradientDescent
 from dpsk._stages import ROW_STAGES, Shrinkage
 from dpsk.testing import NoiseSeed

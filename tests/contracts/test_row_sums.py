@@ -11,10 +11,10 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import OneVsRest, Squared, SquaredHinge
-from dpsk._oracle import row_sums
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.vertices import MaxNormSums
+from dpsk._queries.vertices import MaxNormSums
+from dpsk._sums import row_sums
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
 from tests.loops import in_a_row
 from tests.registry import (
     every_loss,

@@ -10,12 +10,12 @@ import pytest
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import MLP, LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import PENALTIES
 from dpsk._objective.requirements import check_requirements
 from dpsk._objective.saddle import AUCSquare, GroupRisk
-from dpsk._oracle import Context, Releases
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Event, Gaussian, SampledGaussian, tally
@@ -25,6 +25,7 @@ from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Framed
 from dpsk._problem import Geometry, Problem
+from dpsk._queries import Context
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._solvers.steps import ITERATES
 from dpsk._stages.counting import count_budget
@@ -132,7 +133,7 @@ def run(name, problem, **params):
     plan = solver.plan(problem)
     ledger, stream = Ledger(plan(2.0)), EntropyStream()
     oracle = solver.oracle.open(Context(problem, Rows(X, targets), plan, solver.clip_bounds, 2.0,
-                                        Releases(stream, ledger)))
+                                        Session(stream, ledger)))
     start = problem.start(lambda shape: standard_normal(stream, shape))
     with np.errstate(all="ignore"):  # as in a fit: single precision may raise a flag for nothing
         point = solver.minimize(oracle, problem.penalty, start).theta
@@ -183,7 +184,7 @@ def test_a_round_that_does_not_move_asks_for_no_difference_and_is_charged_in_the
     ledger = Ledger(plan(2.0))
     rows = Rows(np.zeros((200, 3)), np.arange(200) % 2.0)
     oracle = solver.oracle.open(Context(problem, rows, plan, solver.clip_bounds, 2.0,
-                                        Releases(EntropyStream(), ledger)))
+                                        Session(EntropyStream(), ledger)))
     point = np.zeros(6), np.zeros(1)
     assert not oracle.difference(point, point).any()
     assert not ledger.spent.events

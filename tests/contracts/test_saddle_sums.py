@@ -12,7 +12,7 @@ from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle.auc_square import AUCSquare
 from dpsk._objective.saddle.base import Interval, Simplex
 from dpsk._objective.saddle.group_risk import GroupRisk
-from dpsk._oracle.saddle_sums import SaddleSums
+from dpsk._sums.saddle_sums import SaddleSums
 
 LOSSES = {"auc": AUCSquare(0.3), "groups": GroupRisk(Logistic(), (0.5, 0.3, 0.2), 0.1, 10.0)}
 MODELS = {"linear": LinearModel(3, None, True, 2.0), "mlp": MLP(3, (5,), None, "tanh"),

@@ -9,10 +9,10 @@ from scipy import sparse
 from dpsk import DPLasso, DPLogisticRegression
 from dpsk._data.source import Rows
 from dpsk._defaults.auto import auto_solver
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import Box, L1Ball
-from dpsk._oracle import Context, Releases, SelectionOracle
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated
@@ -21,6 +21,7 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
 from dpsk._problem import Problem
+from dpsk._queries import Context, SelectionOracle
 from dpsk._solvers import SOLVERS
 from dpsk.testing import NoiseSeed
 
@@ -45,7 +46,7 @@ def test_without_noise_the_vertex_is_the_steepest(container, intercept, noiseles
         X, y = rng.normal(size=(30, 4)) / 4, rng.integers(2, size=30) * 1.0
         problem = _problem(4, intercept=intercept)
         oracle = SelectionOracle.open(Context(problem, Rows(container(X), y), declared, 5.0, 8.0,
-                                              Releases(EntropyStream(), Ledger(declared(8.0)))))
+                                              Session(EntropyStream(), Ledger(declared(8.0)))))
         theta = rng.normal(size=problem.model.shape)
         rows = np.column_stack([X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None],
                                 *[np.ones(30)] * intercept])

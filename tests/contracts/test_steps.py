@@ -47,7 +47,7 @@ def test_shares_add_to_the_whole_beside_a_chance():
 @pytest.mark.parametrize("event, share", [
     (Gaussian(1.0), 0.5), (SampledGaussian(0.01, 50.0), 0.5), (Gaussian(1e-3), 1.1)])
 def test_a_step_beyond_its_share_is_refused_before_it_is_made(event, share):
-    def run(releases):
+    def run(session):
         raise AssertionError("released")
 
     with pytest.raises(RuntimeError, match="costs more than the share"):
@@ -65,8 +65,8 @@ def test_steps_beyond_what_is_left_are_refused():
 def test_what_a_step_does_not_declare_it_cannot_ask_for():
     one = steps()
 
-    def run(releases):
-        return releases(Gaussian(0.2), lambda inside: pytest.fail("read"))
+    def run(session):
+        return session(Gaussian(0.2), lambda inside: pytest.fail("read"))
 
     with pytest.raises(RuntimeError, match="not in the declared plan"):
         one.release("step", 0.5, Gaussian(0.1), ROWS, run)

@@ -8,13 +8,13 @@ import pytest
 
 from dpsk._data import blocks
 from dpsk._data.source import Rows
-from dpsk._oracle import Releases
-from dpsk._oracle.tables import PairChoices, noisy_tables, table_noise
+from dpsk._mechanism.session import Session
 from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import Selections
+from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -30,7 +30,7 @@ def noiseless(monkeypatch):
 
 def _opened(plan, stream=None):
     ledger = Ledger(plan)
-    return Releases(stream or KeyedStream(_KEY), ledger), ledger
+    return Session(stream or KeyedStream(_KEY), ledger), ledger
 
 
 def _table(n=60, seed=0):
@@ -39,9 +39,9 @@ def _table(n=60, seed=0):
             rng.integers(CLASSES, size=n))
 
 
-def _tables(X, y, mu=1.0, columns=COLUMNS, releases=None):
-    releases = releases or _opened(Gaussian(mu))[0]
-    return noisy_tables(Rows(X, y), SIZES, CLASSES, columns, mu, releases)
+def _tables(X, y, mu=1.0, columns=COLUMNS, session=None):
+    session = session or _opened(Gaussian(mu))[0]
+    return noisy_tables(Rows(X, y), SIZES, CLASSES, columns, mu, session)
 
 
 def _expected(pair):
@@ -51,7 +51,7 @@ def _expected(pair):
 
 
 class _Watched:
-    """Releases that keep the scores of a choice, and add no noise to it."""
+    """Session that keep the scores of a choice, and add no noise to it."""
 
     def __call__(self, event, read, known, only):
         assert (known.moved, known.law, known.rounded) == (4.0, "gumbel", False)
@@ -60,15 +60,15 @@ class _Watched:
         return only(self.scores)
 
 
-def _choices(X, y, expected=_expected, least=0.0, releases=None, event=None):
+def _choices(X, y, expected=_expected, least=0.0, session=None, event=None):
     return PairChoices(Rows(X, y), SIZES, CLASSES, PAIRS, expected, np.full(len(PAIRS), least),
-                       event or Selections(1, pure=False).release(2.0), releases or _Watched())
+                       event or Selections(1, pure=False).release(2.0), session or _Watched())
 
 
 def _distances(X, y, expected=_expected):
     choices = _choices(X, y, expected)
     choices.best(np.ones(len(PAIRS), bool))
-    return choices._releases.scores[:-1]
+    return choices._session.scores[:-1]
 
 
 def _cell_rows():
@@ -127,14 +127,14 @@ def test_the_best_open_pair_is_chosen_or_none_of_them():
 def test_a_choice_costs_its_price_and_there_are_no_more_than_declared():
     X, y = _table()
     event = Selections(1, pure=False).release(3.0)
-    releases, ledger = _opened(Repeated(event, 2))
-    choices = _choices(X, y, releases=releases, event=event)
+    session, ledger = _opened(Repeated(event, 2))
+    choices = _choices(X, y, session=session, event=event)
     assert all(choices.best(np.ones(len(PAIRS), bool)) is not None for _ in range(2))
     assert ledger.spent.events == (Repeated(event, 2),)
-    releases._stream = SilentStream(_KEY)
+    session._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         choices.best(np.ones(len(PAIRS), bool))
-    free = _choices(X, y, releases=_opened(NotPrivate())[0], event=NotPrivate())
+    free = _choices(X, y, session=_opened(NotPrivate())[0], event=NotPrivate())
     assert free.best(np.ones(len(PAIRS), bool)) == np.argmax(_distances(X, y))
 
 
@@ -163,8 +163,8 @@ def test_they_are_the_same_bits_in_any_order_and_block(noiseless, monkeypatch):
 @pytest.mark.parametrize("mu", [0.1, 3.0])
 def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, mu):
     X, y = _table()
-    releases, ledger = _opened(Gaussian(mu))
-    tables = _tables(X, y, mu, releases=releases)
+    session, ledger = _opened(Gaussian(mu))
+    tables = _tables(X, y, mu, session=session)
     sizes = [table.size for table in tables]
     noise = samplers.standard_normal(KeyedStream(_KEY), (sum(sizes),))
     monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
@@ -176,10 +176,10 @@ def test_the_answer_is_exact_plus_the_noise_of_that_budget(monkeypatch, mu):
 
 def test_without_a_budget_there_is_no_noise():
     X, y = _table()
-    tables = _tables(X, y, np.inf, releases=_opened(NotPrivate())[0])
+    tables = _tables(X, y, np.inf, session=_opened(NotPrivate())[0])
     assert all(table.sum() == len(y) and np.all(table == np.rint(table)) for table in tables)
 
 
 def test_nothing_is_drawn_before_the_ledger_has_agreed():
     with pytest.raises(RuntimeError, match="plan"):
-        _tables(*_table(), releases=_opened(Gaussian(0.1), SilentStream(_KEY))[0])
+        _tables(*_table(), session=_opened(Gaussian(0.1), SilentStream(_KEY))[0])

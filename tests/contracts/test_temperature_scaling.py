@@ -9,15 +9,16 @@ from scipy import sparse
 
 from dpsk import DPLogisticRegression, _fit
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel, ScaleModel
-from dpsk._oracle import GradientOracle, Releases
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
+from dpsk._queries import GradientOracle
 from dpsk._stages.temperature_scaling import best_factor, slope_clip, slopes_plan
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_targets
 
@@ -40,8 +41,8 @@ def along(name, kind, X, y, theta, z=1e-9, clip_share=0.3):
     sums = kind(model, loss, Rows(X, y), 1.0, *settings)
     plan = slopes_plan()
     stream = open_stream(None, lambda: iter(()))
-    releases = Releases(stream, Ledger(Composed((plan(3.0), plan(z)))))
-    whole = GradientOracle(sums, plan, 3.0, releases)
+    session = Session(stream, Ledger(Composed((plan(3.0), plan(z)))))
+    whole = GradientOracle(sums, plan, 3.0, session)
     return whole.along(theta, plan, clip_share, z)
 
 

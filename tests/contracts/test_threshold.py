@@ -7,14 +7,15 @@ from scipy import sparse
 from dpsk import DPHuberRegressor, DPLogisticRegression
 from dpsk._data.norms import absolute_sums
 from dpsk._data.source import Rows
-from dpsk._oracle import Context, Releases, ThresholdOracle
-from dpsk._oracle.row_sums import RowSums
+from dpsk._mechanism.session import Session
 from dpsk._privacy import accountant
 from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, random_permutation
 from dpsk._privacy.plans import ThresholdRounds
+from dpsk._queries import Context, ThresholdOracle
+from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import (
@@ -39,7 +40,7 @@ def opened(name="logistic", n=41, z=_Z, clip_norm=_CLIP, holdout=None, **declare
     plan = ThresholdRounds(**{"rounds": 3, **declared})
     ledger = Ledger(plan(z))
     oracle = ThresholdOracle.open(Context(problem, rows, plan, clip_norm, z,
-                                          Releases(KeyedStream(_KEY), ledger)))
+                                          Session(KeyedStream(_KEY), ledger)))
     return oracle, plan, ledger, rows, KeyedStream(_KEY)
 
 
@@ -157,8 +158,8 @@ def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
             return np.zeros_like(theta)
 
     plan, twin = ThresholdRounds(1, pure=pure), KeyedStream(_KEY)
-    releases = Releases(KeyedStream(_KEY), Ledger(plan(1.0)))
-    oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, releases)
+    session = Session(KeyedStream(_KEY), Ledger(plan(1.0)))
+    oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, session)
     draw = samplers.laplace if pure else samplers.standard_normal
     draw(twin, (4,))
     # Sums are rounded to whole units, which move by one in each of four coordinates: by two

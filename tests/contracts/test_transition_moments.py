@@ -8,9 +8,9 @@ import pytest
 from dpsk._data import blocks
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models.states import LinearValues
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
-from dpsk._oracle import Context, Releases, TransitionMomentsOracle
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
@@ -18,6 +18,7 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
+from dpsk._queries import Context, TransitionMomentsOracle
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -47,9 +48,9 @@ def opened(name, states, later, rewards, alive, groups=None, clip=None, mu=_MU, 
     ledger = Ledger(declared(z))
     rows = Rows(np.hstack([states, later]), np.column_stack([rewards, alive]),
                 groups=groups_of(groups, len(rewards)))
-    releases = Releases(stream or KeyedStream(_KEY), ledger)
+    session = Session(stream or KeyedStream(_KEY), ledger)
     return TransitionMomentsOracle.open(
-        Context(problem, rows, declared, clip, z, releases)), ledger
+        Context(problem, rows, declared, clip, z, session)), ledger
 
 
 def moments(*args, **kwargs):
@@ -217,7 +218,7 @@ def test_nothing_is_drawn_before_the_ledger_has_agreed_and_it_agrees_once():
         oracle.moments()
     oracle, _ = opened("linear", *table(3))
     oracle.moments()
-    oracle._releases._stream = SilentStream(_KEY)
+    oracle._session._stream = SilentStream(_KEY)
     with pytest.raises(RuntimeError, match="plan"):
         oracle.moments()
 

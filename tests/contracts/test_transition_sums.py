@@ -7,8 +7,8 @@ from dpsk._data.groups import Groups
 from dpsk._data.source import Rows
 from dpsk._models.states import LinearValues, NetworkValues
 from dpsk._objective.saddle.projected_bellman import Ball, ProjectedBellman
-from dpsk._oracle import transition_sums
-from dpsk._oracle.transition_sums import SemiGradientSums, TransitionSums
+from dpsk._sums import transition_sums
+from dpsk._sums.transition_sums import SemiGradientSums, TransitionSums
 
 BOX = np.array([[-1.0, 1.0], [-2.0, 2.0]])
 GAMMA = 0.9

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
 from dpsk._models.clipping import HEADROOM
-from dpsk._oracle import Context, GradientOracle, Releases
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Context, GradientOracle
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
 from tests.loops import in_a_row
 from tests.registry import (
     every_loss,
@@ -153,9 +154,9 @@ def test_the_divisor_is_the_number_of_rows_whatever_the_weights_sum_to(z):
     answers = []
     for weights in (np.ones(40), np.r_[np.ones(20), np.zeros(20)]):
         problem = make_problem(n_samples=40, weight_bound=1.0)
-        releases = Releases(KeyedStream(bytes(16)), Ledger(declared(z)))
+        session = Session(KeyedStream(bytes(16)), Ledger(declared(z)))
         oracle = GradientOracle.open(
-            Context(problem, Rows(X, y, weights), declared, 2.0, z, releases))
+            Context(problem, Rows(X, y, weights), declared, 2.0, z, session))
         answers.append(oracle.gradient(np.zeros(4)))
     # The noise is the same, so the difference is that of the sums, over 40.
     half = _sums(_float, "logistic", X[20:], y[20:], None, 2.0).gradient(np.zeros(4))

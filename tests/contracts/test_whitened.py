@@ -10,13 +10,13 @@ from sklearn.linear_model import LinearRegression
 
 from dpsk import DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPRidge
 from dpsk._data.source import Rows
+from dpsk._mechanism.sensitivity import rounding_margin
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
-from dpsk._oracle.grid_sums import WhitenedGridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import rounding_margin
 from dpsk._privacy.events import tally
 from dpsk._stages.whitening import InverseRoot, _largest, _on_grid
+from dpsk._sums.grid_sums import WhitenedGridSums
+from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 

@@ -12,12 +12,12 @@ from dpsk._data.source import Rows
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic
-from dpsk._oracle.exact import ExactSums
-from dpsk._oracle.grid_sums import GridSums, WhitenedGridSums
-from dpsk._oracle.parted_sums import sums_over
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.vertices import MaxNormSums
 from dpsk._privacy.ledger import Ledger
+from dpsk._queries.exact import ExactSums
+from dpsk._queries.vertices import MaxNormSums
+from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
+from dpsk._sums.parted_sums import sums_over
+from dpsk._sums.row_sums import RowSums
 from dpsk.sources import NpyFiles, ParquetFiles
 from dpsk.testing import NoiseSeed
 from tests.columns import spread

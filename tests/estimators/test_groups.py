@@ -22,11 +22,11 @@ from dpsk import (
     _fit,
     _progress,
 )
-from dpsk._oracle import gradients
-from dpsk._oracle.sensitivity import Sensitivity
+from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.certificate import GROUP_RELATION
 from dpsk._privacy.noise import streams
 from dpsk._privacy.noise.seeds import NoiseSeed
+from dpsk._queries import gradients
 from dpsk._stages.base import Stage
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 from tests.contracts.tapes import taped

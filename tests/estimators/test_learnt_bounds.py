@@ -14,15 +14,15 @@ from dpsk._defaults.budgets import (
     TARGET_TAILS,
     mu_of_share,
 )
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
-from dpsk._oracle import Releases
-from dpsk._oracle.quantiles import positive_grid
 from dpsk._privacy import accountant
 from dpsk._privacy.events import Gaussian, Pure, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._stages import NormBound, TargetBounds
 from dpsk._stages.bounds import quantile_rule, widened
+from dpsk._statistics.quantiles import positive_grid
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import KINDS, table, taped
 from tests.contracts.test_neighbors import HOSTILE, ROW, spent
@@ -210,7 +210,7 @@ class Case:
         rows_, values = Rows(self.X, self.y), []
         for stage in (NormBound(LinearModel(1, None, True, 1.0)), TargetBounds(
                 lambda y, low, high: (y - low) / (high - low), float, lowest)):
-            _, rows_ = stage.release(problem, rows_, Releases(
+            _, rows_ = stage.release(problem, rows_, Session(
                 EntropyStream(), Ledger(stage.event(problem))))
             values.append(stage.value)
         return *values, rows_

@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
 
 from dpsk import DPHuberRegressor, DPLinearRegression, DPMLPRegressor, DPPoissonRegressor
-from dpsk._oracle import Releases
+from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Selections
@@ -102,7 +102,7 @@ def test_the_spread_is_that_of_targets_beside_the_median(unit, dtype):
     declared = Selections(1, False)
     spread = released_spread(column(targets), lambda *part: first(*part) - heap, heap, 0.1,
                              declared.release(EXACT),
-                             Releases(EntropyStream(), Ledger(declared(EXACT))))
+                             Session(EntropyStream(), Ledger(declared(EXACT))))
     assert 0.19 * unit <= spread <= 0.41 * unit
 
 

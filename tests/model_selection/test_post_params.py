@@ -26,8 +26,9 @@ from dpsk import (
     privacy_report,
 )
 from dpsk._charging import Prepaid, paid_for
-from dpsk._oracle import Releases, release
-from dpsk._oracle.replay import Recording, Replay
+from dpsk._mechanism import session as release
+from dpsk._mechanism.replay import Recording, Replay
+from dpsk._mechanism.session import Session
 from dpsk._privacy import accountant
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.closed_forms import bounded_range_epsilon, bounded_range_mu, gaussian_mu
@@ -153,7 +154,7 @@ class Fixed:
 def test_a_run_draws_the_law_of_its_price_and_the_declared_noise():
     """1500 draws: chi-square of 2 degrees, and six deviations; a false alarm in 1e-7 or less."""
     plan = search_plan(1.0, 1e-3, 2.0, 4, 4, gaussian=True, disclosed=0.0, choices=3)
-    found = [_search._run(None, plan, None, None, Fixed(), Releases(
+    found = [_search._run(None, plan, None, None, Fixed(), Session(
         EntropyStream(), Ledger(plan.holdout_event)), ((None, None), (None, None)))
         for _ in range(1500)]
     sums = 4 * (0.5 - Fixed.table.mean(axis=1))
@@ -271,7 +272,7 @@ def test_answers_go_to_the_same_releases_only():
         fitted(ridge(), Replay(Recording()), X, y)
 
 
-@pytest.mark.parametrize("name", [name for name, member in vars(release.Releases).items()
+@pytest.mark.parametrize("name", [name for name, member in vars(release.Session).items()
                                   if callable(member) and not name.startswith("_")])
 def test_answers_that_are_given_again_are_all_there_is(name):
     """Nothing else of what a fit may draw."""
@@ -283,7 +284,7 @@ def test_answers_that_are_given_again_are_all_there_is(name):
 @pytest.mark.parametrize("answer", [np.arange(3.0), (np.arange(3.0), np.eye(2)), 7], ids=repr)
 def test_who_gets_an_answer_changes_it_for_nobody_else(answer, monkeypatch):
     kept, expected = Recording(), deepcopy(answer)
-    monkeypatch.setattr(release.Releases, "__call__", lambda *asked, **options: answer)
+    monkeypatch.setattr(release.Session, "__call__", lambda *asked, **options: answer)
     ways = [lambda: kept, lambda: Replay(kept), lambda: Replay(kept)]
     for way in ways:
         found = way().opened(None, Ledger(Composed(())))(Gaussian(1.0), None)

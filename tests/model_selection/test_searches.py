@@ -25,7 +25,7 @@ from dpsk import (
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk._oracle import release
+from dpsk._mechanism import session as release
 from dpsk._privacy import accountant
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, tally
@@ -207,7 +207,7 @@ def test_rows_are_split_by_their_index_alone():
 def test_a_setting_follows_from_secret_draws_alone(search):
     """In an order of their own the best one would tell how many runs there were before it."""
     def drawn(key):
-        return search._drawn(release.Releases(KeyedStream(b"%016d" % key), None))
+        return search._drawn(release.Session(KeyedStream(b"%016d" % key), None))
 
     assert all(drawn(key) == drawn(key) for key in range(9))
     assert len({drawn(key)["alpha"] for key in range(60)}) >= 4

@@ -21,7 +21,7 @@ from dpsk import (
     make_dp_pipeline,
     privacy_report,
 )
-from dpsk._oracle import Releases
+from dpsk._mechanism.session import Session
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import bounded_range_epsilon, gaussian_delta, gaussian_mu
 from dpsk._privacy.events import Disclosure, Gaussian, Pure, tally
@@ -127,7 +127,7 @@ def test_what_is_drawn_is_that_law_and_the_declared_noise(scoring, monkeypatch):
     # The count is another draw: the law is that of one.
     monkeypatch.setattr(_threshold, "ThresholdScore", remembered)
     found = np.array([_threshold._choose(
-        Releases(EntropyStream(), Ledger(plan.holdout_event)), plan, scoring, scores, positive,
+        Session(EntropyStream(), Ledger(plan.holdout_event)), plan, scoring, scores, positive,
         GRID) for _ in range(1500)])
     score = remembered(scoring, 5, counts[0])
     exact = score.values(scores, positive, GRID)

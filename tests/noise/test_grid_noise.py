@@ -5,12 +5,10 @@ import pytest
 from scipy import stats
 
 from dpsk._data.source import Rows
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Squared
-from dpsk._oracle import GradientOracle, Releases
-from dpsk._oracle.grid_sums import GridSums
-from dpsk._oracle.row_sums import RowSums
-from dpsk._oracle.sensitivity import Sensitivity
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
@@ -18,6 +16,9 @@ from dpsk._privacy.noise.grids import float_unit, grid_bits
 from dpsk._privacy.noise.samplers import standard_normal, symmetric_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import GradientOracle
+from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.row_sums import RowSums
 from tests.noise.levels import LEVEL, binomial_fits, follows
 
 _CLIP = 2.0
@@ -33,7 +34,7 @@ def _oracle(targets, z, count, exact, n_features=1):
         sums = GridSums(model, Squared(), rows, _CLIP, grid_bits(2, _CLIP, z * _CLIP))
     else:
         sums = RowSums(model, Squared(), rows, _CLIP)
-    return GradientOracle(sums, declared, z, Releases(EntropyStream(), Ledger(declared(z))))
+    return GradientOracle(sums, declared, z, Session(EntropyStream(), Ledger(declared(z))))
 
 
 def _noisy_sums(targets, z, exact, count=300, n_features=70):

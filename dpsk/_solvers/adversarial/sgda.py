@@ -19,10 +19,10 @@ from dpsk._defaults.networks import network_batch_size
 from dpsk._models.class_laws import ClassLaws, following
 from dpsk._models.generator import Generator
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import CriticOracle
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import CriticOracle
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.steps import Adaptive, falling_step
 

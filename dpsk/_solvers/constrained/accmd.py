@@ -9,10 +9,10 @@ import numpy as np
 
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import FINITE_CLIP, IN_A_SET, POSITIVE_DELTA
-from dpsk._oracle import GradientOracle
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
+from dpsk._queries import GradientOracle
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.constrained.mirror import default_geometry, make_geometry
 

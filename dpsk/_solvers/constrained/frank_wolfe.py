@@ -10,9 +10,9 @@ import numpy as np
 
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import FINITE_CLIP, IN_AN_L1_BALL
-from dpsk._oracle import SelectionOracle
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import Selections
+from dpsk._queries import SelectionOracle
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:

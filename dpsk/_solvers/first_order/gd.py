@@ -19,10 +19,10 @@ from dpsk._defaults.networks import network_step, network_steps
 from dpsk._defaults.noiseless import noiseless_descent
 from dpsk._objective.penalties import ElasticNet
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_choice, check_flag, check_real
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import GradientOracle
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.grouped import GroupClipped
 from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, scheduled_steps

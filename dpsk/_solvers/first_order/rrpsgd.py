@@ -14,10 +14,10 @@ from dpsk._defaults.networks import (
     network_steps,
 )
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_integer
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import GradientOracle
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import SemiGradientOracle
 from dpsk._parameters import check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import SemiGradientOracle
 from dpsk._solvers.base import Solver
 from dpsk._solvers.steps import check_iterate, train
 

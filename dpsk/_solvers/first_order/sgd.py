@@ -22,10 +22,10 @@ from dpsk._defaults.networks import (
 )
 from dpsk._defaults.noiseless import noiseless_descent
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import GradientOracle
 from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import GradientOracle
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.grouped import GroupClipped
 from dpsk._solvers.steps import check_iterate, train

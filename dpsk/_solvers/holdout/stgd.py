@@ -10,9 +10,9 @@ import numpy as np
 from dpsk._defaults.descent import default_clip_norm, default_step
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import FINITE_CLIP
-from dpsk._oracle import ThresholdOracle
 from dpsk._parameters import check_choice
 from dpsk._privacy.plans import ThresholdRounds
+from dpsk._queries import ThresholdOracle
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.steps import check_iterate

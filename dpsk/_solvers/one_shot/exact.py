@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._objective.requirements import NO_BUDGET
-from dpsk._oracle import ExactOracle
 from dpsk._privacy.plans import WithoutNoise
+from dpsk._queries import ExactOracle
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.one_shot.minimizers import Objective, accelerated, newton, quasi_newton
 

@@ -15,9 +15,9 @@ from dpsk._objective.requirements import (
     POSITIVE_DELTA,
     RIDGE,
 )
-from dpsk._oracle import LastIterateOracle
 from dpsk._privacy.plans import LastIterate
 from dpsk._problem import full_clip_norm
+from dpsk._queries import LastIterateOracle
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
 
 if TYPE_CHECKING:

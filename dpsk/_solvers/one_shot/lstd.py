@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._objective.requirements import POSITIVE_DELTA
-from dpsk._oracle import TransitionMomentsOracle
 from dpsk._parameters import check_real
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import NoisySums
+from dpsk._queries import TransitionMomentsOracle
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from dpsk._objective.requirements import (
     L2_PENALTY,
     SCALAR_PREDICTION,
 )
-from dpsk._oracle import ObjectiveOracle, determinant_loss
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import PerturbedObjective
+from dpsk._queries import ObjectiveOracle, determinant_loss
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 
 from dpsk._objective.penalties import ConstraintSet
 from dpsk._objective.requirements import BOUNDED_CURVATURE, BOUNDED_SLOPE, CONVEX_LOSS
-from dpsk._oracle import OutputOracle, steps_to_certify
 from dpsk._parameters import check_real
 from dpsk._privacy.plans import OneRelease
 from dpsk._problem import full_clip_norm
+from dpsk._queries import OutputOracle, steps_to_certify
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
 
 if TYPE_CHECKING:

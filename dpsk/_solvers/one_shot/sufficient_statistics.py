@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._objective.requirements import POSITIVE_DELTA, RIDGE_OR_NONE, SQUARED_LOSS
-from dpsk._oracle import LeastSquaresOracle
 from dpsk._privacy.plans import OneRelease
+from dpsk._queries import LeastSquaresOracle
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._defaults.saddle import configured_differences
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import SaddleDifferenceOracle
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import NoisyKind, NoisyKinds
+from dpsk._queries import SaddleDifferenceOracle
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import falling_step

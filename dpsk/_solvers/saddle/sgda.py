@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from dpsk._defaults.losses import saddle_defaults
 from dpsk._defaults.saddle import configured_saddle
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import SaddleOracle
 from dpsk._parameters import check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import JointSums
+from dpsk._queries import SaddleOracle
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import Momentum, falling_step

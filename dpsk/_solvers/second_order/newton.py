@@ -26,10 +26,10 @@ from dpsk._objective.requirements import (
     RIDGE_OR_NONE,
     SCALAR_PREDICTION,
 )
-from dpsk._oracle import CurvatureOracle
 from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.plans import SharedBudget
+from dpsk._queries import CurvatureOracle
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:

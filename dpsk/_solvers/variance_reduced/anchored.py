@@ -11,11 +11,11 @@ import numpy as np
 
 from dpsk._defaults.descent import slope_bound
 from dpsk._objective.requirements import BOUNDED_CURVATURE, FINITE_CLIP, POSITIVE_DELTA
-from dpsk._oracle import DifferenceOracle
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import AnchoredSums
 from dpsk._problem import full_clip_norm
+from dpsk._queries import DifferenceOracle
 from dpsk._solvers.base import Solver
 
 if TYPE_CHECKING:

@@ -1,0 +1,218 @@
+r"""The release: the one place through which anything about the rows leaves.
+
+Charge, read, round, noise, divide are one operation. Who asks says what an answer costs and how
+far one unit moves it; the noise follows from these (`sensitivity`).
+
+Answers leave as they are under the event `NotPrivate` alone, which no finite budget holds.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._privacy.best_of import BestOf
+from dpsk._privacy.events import SampledGaussian, tally
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise import samplers, streams
+from dpsk._privacy.selection import failure_rate
+from dpsk._progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dpsk._mechanism.sensitivity import Sensitivity
+    from dpsk._privacy.batches import BatchPlan
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._privacy.events import Event
+    from dpsk._privacy.ledger import GroupLedger
+    from dpsk._privacy.noise.streams import Stream
+    from dpsk._typing import Chosen, FloatArray, IntArray, Shape
+
+__all__ = ["Batch", "Session"]
+
+_NOISE_BLOCK = 1 << 15
+
+
+class Batch:
+    """An answer's rows and secret draws before it is noised; never leaves the release.
+
+    `rows` are the rows of this answer, indices drawn in secret; None for all.
+    """
+
+    __slots__ = ("_rows", "_stream", "took_rows")
+
+    def __init__(self, stream: Stream, rows: Chosen) -> None:
+        self._stream, self._rows, self.took_rows = stream, rows, False
+
+    @property
+    def rows(self) -> Chosen:
+        """ndarray of int, or None : the rows of this answer."""
+        self.took_rows = True
+        return self._rows
+
+    def normal(self, shape: Shape) -> FloatArray:
+        """Return independent standard normals."""
+        return samplers.standard_normal(self._stream, shape)
+
+    def gamma_norm(self, shape: Shape) -> FloatArray:
+        """Return a vector of density proportional to ``exp(-||z||)``."""
+        return samplers.gamma_norm(self._stream, shape)
+
+
+class Session:
+    """The ledger and the secret stream of one fit, and the only way to use either.
+
+    `progress` counts answers once they have been charged; `admission` says what has paid for all
+    of them.
+    """
+
+    def __init__(self, stream: Stream, ledger: Ledger, progress: Progress | None = None,
+                 admission: Any = None) -> None:
+        self._stream, self._ledger, self.admission = stream, ledger, admission
+        self._progress = Progress() if progress is None else progress
+
+    def __call__(self, event: Elementary, read: Callable[[Batch], Any],
+                 *sensitivities: Sensitivity, divisor: float = 1.0,
+                 batches: Iterator[Any] | None = None, also: tuple[Elementary, ...] = (),
+                 ledger: Ledger | GroupLedger | None = None,
+                 select: Callable[[FloatArray], Any] | None = None, overlap: bool = False) -> Any:
+        """Charge, read, noise, round and divide.
+
+        Parameters
+        ----------
+        event : Event
+            What the noise is for, charged before anything is drawn or read.
+        read : callable, Batch -> ndarray, or tuple of ndarray of float64
+            Clips and sums; one array a sensitivity, which is overwritten.
+        sensitivities : Sensitivity
+            One an array of what is read, together no more than what the event is the price of.
+        divisor : float
+            Public.
+        batches : iterator or None
+            Yields the rows of every answer.
+        also : tuple of Event
+            What the answer costs beside that: for noise that is drawn while rows are read, or for
+            what may leave by chance.
+        ledger : Ledger or None
+            That of the rows that are read, where they are one of several disjoint groups.
+        select : callable or None
+            What leaves of a noisy array, where not all of it may.
+        overlap : bool
+            Whether the noise is drawn while rows are read.
+
+        Returns
+        -------
+        answer : ndarray, tuple of ndarray, or what `select` makes of one
+
+        Raises
+        ------
+        RuntimeError
+            If the plan does not hold the event, or the event is not the price of what would
+            leave; nothing is drawn then.
+        """
+        _check_leaving(event, sensitivities, batches, select)
+        ledger = self._ledger if ledger is None else ledger
+        for one in (event, *also):
+            ledger.charge(one)
+        self._progress()
+        batch = Batch(self._stream, None if batches is None else next(batches))
+        if not event.protects:
+            return _as_it_is(read(batch), divisor, select)
+        noises = tuple(one.noise(event) for one in sensitivities)
+        if overlap:
+            with ThreadPoolExecutor(1) as thread:
+                drawn = thread.submit(noises[0].draw, self._stream, None)
+                totals = _read(batch, read, event)
+                return noises[0].added(totals, drawn.result(), divisor)
+        totals = _read(batch, read, event)
+        if isinstance(totals, tuple):
+            return tuple(noise.added(total, noise.draw(self._stream, total.shape), divisor)
+                         for noise, total in zip(noises, totals, strict=True))
+        (noise,) = noises
+        noisy = noise.added(totals, noise.draw(self._stream, totals.shape), divisor)
+        return noisy if select is None else select(noisy)
+
+    def hidden(self, event: Elementary, run: Callable[[Batch], FloatArray],
+               unit: float) -> FloatArray:
+        """Charge, run steps that draw their own noise, and round their end to a public unit."""
+        self._ledger.charge(event)
+        self._progress()
+        end = run(Batch(self._stream, None))
+        return np.rint(end / unit) * unit
+
+    def groups(self, count: int) -> list[GroupLedger]:
+        """Return a ledger for each of `count` disjoint groups of rows."""
+        return self._ledger.groups(count)
+
+    def runs(self, event: Event, asked: Event) -> Iterator[Session]:
+        """Charge the best of a secret number of runs; yield what each of them asks, in turn.
+
+        The number is drawn first, from a geometric law, and nothing but the best may leave; any
+        other event is that of one run. `asked` is what a run may ask of the rows that it was not
+        trained on, which costs at most a run: a row is among these or is trained on.
+        """
+        for one, times in tally(event).items():
+            self._ledger.charge(one, times)
+        count = 1
+        if isinstance(event, BestOf):
+            if event.shape != 1:
+                raise RuntimeError("The number of runs is drawn from a geometric law only.")
+            count = streams.geometric(self._stream, failure_rate(event.mean_runs, 1.0))
+        for _ in range(count):
+            yield Session(self._stream, Ledger(asked))
+
+    def index(self, stop: int) -> int:
+        """Return a secret integer, uniform on ``0 .. stop - 1``."""
+        return streams.random_index(self._stream, stop)
+
+    def batches(self, plan: BatchPlan, n_samples: int, count: int) -> Iterator[IntArray | None]:
+        """Yield the secret rows of `count` answers; None for all rows."""
+        return plan.batches(self._stream, n_samples, count)
+
+    def permutation(self, count: int) -> IntArray:
+        """Return a secret permutation."""
+        return streams.random_permutation(self._stream, count)
+
+    def normals(self, shape: Shape, count: int) -> Callable[[Stream, Shape], FloatArray]:
+        """Return a law that yields `count` arrays, drawn in blocks to save calls."""
+        blocks = _normal_blocks(self._stream, shape, count)
+        return lambda stream, shape: next(blocks)
+
+
+def _check_leaving(event: Elementary, sensitivities: tuple[Sensitivity, ...], batches: Any,
+                   select: Any) -> None:
+    """Raise a RuntimeError where more would leave than an event is the price of."""
+    if isinstance(event, SampledGaussian) and batches is None:
+        raise RuntimeError("SampledGaussian is the price of random batches; give batches.")
+    if select is None:
+        if any(one.law == "gumbel" or not one.rounded for one in sensitivities):
+            raise RuntimeError("Only a choice among noisy scores may leave; give select.")
+    elif len(sensitivities) != 1:
+        raise RuntimeError("What leaves of one array is chosen by select; give one Sensitivity.")
+
+
+def _read(batch: Batch, read: Callable[[Batch], Any], event: Elementary) -> Any:
+    """Return what is read; a RuntimeError where all rows are, at the price of a batch."""
+    totals = read(batch)
+    if isinstance(event, SampledGaussian) and not batch.took_rows:
+        raise RuntimeError("SampledGaussian is the price of random batches; read inside.rows.")
+    return totals
+
+
+def _as_it_is(totals: Any, divisor: float, select: Callable[[FloatArray], Any] | None) -> Any:
+    """Return an answer without noise."""
+    if isinstance(totals, tuple):
+        return tuple(total / divisor for total in totals)
+    exact = totals / divisor
+    return exact if select is None else select(exact)
+
+
+def _normal_blocks(stream: Stream, shape: Shape, count: int) -> Iterator[FloatArray]:
+    """Yield `count` fresh standard normal arrays, drawn in blocks to save calls."""
+    per_block = max(1, min(count, _NOISE_BLOCK // max(1, int(np.prod(shape)))))
+    for start in range(0, count, per_block):
+        yield from samplers.standard_normal(stream, (min(per_block, count - start), *shape))

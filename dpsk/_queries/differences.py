@@ -1,0 +1,148 @@
+r"""Noisy gradients at an anchor, and noisy differences of gradients from it.
+
+A row's difference has norm at most ``c = min(2 C, beta ||theta - anchor||)``: both gradients
+are clipped at C, and a clipped gradient is as smooth as the loss, as radial clipping brings no
+two points further apart. For losses whose derivatives keep their sign C takes the place of 2 C.
+Both points are public, hence so is c, and noise in proportion to it costs the same whatever it
+is. The bound is enforced, so that no loss has to be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.sensitivity import REPLACE_ONE
+from dpsk._queries.base import SumsOracle
+from dpsk._sums.row_sums import RowSums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._mechanism.session import Session
+    from dpsk._typing import Chosen, FloatArray
+
+__all__ = ["DifferenceOracle", "DifferenceSums"]
+
+_ROUNDING = 1.0 + 2.0**-40
+_LEAST_SHARE = 2.0**-30
+_LARGEST = np.finfo(np.float64).max
+
+
+class DifferenceSums(RowSums):
+    """Row sums that can also sum clipped differences of clipped gradients.
+
+    The derivatives of all rows at the latest anchor are held, so that a difference costs one
+    product with the rows of its batch.
+    """
+
+    _anchor = None
+
+    def bound(self, theta: FloatArray, anchor: FloatArray) -> float:
+        """Return the public bound on the norm of one row's difference, 0 at the anchor."""
+        if theta.tobytes() == anchor.tobytes():
+            return 0.0
+        largest = self.loss.gradient_diameter * self.clip_norm
+        move = theta - anchor
+        smooth = self.smoothness * math.sqrt(np.vdot(move, move)) * _ROUNDING
+        # Where points or products overflow, the clips of the two gradients are what holds.
+        bound = smooth if smooth < largest else largest
+        return max(bound, _LEAST_SHARE * self.clip_norm)
+
+    def anchor_gradient(self, anchor: FloatArray) -> FloatArray:
+        """Return the sum of clipped gradients over all rows at `anchor`, and hold on to it."""
+        total, derivatives = np.zeros(self.model.shape), []
+        for block in self._blocks(None):
+            part = self._take(block)
+            dz = self._derivatives(anchor, part)
+            derivatives.append(dz.copy())
+            self.model.gradient_sum(dz, part[0], part[2], total)
+        self._anchor = anchor.copy()
+        # A place may have no rows.
+        self._at_anchor = np.concatenate(derivatives) if derivatives else np.empty(0)
+        return total
+
+    def difference_anew(self, theta: FloatArray, anchor: FloatArray, bound: float,
+                        rows: Chosen = None) -> Any:
+        """Return what `difference` does, also where sums were made anew since the anchor."""
+        if not self._holds(anchor):
+            self.anchor_gradient(anchor)
+        return self.difference(theta, anchor, bound, rows)
+
+    def difference(self, theta: FloatArray, anchor: FloatArray, bound: float,
+                   rows: Chosen = None) -> FloatArray:
+        """Return the sum of differences ``gradient(theta) - gradient(anchor)``, float64.
+
+        Both gradients of a row are multiples of the row, so the difference of its derivatives is
+        clipped in their place, to the norm `bound`. `rows` are indices, None for all. A ValueError
+        if the anchor is not that of the last `anchor_gradient`.
+        """
+        if not self._holds(anchor):
+            raise ValueError("anchor: not the point of the last gradient that was asked for; ask "
+                             "for the gradient at an anchor before differences from it.")
+        total = np.zeros(self.model.shape)
+        share = bound / self.clip_norm
+        for block in self._blocks(rows):
+            part = self._take(block)
+            dz = self._derivatives(theta, part)
+            dz -= self._at_anchor[block]
+            # An infinite limit stands for one beyond the largest float.
+            limits = np.minimum(part[3], _LARGEST)
+            limits *= share
+            dz = self._clipped(dz, limits, None)
+            self.model.gradient_sum(dz, part[0], part[2], total)
+        return total
+
+    def _holds(self, anchor: FloatArray) -> bool:
+        return self._anchor is not None and anchor.tobytes() == self._anchor.tobytes()
+
+
+class DifferenceOracle(SumsOracle):
+    """Answer with noisy mean gradients at anchors and noisy mean differences from them.
+
+    An anchor is answered with ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, r being
+    the declared ratio, and a difference with ``(1/(q n)) [ sum over a batch of clipped differences
+    + N(0, (z c)^2 I) ]``. Clipping, summing, noising and charging are one operation, and c is
+    worked out here from the public points.
+    """
+
+    sums_class = DifferenceSums
+
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 session: Session) -> None:
+        batches, n_samples = declared.batches, sums.n_samples
+        self._sums, self._session = sums, session
+        self._normals = session.normals(sums.model.shape,
+                                         declared.anchors + declared.differences)
+        self._anchor_event = declared.anchor_release(noise_multiplier)
+        self._anchor_moved = Sensitivity(
+            REPLACE_ONE * sums.clip_norm, self._normals, terms=sums.rounding_terms(n_samples),
+            size=sums.model.dimension)
+        self._event = batches.release(noise_multiplier)
+        self._terms = sums.rounding_terms(batches.largest_size(n_samples))
+        self._divisor = batches.expected_size(n_samples)
+        self._batches = session.batches(batches, n_samples, declared.differences)
+
+    def gradient(self, anchor: FloatArray) -> FloatArray:
+        """Return the noisy mean gradient over all rows at the public `anchor`, float64."""
+        return self._session(
+            self._anchor_event, lambda batch: self._sums.anchor_gradient(anchor),
+            self._anchor_moved, divisor=self._sums.n_samples)
+
+    def difference(self, theta: FloatArray, anchor: FloatArray) -> FloatArray:
+        """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch, float64.
+
+        The points are public, the anchor that of the last `gradient`: a ValueError else. Where
+        both are the same nothing is asked, drawn or charged.
+        """
+        bound = self._sums.bound(theta, anchor)
+        if not bound:
+            return np.zeros(self._sums.model.shape)
+        return self._session(
+            self._event,
+            lambda batch: self._sums.difference(theta, anchor, bound, batch.rows),
+            Sensitivity(REPLACE_ONE * bound, self._normals, terms=self._terms, size=theta.size),
+            divisor=self._divisor, batches=self._batches)

@@ -1,0 +1,124 @@
+r"""Noisy sums of squares and cross products, all that least squares needs.
+
+Rows ``r`` of norm at most R and targets of size at most B are released as
+``A = sum r r' + (N + N')/2`` and ``b = sum y r + noise``, the entries of N with standard
+deviation ``R^2 t`` and the noise with ``R B t``. With ``c = |cos|`` of the angle between the
+replaced row and its replacement, the squared distance of the pair in units of the noise is at
+most ``(2 (1 - c^2) + 2 (1 + c)) / t^2``, largest at ``c = 1/2``: together they are mu-GDP with
+``mu^2 = 4.5 / t^2``. Two separate releases would cost ``6 / t^2``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.blocks import block_length
+from dpsk._data.parted import on_threads
+from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
+from dpsk._models.clipping import shortened
+from dpsk._models.preconditioner import entering_rows
+from dpsk._privacy.noise.grids import exact_bits
+from dpsk._queries.base import Oracle
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._data.source import RowSource
+    from dpsk._mechanism.session import Batch, Session
+    from dpsk._queries.context import Context
+    from dpsk._typing import FloatArray
+
+__all__ = ["LeastSquaresOracle"]
+
+#: How far replacing a row moves both together, in the units of their noise: the largest of the
+#: above.
+_MOVED = math.sqrt(4.5)
+
+
+class LeastSquaresOracle(Oracle):
+    """Answer once with both moments, of a scalar prediction and targets clipped to [-1, 1].
+
+    The noise multiplier is 1 / mu.
+    """
+
+    arithmetic = "grid"
+
+    @classmethod
+    def open(cls, context: Context) -> Self:
+        """Return an oracle over the rows of a `Context`."""
+        return cls(context.problem.model, context.rows, context.declared,
+                   context.noise_multiplier, context.session)
+
+    def __init__(self, model: Any, rows: RowSource, declared: Any, noise_multiplier: float,
+                 session: Session) -> None:
+        self._model, self._rows, self._session = model, rows, session
+        self._event = declared(noise_multiplier)
+        #: Noise on `A` over ``R^2``, and on `b` over ``R B``.
+        self._spread = derived_scale(self._event, _MOVED)
+
+    @property
+    def n_samples(self) -> int:
+        """int : the public number of rows."""
+        return len(self._rows)
+
+    @property
+    def matrix_noise_std(self) -> float:
+        """float : standard deviation of the noise on a diagonal entry of A."""
+        return self._spread * self._model.radius**2
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the noisy sums ``A`` (p, p), symmetric, and ``b`` (p,)."""
+        row_unit, target_unit = self._units()
+        radius = self._model.radius
+
+        def summed(batch: Batch) -> tuple[FloatArray, FloatArray]:
+            matrix, vector = on_threads(self._rows).added(_moments, self._model, row_unit,
+                                                          target_unit)
+            return matrix * row_unit**2, vector * (row_unit * target_unit)
+
+        matrix, vector = self._session(
+            self._event, summed,
+            Sensitivity(_MOVED * radius**2, "symmetric_normal", row_unit**2),
+            Sensitivity(_MOVED * radius, unit=row_unit * target_unit))
+        if self._model.fit_intercept and not self._rows.is_weighted:
+            # The count of rows is public.
+            matrix[-1, -1] = len(self._rows)
+        return matrix, vector
+
+    def _units(self) -> tuple[float, float]:
+        """Return the powers of two on which rows and targets lie, from public numbers."""
+        target_unit = 2.0 ** -(exact_bits(len(self._rows), self._spread) // 2)
+        return target_unit * 2.0 ** math.ceil(math.log2(self._model.radius)), target_unit
+
+
+def _moments(rows: RowSource, model: Any, row_unit: float,
+             target_unit: float) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of squares and of products with targets, in whole units."""
+    size = model.shape[0]
+    matrix, vector = np.zeros((size, size)), np.zeros(size)
+    for part in rows.blocks(block_length(size)):
+        # In whole units every sum of products is exact, so no rounding shows the rows.
+        block, targets = _entering(model, rows.take(part))
+        block, targets = np.trunc(block / row_unit), np.trunc(targets / target_unit)
+        matrix += block.T @ block
+        vector += block.T @ targets
+    return matrix, vector
+
+
+def _entering(model: Any, block: Any) -> tuple[FloatArray, FloatArray]:
+    """Return rows and targets, weighted, then bounded."""
+    rows = entering_rows(model, block.X)
+    targets = np.clip(block.y.astype(np.float64), -1.0, 1.0)
+    if block.weights is not None:
+        roots = np.sqrt(block.weights)
+        targets = np.clip(targets * roots, -1.0, 1.0)
+        rows *= roots[:, None]
+        shortened(rows, model.radius)
+    # One that is no number would make a sum that is none, which no noise hides.
+    targets[np.isnan(targets)] = 0.0
+    return rows, targets

@@ -1,0 +1,191 @@
+r"""The minimizer of an objective with a random linear term, released to a certified tolerance.
+
+Over the sum of clipped losses the objective is
+``J(theta) = sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``. Its exact minimizer is a
+bijection of the noise b, whose density under two neighboring data sets differs by a shift of
+b by at most ``2 C`` and by a determinant ratio of at most ``1 + beta / lam``. Nobody has the
+exact minimizer: what leaves is a point of certified gradient norm with a second, far smaller
+noise, which hides how the exact one was missed.
+
+References
+----------
+Chaudhuri, Monteleoni and Sarwate, "Differentially private empirical risk minimization", JMLR
+2011. Iyengar, Near, Song, Thakkar, Thakurta and Wang, "Towards practical differentially
+private convex optimization", S&P 2019 (approximate minima). Nesterov, "Introductory lectures
+on convex optimization", 2004, Theorem 2.2.3 (the steps that suffice).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.sensitivity import REPLACE_ONE
+from dpsk._queries.base import SumsOracle
+from dpsk._queries.one_shot import finite, steps_to_certify
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._mechanism.session import Batch, Session
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._typing import FloatArray
+
+__all__ = ["ObjectiveOracle", "determinant_loss"]
+
+#: Beyond so many coordinates a factorization costs more than the steps that it saves.
+_MOST_COORDINATES = 500
+_MOST_FACTORISATIONS = 40
+_MOST_CHEAP_STEPS = 400
+
+
+def determinant_loss(smoothness: float, ridge: float, n_samples: int) -> float:
+    """Return ``log(1 + beta / lam)`` with ``lam = n ridge``.
+
+    Replacing a row takes a matrix of rank one and norm at most beta from the Hessian and adds
+    another: either alone changes its determinant by that factor at most.
+    """
+    return math.log1p(smoothness / (n_samples * ridge))
+
+
+class ObjectiveOracle(SumsOracle):
+    """Minimize a noisy objective and release the result once.
+
+    b, the exact minimizer, the residual, and which algorithm got there never leave. Everything
+    runs in float64, and a coordinate that is not finite becomes 0 before the second noise.
+    """
+
+    arithmetic = "snapped"
+    penalizes_intercept = True
+
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 session: Session) -> None:
+        self._sums, self._declared, self._session = sums, declared, session
+        self._events = declared.releases(noise_multiplier)
+        self._noise_multiplier = noise_multiplier
+        self._rounding = self._rounding_bound()
+        # Nobody can certify less than rounding hides.
+        self._tolerance = max(declared.tolerance, self._rounding)
+
+    def minimize(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
+        """Return the noisy minimizer of the mean loss and the declared ridge from a public start.
+
+        `penalty` is an l2 penalty no stronger than the declared ridge, which takes its place. A
+        ValueError if the declared bounds do not hold; nothing has been drawn then.
+        """
+        self._check(penalty)
+        declared = self._declared
+        missed = self._tolerance + self._rounding
+        exact, tail = self._events
+        known = Sensitivity(REPLACE_ONE * missed / declared.ridge,
+                            "gamma_norm" if declared.pure else "standard_normal", size=theta.size)
+        return self._session(
+            tail, lambda batch: finite(self._minimizer(theta, self._pull(batch, theta))), known,
+            also=(exact,))
+
+    def _check(self, penalty: Penalty) -> None:
+        sums, declared = self._sums, self._declared
+        plain = penalty.is_smooth and penalty.smoothness == penalty.strong_convexity
+        if sums.loss.vector_output or not plain or penalty.smoothness > declared.ridge:
+            raise ValueError("solver='objective_perturbation' needs a scalar prediction and an "
+                             "l2 penalty on all coordinates; use solver='gd'.")
+        sums.require_monotone()
+        determinant = determinant_loss(sums.smoothness, declared.ridge, sums.n_samples)
+        if not determinant <= declared.determinant:
+            raise ValueError("solver_options: ridge: the declared ridge is too weak for the "
+                             "curvature of a row's loss; leave it out.")
+
+    def _rounding_bound(self) -> float:
+        """Bound the rounding in a gradient of ``J / n`` near its minimizer, from public facts.
+
+        No minimizer is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
+        loss at 0: there the objective is no less, and losses are not negative.
+        """
+        sums, ridge = self._sums, self._declared.ridge
+        dimension = sums.model.dimension
+        # b is longer with a probability below 1e-20.
+        length = 4.0 * dimension + 100.0 if self._declared.pure else math.sqrt(dimension) + 12.0
+        pull = length * self._noise_multiplier * sums.clip_norm / sums.n_samples
+        reach = 2.0 * pull / ridge + math.sqrt(2.0 * sums.risk_at_zero / ridge)
+        return sums.rounding_error(reach, 4.0 * (ridge * reach + pull))
+
+    def _pull(self, batch: Batch, theta: FloatArray) -> FloatArray:
+        """Draw ``b / n``."""
+        draw = batch.gamma_norm if self._declared.pure else batch.normal
+        scale = self._noise_multiplier * self._sums.clip_norm
+        return scale * draw(theta.shape) / self._sums.n_samples
+
+    def _minimizer(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
+        """Return a point at which the gradient's norm is at most the tolerance."""
+        found = None
+        if theta.size <= _MOST_COORDINATES:
+            found = self._newton(theta, linear)
+        # What Newton's method cannot certify, accelerated steps reach for every data set.
+        return self._accelerated(theta, linear) if found is None else found
+
+    def _gradient(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
+        mean = self._sums.gradient(theta) / self._sums.n_samples
+        return mean + self._declared.ridge * theta + linear
+
+    def _newton(self, theta: FloatArray, linear: FloatArray) -> FloatArray | None:
+        """Return a certified point, or None where damped Newton steps stall."""
+        gradient = self._gradient(theta, linear)
+        for _ in range(_MOST_FACTORISATIONS):
+            if np.linalg.norm(gradient) <= self._tolerance:
+                return theta
+            hessian = self._sums.hessian(theta) / self._sums.n_samples
+            hessian[np.diag_indices_from(hessian)] += self._declared.ridge
+            try:
+                factor = cho_factor(hessian, check_finite=False)
+            except LinAlgError:
+                return None
+            stepped = self._with_factor(theta, gradient, factor, linear)
+            if stepped is None:
+                return None
+            theta, gradient = stepped
+        return None
+
+    def _with_factor(self, theta: FloatArray, gradient: FloatArray, factor: Any,
+                     linear: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Step with one factorization while it shrinks the gradient quickly; None if never."""
+        moved = None
+        for _ in range(_MOST_CHEAP_STEPS):
+            norm = np.linalg.norm(gradient)
+            if norm <= self._tolerance:
+                return theta, gradient
+            direction = cho_solve(factor, gradient, check_finite=False)
+            for halvings in range(1 if moved else 30):
+                following = theta - 0.5**halvings * direction
+                next_gradient = self._gradient(following, linear)
+                next_norm = np.linalg.norm(next_gradient)
+                if next_norm <= (1.0 - 1e-4 * 0.5**halvings) * norm:
+                    break
+            else:
+                return moved
+            theta, gradient = following, next_gradient
+            moved = theta, gradient
+            if next_norm > 0.3 * norm:
+                break
+        return moved
+
+    def _accelerated(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
+        """Take accelerated steps until certified, at most so many as always suffice."""
+        sums, ridge, tolerance = self._sums, self._declared.ridge, self._tolerance
+        # At the public start, zero, no row's gradient is longer than the clip norm.
+        start = sums.clip_norm + np.linalg.norm(linear)
+        step = 1.0 / (sums.smoothness + ridge)
+        root = math.sqrt(step * ridge)
+        momentum = (1.0 - root) / (1.0 + root)
+        point = theta
+        for _ in range(steps_to_certify(sums.smoothness, ridge, start, tolerance)):
+            gradient = self._gradient(point, linear)
+            if np.linalg.norm(gradient) <= tolerance:
+                return point
+            following = point - step * gradient
+            point = following + momentum * (following - theta)
+            theta = following
+        return theta

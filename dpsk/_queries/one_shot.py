@@ -1,0 +1,145 @@
+"""Noiseless descent behind a single noisy answer."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.sensitivity import (
+    contraction,
+    gradient_descent_sensitivity,
+    minimizer_sensitivity,
+)
+from dpsk._queries.base import SumsOracle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._mechanism.session import Batch, Session
+    from dpsk._objective.penalties.base import Penalty
+    from dpsk._typing import FloatArray
+
+__all__ = ["OutputOracle", "finite", "steps_to_certify"]
+
+
+def steps_to_certify(smoothness: float, strong_convexity: float, start: float,
+                     tolerance: float) -> int:
+    """Return how many accelerated steps from 0 reach a gradient of norm `tolerance` on any data.
+
+    The excess falls by ``1 - 1 / sqrt(kappa)`` a step from at most ``start^2 / alpha``, `start`
+    being the gradient's norm at the start, and half the squared norm of a gradient is at most the
+    curvature times the excess (Nesterov 2004, Theorem 2.2.3). `smoothness` is that of the data
+    term, `strong_convexity` alpha that of the quadratic beside it.
+    """
+    kappa = (smoothness + strong_convexity) / strong_convexity
+    if kappa == 1.0:
+        return 1
+    needed = math.log(2.0 * kappa * (start / tolerance) ** 2) / -math.log1p(-kappa**-0.5)
+    return max(1, math.ceil(needed))
+
+
+class OutputOracle(SumsOracle):
+    """Run gradient steps without noise and release the last iterate with noise.
+
+    The iterates never leave. Everything runs in float64, and a coordinate that is not finite
+    becomes 0 before the noise, so that nothing about the rows shows in an exception.
+    """
+
+    arithmetic = "snapped"
+    penalizes_intercept = True
+
+    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+                 session: Session) -> None:
+        self._sums, self._session = sums, session
+        self._pure = declared.pure
+        self._event = declared(noise_multiplier)
+
+    def descend(self, theta: FloatArray, penalty: Penalty, step: float,
+                n_steps: int) -> FloatArray:
+        """Return the noisy last iterate of proximal gradient descent from a public start.
+
+        The sensitivity of that iterate is worked out here, from what the rows are clipped to and
+        from the penalty object, whose curvature and proximal map are trusted. A ValueError if the
+        steps are not known to be nonexpansive; nothing has been drawn then.
+        """
+        sensitivity = self._sensitivity(penalty, step, n_steps)
+
+        def descended(batch: Batch) -> FloatArray:
+            point = theta
+            for _ in range(n_steps):
+                point = penalty.prox(point - step * self._gradient(point, penalty), step)
+            return point
+
+        return self._released(descended, sensitivity)
+
+    def minimize(self, theta: FloatArray, penalty: Penalty, tolerance: float, n_steps: int) -> Any:
+        """Return the noisy minimizer, to a gradient norm that is certain, from the start zero.
+
+        Accelerated steps, a public number of them: how long a fit takes tells nothing of the rows.
+        Where so many, at least `steps_to_certify`, reach `tolerance` on any data the point is
+        within ``tolerance / alpha`` of the minimizer. A ValueError if the steps are not known to
+        get there; nothing has been drawn then.
+        """
+        self._sums.require_monotone()
+        sums, alpha = self._sums, penalty.strong_convexity
+        enough = penalty.is_smooth and penalty.smoothness == alpha and n_steps >= steps_to_certify(
+            sums.smoothness, alpha, sums.clip_norm, tolerance)
+        if not enough:
+            raise ValueError(f"tolerance={tolerance!r}: the minimizer is reached only with an l2 "
+                             f"penalty and enough steps, which {n_steps} may not be; raise "
+                             "tolerance in solver_options, or use solver='gd'.")
+        # Accelerated steps pass on the rounding of a gradient about sqrt(kappa) times.
+        rounding = sums.rounding_error(sums.clip_norm / alpha, 4.0 * sums.clip_norm)
+        missed = tolerance + 2.0 * math.sqrt(1.0 + sums.smoothness / alpha) * rounding
+        sensitivity = minimizer_sensitivity(
+            lipschitz=sums.clip_norm, n_samples=sums.n_samples, strong_convexity=alpha,
+            tolerance=missed) * sums.rounding
+        return self._released(lambda batch: self._accelerated(theta, penalty, n_steps),
+                              sensitivity)
+
+    def _accelerated(self, theta: FloatArray, penalty: Penalty, n_steps: int) -> Any:
+        """Return the point after so many accelerated steps."""
+        alpha = penalty.strong_convexity
+        step = 1.0 / (self._sums.smoothness + alpha)
+        root = math.sqrt(step * alpha)
+        momentum = (1.0 - root) / (1.0 + root)
+        point = theta
+        for _ in range(n_steps):
+            following = point - step * self._gradient(point, penalty)
+            point = following + momentum * (following - theta)
+            theta = following
+        return theta
+
+    def _gradient(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
+        return self._sums.gradient(theta) / self._sums.n_samples + penalty.gradient(theta)
+
+    def _sensitivity(self, penalty: Penalty, step: float, n_steps: int) -> float:
+        """Bound the l2 distance between last iterates on neighboring data."""
+        sums = self._sums
+        self._sums.require_monotone()
+        alpha = penalty.strong_convexity
+        # A ridge on some coordinates only adds to the largest curvature, not to the smallest.
+        smoothness = sums.smoothness + penalty.smoothness - alpha
+        if contraction(step, alpha, smoothness) > 1.0:
+            # Distances, and the iterates themselves, would grow without bound.
+            raise ValueError(f"learning_rate={step!r}: a step must not expand distances, so at "
+                             f"most {2.0 / (smoothness + alpha):.6g} here; leave "
+                             "learning_rate=None, or use solver='gd'.")
+        exact = gradient_descent_sensitivity(
+            lipschitz=sums.clip_norm, n_samples=sums.n_samples, step=step, n_steps=n_steps,
+            smoothness=smoothness, strong_convexity=alpha)
+        return exact * self._sums.rounding
+
+    def _released(self, read: Callable[..., Any], sensitivity: float) -> FloatArray:
+        known = Sensitivity(sensitivity, "gamma_norm" if self._pure else "standard_normal",
+                            size=self._sums.model.dimension)
+        return self._session(self._event, lambda batch: finite(read(batch)), known)
+
+
+def finite(theta: FloatArray) -> FloatArray:
+    """Return theta with 0 for coordinates that are not finite, an array of its own."""
+    return np.where(np.isfinite(theta), theta, 0.0)

@@ -1,0 +1,1 @@
+"""Statistics that are released once: counts, moments, quantiles, categories, pairs, tables."""

@@ -1,0 +1,142 @@
+r"""Categories that occur often, found under noise.
+
+A row stands in one category of every column. With T columns replacing it moves the counts by at
+most ``sqrt(2 T)``. The counts of categories that occur get Gaussian noise of scale s, and those
+beyond
+
+.. math:: \tau = 1 + s\, \Phi^{-1}(1 - \delta_c / T)
+
+leave. A category that no other row has counts 1 or, on the neighboring table, does not occur at
+all: it is beyond with a probability of at most :math:`\delta_c / T`, and there are at most T of
+them. That is a `Disclosure`. What leaves of all others follows from counts that both tables have
+(Korolova, Kenthapadi, Mishra, Ntoulas 2009; Wilkins, Kifer, Zhang, Karrer 2024).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.events import Composed, Disclosure, NotPrivate, gaussian
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._mechanism.session import Batch, Session
+    from dpsk._privacy.elementary import Event
+    from dpsk._typing import FloatArray, IntArray
+
+__all__ = ["category_event", "category_threshold", "count_noise", "frequent_categories",
+           "noisy_counts"]
+
+#: Counts and their noise are multiples of this.
+_UNIT = 2.0**-10
+
+
+def category_event(mu: float, delta: float) -> Event:
+    """Return what finding categories costs: a `mu`, and a chance `delta` to show a single row's.
+    """
+    return NotPrivate() if mu == math.inf else Composed((gaussian(mu), Disclosure(delta)))
+
+
+def category_threshold(n_columns: int, mu: float, delta: float) -> float:
+    """Return the noisy count beyond which categories leave; 0 without noise."""
+    if mu == math.inf:
+        return 0.0
+    scale = count_noise(n_columns, mu)
+    # Noise is rounded, and so is what is computed here.
+    return 1.0 + scale * float(-ndtri(delta / n_columns)) * (1.0 + 1e-9) + _UNIT
+
+
+def frequent_categories(rows: RowSource, places: range | list[int], sizes: Any, most: int,
+                        mu: float, delta: float,
+                        session: Session) -> list[tuple[IntArray, FloatArray]]:
+    """Return the positions of the frequent categories of some columns, in their order, and counts.
+
+    Parameters
+    ----------
+    rows : RowSource
+        Features are positions of categories, -1 for none.
+    places : sequence of int
+        The columns.
+    sizes : sequence of int
+        How many categories occur in each; sensitive, as is which position is which.
+    most : int
+        Of a column no more leave: those of the largest noisy counts.
+    mu, delta : float
+        What the answer may cost; an infinite mu is without noise.
+    session : Session
+
+    Returns
+    -------
+    found : list of (ndarray of int, ndarray of float64)
+        The positions, and their noisy counts.
+    """
+    threshold = category_threshold(len(places), mu, delta)
+    moved = math.sqrt(2.0 * len(places))
+    ends = np.cumsum(sizes)
+
+    def counted(batch: Batch) -> Any:
+        return rows.added(_counts, places, sizes)
+
+    def frequent(noisy: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+        found: list[tuple[IntArray, FloatArray]] = []
+        for counts in np.split(noisy, ends[:-1]):
+            order = np.argsort(-counts, kind="stable")[:most]
+            kept = np.sort(order[counts[order] > threshold])
+            found.append((kept, counts[kept]))
+        return found
+
+    also = () if mu == math.inf else (Disclosure(delta),)
+    return session(gaussian(mu), counted, Sensitivity(moved, unit=_UNIT), also=also,
+                    select=frequent)
+
+
+def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
+                 session: Session) -> dict[int, FloatArray]:
+    """Return how many rows are in every cell of some columns, under noise of scale `count_noise`.
+
+    Parameters
+    ----------
+    rows : RowSource
+    columns : dict
+        From the places of columns to what is public of them: the number of categories, whose
+        positions are in the rows, -1 for none; or points between numbers, increasing.
+    mu : float
+        What the answer costs.
+    session : Session
+
+    Returns
+    -------
+    counts : dict of ndarray of float64
+        By the same places.
+    """
+    sizes = [cells if isinstance(cells, int) else len(cells) + 1 for cells in columns.values()]
+    counts = session(
+        gaussian(mu), lambda batch: rows.added(_counts, list(columns), sizes, columns),
+        Sensitivity(math.sqrt(2.0 * len(columns)), unit=_UNIT))
+    return dict(zip(columns, np.split(counts, np.cumsum(sizes)[:-1]), strict=True))
+
+
+def count_noise(n_columns: int, mu: float) -> float:
+    """Return the standard deviation of noise on counts of so many columns."""
+    return math.sqrt(2.0 * n_columns) / mu
+
+
+def _counts(rows: RowSource, places: list[int] | range, sizes: Sequence[int],
+            points: Any = None) -> FloatArray:
+    """Return the counts of all categories of all columns, float64."""
+    block = rows.take(slice(0, len(rows))).X
+    counts = []
+    for place, size in zip(places, sizes, strict=True):
+        codes = block[:, place]
+        if points is not None and not isinstance(points[place], int):
+            codes = np.where(np.isnan(codes), -1, np.searchsorted(points[place], codes, "right"))
+        counts.append(np.bincount(codes[codes >= 0].astype(np.intp), minlength=size))
+    return np.concatenate(counts).astype(np.float64)

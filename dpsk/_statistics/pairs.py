@@ -1,0 +1,105 @@
+r"""Pairs of columns whose products explain what a model leaves, chosen under noise.
+
+A row has features :math:`z_a, z_b` of norm at most 1 in two columns and a residual r of norm at
+most C. The table :math:`T_{ab} = \sum_i r_i \otimes z_{a,i} z_{b,i}^\top` moves by at most 2 C
+with a row that is replaced; so does its part beside directions that are public or released, as a
+projection makes nothing longer. Its norm over 2 C is the score of the pair: all scores move by at
+most 1. The best of them under Gumbel noise, or that none beats a public one, is all that leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.blocks import row_blocks
+from dpsk._mechanism.sensitivity import Sensitivity, rounding_margin
+from dpsk._models.clipping import shortened
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._mechanism.session import Batch, Session
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._typing import FloatArray
+
+__all__ = ["clipped_residuals", "noisy_pairs"]
+
+#: Scores are multiples of this.
+_UNIT = 2.0**-20
+
+
+def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray, clip: float,
+                count: int, event: Elementary, session: Session) -> Any:
+    """Return up to `count` of some pairs of columns, in the order in which they were chosen.
+
+    Parameters
+    ----------
+    rows : Rows
+        Features of norm at most 1 a column, and residuals of norm at most `clip`, shape
+        (n, n_outputs), as targets.
+    slices : list of slice
+        Where the features of every column are.
+    directions : list of ndarray
+        Of every column: what features are alike by themselves, public or released.
+    candidates : list of (int, int)
+        Public or released.
+    clip : float
+    count : int
+    event : Event
+        Of one choice.
+    session : Session
+
+    Returns
+    -------
+    pairs : list of (int, int)
+    """
+    moved = Sensitivity(2.0, "gumbel", unit=_UNIT, rounded=False)
+    # Residuals without a pattern have tables about as long.
+    none = math.sqrt(len(rows)) / 2.0
+    scores: list[FloatArray] = []
+    chosen: list[int] = []
+
+    def left(batch: Batch) -> Any:
+        if not scores:
+            scores.append(_scores(rows, slices, directions, candidates, clip))
+        # Every candidate gets its noise: how much is drawn is public.
+        taken = np.isin(np.arange(len(candidates)), chosen)
+        return np.append(np.where(taken, -np.inf, scores[0]), none)
+
+    for _ in range(count):
+        best = int(session(event, left, moved, select=np.argmax))
+        if best < len(candidates):
+            chosen.append(best)
+    return [candidates[place] for place in chosen]
+
+
+def clipped_residuals(residuals: FloatArray, weights: FloatArray | None, clip: float) -> Any:
+    """Return residuals times weights, each row scaled to norm `clip` at most, in new memory."""
+    return shortened(residuals.copy() if weights is None else residuals * weights[:, None], clip)
+
+
+def _scores(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray,
+            clip: float) -> FloatArray:
+    """Return the norms of tables beside their directions, over how far a row moves them."""
+    block = rows.take(slice(0, len(rows)))
+    tables = np.zeros((block.y.shape[1], slices[-1].stop, slices[-1].stop))
+    for part in row_blocks(len(rows), slices[-1].stop):
+        features = block.X[part].astype(np.float64)
+        for table, residuals in zip(tables, block.y[part].T, strict=True):
+            table += features.T @ (features * residuals[:, None])
+    beside = [_beside(direction) for direction in directions]
+    found = [np.linalg.norm(beside[one] @ tables[:, slices[one], slices[other]] @ beside[other])
+             for one, other in candidates]
+    moved = 2.0 * clip * rounding_margin(len(rows))
+    return np.rint(np.array(found) / (moved * _UNIT)) * _UNIT
+
+
+def _beside(direction: FloatArray) -> Any:
+    """Return the projection on what is orthogonal to a direction."""
+    length = np.linalg.norm(direction)
+    unit = direction / length if length > 0 else direction
+    return np.eye(len(unit)) - np.outer(unit, unit)

@@ -1,0 +1,1 @@
+"""Sums over rows, of which each adds a vector whose norm is clipped."""
