@@ -231,7 +231,7 @@ def arithmetic_of(solver):
     # Sums over all rows are exact, those over random batches are not.
     problem, family = problem_for(solver), SOLVERS[solver]
     given = {} if "batch_size" in family.ignores else {"batch_size": 16}
-    plan = family(**given).configured(problem).plan(problem)
+    plan = family(**given).configured(problem).queries(problem)
     return "grid" if plan.batches == FullBatch() else "float"
 
 

@@ -11,7 +11,7 @@ from dpsk._privacy.events import Gaussian, SampledGaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import Context, GradientOracle
+from dpsk._queries import Gradients
 from tests.registry import make_problem
 
 
@@ -21,10 +21,9 @@ def test_a_plan_that_does_not_hold_the_event_draws_and_reads_nothing():
             raise AssertionError("drawn")
 
     problem = make_problem(n_samples=6)
-    declared = NoisySums(FullBatch(), 1)
+    declared = Gradients(NoisySums(FullBatch(), 1), 1.0)
     rows = Rows(np.ones((6, 3)), np.zeros(6))
-    oracle = GradientOracle.open(Context(problem, rows, declared, 1.0, 2.0,
-                                         Session(Silent(), Ledger(declared(3.0)))))
+    oracle = declared.run((problem, rows), Session(Silent(), Ledger(declared(3.0))), 2.0)
     oracle._sums.gradient = None
     with pytest.raises(RuntimeError, match="plan"):
         oracle.gradient(np.zeros(4))
