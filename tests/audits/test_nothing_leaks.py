@@ -110,6 +110,7 @@ def with_certificate_read(model):
     return model, faces
 
 
+@pytest.mark.covering
 @every_fit
 def test_only_released_attributes_depend_on_the_rows(cls, solver, classes, dtype, noise_times):
     noise_times(0.0)

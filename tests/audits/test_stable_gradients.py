@@ -5,6 +5,7 @@ claim is epsilon 1 and delta 0. Every bound rests on two Clopper-Pearson limits 
 """
 
 import numpy as np
+import pytest
 
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
@@ -80,6 +81,7 @@ def oracle_hits(changed):
     return hits
 
 
+@pytest.mark.thorough
 def test_our_answers_stay_under_the_claim():
     """False-alarm rate at most 1e-7."""
     declared = ThresholdRounds(1, pure=True)
@@ -90,6 +92,7 @@ def test_our_answers_stay_under_the_claim():
     assert bound <= CLAIM
 
 
+@pytest.mark.thorough
 def test_our_answers_with_weak_noise_exceed_the_claim(noise_times):
     """The audit would notice: at a twentieth of the noise the row is plain to see."""
     noise_times(1 / 20)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor, DPTableVectorizer
-from dpsk._privacy.events import tally
+from tests.events import tally
 
 N = 20_000
 

@@ -11,9 +11,9 @@ from sklearn.base import is_classifier
 
 import dpsk
 from dpsk import Certificate
-from dpsk._privacy.events import tally
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import bounds_gradients, build
+from tests.events import tally
 from tests.registry import (
     ALL_SOLVERS,
     arithmetic_of,
@@ -205,6 +205,7 @@ def test_a_seed_is_recorded_and_said_to_void_the_guarantee_if_known(cls):
         assert "NoiseSeed" not in str(fresh)
 
 
+@pytest.mark.covering
 @every_fit
 @pytest.mark.parametrize("row", [1e6, 1e-6, 0.0, 1e300])
 def test_the_certificate_is_the_same_on_neighboring_data(cls, solver, row):

@@ -75,6 +75,8 @@ def _marked(case):
     again |= named and is_tried_by_a_classifier(type(estimator), estimator.solver)
     if again or (named and check.func.__name__ in _OF_ANY_SOLVER):
         marks = pytest.mark.audit
+    elif named:
+        marks = [*marks, pytest.mark.thorough]
     return pytest.param(*values, marks=marks)
 
 
@@ -126,6 +128,7 @@ def _blobs():
     return X, y
 
 
+@pytest.mark.covering(most=8)
 @every_fit
 def test_classifiers_separate_blobs_of_two_hundred_rows_all_the_same(cls, solver):
     """What the poor_score tag leaves out of scikit-learn's checks, over repeated fits.

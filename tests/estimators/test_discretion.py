@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from dpsk._privacy.noise import streams
 from tests.estimators.pairs import build
+from tests.instruments import watched_words
 from tests.loops import in_a_row
 from tests.registry import (
     ESTIMATORS,
@@ -175,7 +175,7 @@ def _said(error):
 
 
 @pytest.fixture
-def refused(monkeypatch, capfd, caplog):
+def refused(capfd, caplog):
     """Call a function that must fail, and check that nothing it says is a data value."""
     def words(self, count):
         pytest.fail("noise was drawn")
@@ -183,8 +183,7 @@ def refused(monkeypatch, capfd, caplog):
     def call(kind, match, function, *args):
         with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
             warnings.simplefilter("always")
-            monkeypatch.setattr(streams.EntropyStream, "words", words)
-            with pytest.raises(kind, match=f"(?s){match}") as raised:
+            with watched_words(words), pytest.raises(kind, match=f"(?s){match}") as raised:
                 function(*args)
         out, err = capfd.readouterr()
         said = " ".join([_said(raised.value), *(str(one.message) for one in caught), out, err,
@@ -207,6 +206,7 @@ def test_rows_refused_by_fit_are_not_quoted(cls, X, kind, match, refused):
     refused(kind, match, cls().fit, X, _targets(cls))
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("X, kind, match", cases(
     {name: case for name, case in _ROWS.items() if name != "column names"}))

@@ -103,6 +103,7 @@ def _written_otherwise(X):
     yield "unsorted", unsorted
 
 
+@pytest.mark.covering
 @where_sets_may_be_needed(every_linear_fit)
 def test_how_entries_are_stored_makes_no_difference(cls, solver):
     X, y = _rows(cls)
@@ -114,6 +115,7 @@ def test_how_entries_are_stored_makes_no_difference(cls, solver):
         np.testing.assert_allclose(again.predict(other), plain.predict(X), rtol=1e-9)
 
 
+@pytest.mark.covering
 @where_sets_may_be_needed(every_linear_fit)
 def test_the_matrix_is_not_modified(cls, solver):
     X, y = _rows(cls)
@@ -193,6 +195,7 @@ def _large(cls, solver):
     return () if (cls is last or solver == "gd") and not certified else pytest.mark.audit
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.parametrize("cls, solver", [
     pytest.param(*case.values, id=case.id, marks=_large(*case.values))
     for case in every_linear_fit.args[1]])

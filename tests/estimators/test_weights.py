@@ -31,6 +31,7 @@ FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=_marks(cls, solve
         for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))]
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 @pytest.mark.parametrize("params, dtype", [({}, np.float64), ({"clip_norm": 0.05}, np.float32)],
                          ids=["default", "clipped"])
@@ -81,6 +82,7 @@ def _mean_score(model, X):
     return getattr(model, "decision_function", model.predict)(X).mean()
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("cls, solver", FITS)
 def test_heavier_rows_pull_the_fit(cls, solver):
     if ranks_pairs(cls, solver):
@@ -94,6 +96,7 @@ def test_heavier_rows_pull_the_fit(cls, solver):
         assert sign * (weighted - plain) > 0.1
 
 
+@pytest.mark.covering(most=8)
 @pytest.mark.parametrize("cls, solver", CLASSIFIER_FITS)
 def test_a_heavier_class_is_predicted_more_often(cls, solver):
     if ranks_pairs(cls, solver):

@@ -102,6 +102,7 @@ def streams(monkeypatch):
     return opened
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_an_int_keys_the_public_draws_and_nothing_else(cls, solver, streams):
     """Nothing of rows, batches or splits is drawn from the stream that may be published."""

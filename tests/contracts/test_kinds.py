@@ -23,7 +23,7 @@ from sklearn.experimental import (  # noqa: F401  # makes them importable
     enable_iterative_imputer,
 )
 from sklearn.pipeline import FeatureUnion
-from sklearn.utils import all_estimators
+from sklearn.utils import all_estimators, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from dpsk import DPLogisticRegression, DPStandardScaler, make_dp_pipeline, privacy_report
@@ -213,3 +213,8 @@ def test_what_is_fitted_to_tables_is_known(name, frames):
         reported(estimator.fit(X, ROWS[:, 0], next_states=X))
     else:
         reported(estimator.fit(X, (ROWS[:, 0] > 0.5).astype(int)))
+
+
+def test_one_class_makes_rows_of_others_and_keeps_nothing_of_a_fit():
+    assert {"PatchExtractor"} == {name for name in KINDS[MIXES].split()
+                                 if name in ALL and not get_tags(ALL[name]()).requires_fit}
