@@ -102,7 +102,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         As the caller set it up.
     rows : Rows
     stages : sequence of Stage
-        Session before and after the solver's, those that apply; what they released stays on
+        Releases before and after the solver's, those that apply; what they released stays on
         them.
     random_state : None, int or NoiseSeed
         Each of the last two keys the public draws, the last the noise as well.

@@ -75,7 +75,7 @@ def opened_session(stream: Stream, ledger: Ledger, progress: Progress | None,
 
 
 class _Keeping(Session):
-    """Session beside answers that are kept."""
+    """A session beside answers that are kept."""
 
     def __init__(self, answers: Any, *args: Any) -> None:
         super().__init__(*args)
@@ -83,7 +83,7 @@ class _Keeping(Session):
 
 
 class _Recorded(_Keeping):
-    """Session whose answers are kept."""
+    """A session whose answers are kept."""
 
     def __call__(self, event: Elementary, read: Callable[[Batch], Any],
                  *sensitivities: Sensitivity, divisor: float = 1.0,
@@ -95,7 +95,7 @@ class _Recorded(_Keeping):
 
 
 class _Replayed(_Keeping):
-    """Session that give answers again, and read nothing."""
+    """A session that gives answers again, and reads nothing."""
 
     def __call__(self, event: Elementary, read: Callable[[Batch], Any],
                  *sensitivities: Sensitivity, divisor: float = 1.0,

@@ -1,6 +1,6 @@
 """From what is released to (epsilon, delta): the only place that multiplies by counts.
 
-Session of a kind are merged first, and some kinds then have a closed form; everything else
+Releases of a kind are merged first, and some kinds then have a closed form; everything else
 goes through the privacy-loss distribution. What a kind is known by, its events say. Every answer
 is an upper bound.
 """
@@ -19,7 +19,7 @@ from dpsk._privacy.pld.composition import loss_bound
 if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary, Event, Parts
 
-__all__ = ["Account", "Session", "account", "delta", "epsilon",
+__all__ = ["Account", "Releases", "account", "delta", "epsilon",
            "left_beside", "merge", "mu_beside"]
 
 _LEAST = math.ulp(0.0)
@@ -53,7 +53,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Session:
+class Releases:
     """An event in normal form.
 
     Attributes
@@ -85,9 +85,9 @@ class Session:
         return sum(event.delta for event, _ in self.parts if isinstance(event, Disclosure))
 
     @property
-    def rest(self) -> Session:
-        """Session where the disclosure does not happen."""
-        return Session(tuple(part for part in self.parts if not isinstance(part[0], Disclosure)))
+    def rest(self) -> Releases:
+        """Releases where the disclosure does not happen."""
+        return Releases(tuple(part for part in self.parts if not isinstance(part[0], Disclosure)))
 
     @property
     def mu(self) -> float:
@@ -95,7 +95,7 @@ class Session:
         return sum(event.mu for event, _ in self.parts if isinstance(event, Gaussian))
 
 
-def merge(event: Event) -> Session:
+def merge(event: Event) -> Releases:
     """Return an event in normal form, with one Gaussian for all full-batch releases.
 
     Beside a release without noise nothing else counts.
@@ -107,8 +107,8 @@ def merge(event: Event) -> Session:
         if simple is not None:
             kinds.setdefault(type(simple), []).append((simple, count))
     if NotPrivate in kinds:
-        return Session(((NotPrivate(), 1),))
-    return Session(tuple(part for kind, counts in kinds.items() for part in kind.merged(counts)))
+        return Releases(((NotPrivate(), 1),))
+    return Releases(tuple(part for kind, counts in kinds.items() for part in kind.merged(counts)))
 
 
 def account(event: Event, epsilon: float) -> Account:
@@ -121,7 +121,7 @@ def account(event: Event, epsilon: float) -> Account:
     return result
 
 
-def account_merged(releases: Session, epsilon: float, coarsen: float = 1.0) -> Account:
+def account_merged(releases: Releases, epsilon: float, coarsen: float = 1.0) -> Account:
     """`account` for releases in normal form, on a grid coarser by a factor."""
     epsilon = float(epsilon)
     if not 0 <= epsilon < math.inf:
@@ -142,7 +142,7 @@ def account_merged(releases: Session, epsilon: float, coarsen: float = 1.0) -> A
     return _account_loss(releases, epsilon, coarsen)
 
 
-def _account_loss(releases: Session, epsilon: float, coarsen: float) -> Account:
+def _account_loss(releases: Releases, epsilon: float, coarsen: float) -> Account:
     for tail, smallest in _TAILS:
         bound = loss_bound(releases.parts, epsilon, tail=tail, coarsen=coarsen)
         if bound.delta >= smallest:
@@ -185,7 +185,7 @@ def epsilon(event: Event, delta: float) -> float:
     return _epsilon(merge(event), delta)
 
 
-def _epsilon(releases: Session, delta: float) -> float:
+def _epsilon(releases: Releases, delta: float) -> float:
     if delta == 0:
         return releases.pure_epsilon
     if delta == 1:
@@ -211,7 +211,7 @@ def mu_beside(epsilon: float, delta: float, chance: float) -> float:
     return gaussian_mu(epsilon, left_beside(delta, chance) if chance else delta)
 
 
-def _solve_epsilon(releases: Session, delta: float) -> float:
+def _solve_epsilon(releases: Releases, delta: float) -> float:
     def excess(epsilon: float, coarsen: float = 1.0) -> float:
         return log_ratio(account_merged(releases, epsilon, coarsen).delta, delta)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dpsk._privacy.accountant import Session
+    from dpsk._privacy.accountant import Releases
     from dpsk._privacy.elementary import Elementary
     from dpsk._privacy.plans import Declaration
 
@@ -99,7 +99,7 @@ def _calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
 _cached: Callable[[Any, float, float], float] = lru_cache(maxsize=256)(_calibrate)
 
 
-def _check_solvable(make_event: Declaration, releases: Session, delta: float) -> None:
+def _check_solvable(make_event: Declaration, releases: Releases, delta: float) -> None:
     if not releases.parts:
         raise ValueError("make_event: the event releases nothing, so any scale is private; "
                          "release something or skip the calibration.")
@@ -122,11 +122,11 @@ def _check_solvable(make_event: Declaration, releases: Session, delta: float) ->
             f"{rate!r}, such as 1/n**2 for n rows.")
 
 
-def _always_read(releases: Session) -> list[tuple[Elementary, int]]:
+def _always_read(releases: Releases) -> list[tuple[Elementary, int]]:
     return [part for part in releases.parts if part[0].inclusion_probability == 1]
 
 
-def _solve(cost: Callable[[Session], float], target: float, make_event: Declaration) -> float:
+def _solve(cost: Callable[[Releases], float], target: float, make_event: Declaration) -> float:
     # closed forms: the cost of the merged event against its largest private value
     def excess(scale: float) -> float:
         return accountant.log_ratio(cost(accountant.merge(make_event(scale))), target)

@@ -1,4 +1,4 @@
-"""Session that may tell all of a row: rarely, or always."""
+"""Releases that may tell all of a row: rarely, or always."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Session of one kind each, stated as frozen facts.
+"""Releases of one kind each, stated as frozen facts.
 
 An elementary event owns all that its kind is known by: what it simplifies to, its loss, its closed
 forms; `Elementary` says what the accountant asks.

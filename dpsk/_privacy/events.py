@@ -1,4 +1,4 @@
-"""Session of a mechanism, stated as frozen facts.
+"""Releases of a mechanism, stated as frozen facts.
 
 An event says how much one release can tell about one row, under the replace-one
 relation and with ``n`` public. Events are never redefined: a better bound for a
@@ -46,7 +46,7 @@ class Repeated(Event):
 
     See Also
     --------
-    Composed : Session of several kinds.
+    Composed : Releases of several kinds.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Composed(Event):
     See Also
     --------
     compose : Makes one of events and certificates.
-    Repeated : Session of one kind.
+    Repeated : Releases of one kind.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Session before and after the solver's own. A new one is one file and one line here."""
+"""Releases before and after the solver's own. A new one is one file and one line here."""
 
 from __future__ import annotations
 

@@ -51,13 +51,13 @@ def _expected(pair):
 
 
 class _Watched:
-    """Session that keep the scores of a choice, and add no noise to it."""
+    """A session that keeps the scores of a choice, and adds no noise to it."""
 
-    def __call__(self, event, read, known, only):
+    def __call__(self, event, read, known, select):
         assert (known.moved, known.law, known.rounded) == (4.0, "gumbel", False)
         self.scores = read(None)
         assert np.all(self.scores[np.isfinite(self.scores)] % known.unit == 0)
-        return only(self.scores)
+        return select(self.scores)
 
 
 def _choices(X, y, expected=_expected, least=0.0, session=None, event=None):

@@ -1,4 +1,4 @@
-"""Session whose loss is bounded by ``K + c Rho``: the formula, its law, and what it bounds."""
+"""Releases whose loss is bounded by ``K + c Rho``: the formula, its law, and what it bounds."""
 
 import itertools
 import math

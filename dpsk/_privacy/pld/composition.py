@@ -118,7 +118,7 @@ def _aligned(step: float, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class _Total:
-    """Session discretized on one grid: the step, how many, and (grid, count) a kind."""
+    """Releases discretized on one grid: the step, how many, and (grid, count) a kind."""
 
     step: float
     releases: int
