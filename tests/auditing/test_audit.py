@@ -1,6 +1,5 @@
 """Audits find faults, and leave what is right alone."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

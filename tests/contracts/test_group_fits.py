@@ -1,6 +1,5 @@
 """Fits on groups: stages that take none, the order of rows, and noise for the clip of groups."""
 
-
 import numpy as np
 import pytest
 from sklearn.base import clone

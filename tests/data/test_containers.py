@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import is_classifier
 
-from tests.instruments import fixed_streams
+from tests.instruments import fixed_streams, forbid_noise
 from tests.registry import (
     ESTIMATORS,
     NETWORK_PARAMS,
@@ -37,9 +37,10 @@ def fitted():
 
 
 @pytest.fixture
-def refused(silent):
+def refused(monkeypatch):
     """Call what must fail before anything is drawn."""
     def call(match, function, *args, kind=ValueError):
+        forbid_noise(monkeypatch)
         with pytest.raises(kind, match=match) as caught:
             function(*args)
         assert "31337" not in str(caught.value)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from tests.estimators.pairs import build
-from tests.instruments import watched_words
+from tests.instruments import forbid_noise
 from tests.loops import in_a_row
 from tests.registry import (
     ESTIMATORS,
@@ -175,15 +175,13 @@ def _said(error):
 
 
 @pytest.fixture
-def refused(capfd, caplog):
+def refused(monkeypatch, capfd, caplog):
     """Call a function that must fail, and check that nothing it says is a data value."""
-    def words(self, count):
-        pytest.fail("noise was drawn")
-
     def call(kind, match, function, *args):
         with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
             warnings.simplefilter("always")
-            with watched_words(words), pytest.raises(kind, match=f"(?s){match}") as raised:
+            forbid_noise(monkeypatch)
+            with pytest.raises(kind, match=f"(?s){match}") as raised:
                 function(*args)
         out, err = capfd.readouterr()
         said = " ".join([_said(raised.value), *(str(one.message) for one in caught), out, err,

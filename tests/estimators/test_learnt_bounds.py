@@ -1,6 +1,5 @@
 """Fits that learn the bound on rows and on targets: price, statement, and what prediction uses."""
 
-
 import numpy as np
 import pytest
 
@@ -101,7 +100,7 @@ def test_public_rows_are_mapped_like_the_others():
 
 def test_nothing_is_drawn_before_a_refusal(monkeypatch):
     X, y = rows(60)
-    monkeypatch.setattr("dpsk._fit.opened_releases", None)
+    monkeypatch.setattr("dpsk._fit.opened_session", None)
     with pytest.raises(ValueError, match=r"^data_norm=None: n=60 rows at "):
         DPHuberRegressor(1.0, data_norm=None).fit(X, y)
 

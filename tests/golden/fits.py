@@ -1,6 +1,5 @@
 """Fits under one fixed stream: what a change of structure must leave as it is."""
 
-
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
