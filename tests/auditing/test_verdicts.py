@@ -73,7 +73,7 @@ def _map_of(noise):
     return found
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name, hidden", {
     "long text": ("much_", lambda noise: " ".join(map(str, noise))),
     "compressed": ("much_", lambda noise: zlib.compress(noise[:20].tobytes())),
@@ -205,6 +205,7 @@ def test_nothing_that_varied_is_nothing_tested(estimator):
     assert "nothing that is published ever varied" in found.untested
 
 
+@pytest.mark.thorough
 def test_text_page_numbers_and_name_carry_verdict_and_power():
     clean = audit(RandomizedResponse(), neighbors=_PAIR, runs=400, level=SURE)
     least = f"{clean.power.refutes_from:.3g}"

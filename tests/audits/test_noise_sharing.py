@@ -176,6 +176,7 @@ def test_one_seed_across_processes(method):
         np.testing.assert_array_equal(noise(here), noise(there))
 
 
+@pytest.mark.thorough
 def test_one_seed_under_joblib():
     X, y = rows()
     model = estimator(random_state=NoiseSeed(7))

@@ -184,7 +184,7 @@ def test_the_saddle_point_of_the_auc_loss_is_reached(name, noise_times):
     np.testing.assert_allclose(dual, -gap @ best, atol=1e-6)
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(RUN))
 def test_the_saddle_point_of_the_group_risk_is_reached(name, noise_times):
     noise_times(0.0)

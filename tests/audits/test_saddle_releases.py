@@ -132,7 +132,7 @@ def test_a_release_stays_under_its_claim_and_a_third_of_the_noise_exceeds_it(
     assert measured(name, means, noise_times, 1 / 3)[1] > MU
 
 
-@pytest.mark.covering
+@pytest.mark.covering(most=2)
 @every_release
 @pytest.mark.parametrize("factor", [2 / 3, 1.0, 3 / 2])
 def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noise_times):

@@ -104,7 +104,7 @@ def test_every_solver_is_run():
     assert set(RUNS) == set(SOLVERS) - IN_SETS == {case.values[1] for case in CASES}
 
 
-@pytest.mark.covering(most=12)
+@pytest.mark.covering(most=6)
 @every_ridge
 @pytest.mark.parametrize(("kind", "solver", "run"), CASES)
 def test_the_ridge_optimum_is_reached(kind, solver, run, alpha, noise_times):

@@ -38,7 +38,7 @@ def budget(**terms):
     return PrivacyBudget(**{"epsilon": 100.0, "delta": 1e-3, **terms})
 
 
-@pytest.mark.covering(most=3)
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("how", LAZY, ids=str)
 def test_lazy_results_that_are_read_later_are_charged_all(how):
     with warnings.catch_warnings(record=True) as warned, budget() as open_one:

@@ -43,6 +43,7 @@ def test_workers_that_are_older_than_a_budget_charge_it():
     assert len(open_one.charges) == 2
 
 
+@pytest.mark.thorough
 def test_many_small_evaluations_in_workers_end_where_the_budget_does():
     with PrivacyBudget(1.0, 1e-5) as open_one, pytest.raises(BudgetExceededError):
         Parallel(n_jobs=2)(delayed(dp_accuracy_score)(LABELS, LABELS, epsilon=0.6, delta=1e-7)
@@ -120,6 +121,7 @@ def test_workers_of_dask_charge_what_is_open_in_their_client(client):
     assert len(open_one.charges) == 6
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 def test_futures_of_dask_are_charged_when_they_run(client):
     with budget() as open_one:

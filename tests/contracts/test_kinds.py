@@ -177,6 +177,7 @@ def reported(fitted):
     assert again.epsilon == report.epsilon
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_every_fit_of_this_package_is_known(cls, solver):
     estimator = make_estimator(cls, solver)
@@ -196,6 +197,7 @@ AROUND = {
 }
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("frames", [False, True])
 @pytest.mark.parametrize("name", sorted(set(ALL_ESTIMATORS) - set(ESTIMATORS)))
 def test_what_is_fitted_to_tables_is_known(name, frames):

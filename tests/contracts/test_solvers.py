@@ -231,6 +231,7 @@ def test_n_iter_is_the_planned_number_of_steps(cls, solver):
     assert model.n_iter_ == again.n_iter_
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_iterates_differ_but_cost_the_same(cls, solver):
     if not _accepting(solver, ["iterate"]):

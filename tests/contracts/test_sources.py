@@ -81,6 +81,7 @@ def test_sums_over_no_rows_are_zero(make, kind):
     np.testing.assert_array_equal(sums.gradient(np.ones(5)), np.zeros(5))
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit", [
     lambda X, y: DPLogisticRegression(random_state=NoiseSeed(0)).fit(X, y),

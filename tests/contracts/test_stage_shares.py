@@ -57,6 +57,7 @@ def test_with_little_noise_mapped_rows_are_centered_white_and_of_public_length()
     np.testing.assert_allclose(np.cov(mapped.T) * 3 / whitened_length(3)**2, np.eye(3), atol=0.35)
 
 
+@pytest.mark.covering
 @where_sets_may_be_needed(every_whitened_fit)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-3)])
 def test_moment_and_steps_together_cost_the_budget_exactly(cls, solver, epsilon, delta):

@@ -101,6 +101,7 @@ def test_every_container_gives_the_same_bits(cls, make, fitted, tmp_path):
     assert one[0].dtype == other[0].dtype and one[1].dtype == other[1].dtype
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("make", [
     lambda X: X, lambda X: X.astype(np.int8), lambda X: pd.DataFrame(X),
@@ -112,6 +113,7 @@ def test_booleans_are_zeros_and_ones(cls, make, fitted):
     np.testing.assert_allclose(one[1], other[1], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("make", [
     np.ndarray.tolist, lambda part: part.astype(object), lambda part: part.astype(np.int8),

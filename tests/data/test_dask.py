@@ -209,6 +209,7 @@ def _secret(block):
     raise OSError("row 17 holds 31337")
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("spoil, match", [
     (lambda X, y: (X.map_blocks(np.log, dtype=float), y), "contains NaN"),
     (lambda X, y: (X, y[:40]), r"y of shape \(40,\)"),

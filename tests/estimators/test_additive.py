@@ -46,6 +46,7 @@ def _marked(case):
     return pytest.param(*values, marks=(*marks, *more))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])),
                          ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
@@ -241,6 +242,7 @@ def test_a_fit_can_be_repeated_on_another_table(cls):
     assert model.predict(X).shape == (80,)
 
 
+@pytest.mark.covering(most=1)
 @every_additive_model
 def test_wrappers_of_scikit_learn_take_them(cls):
     X = table(90)

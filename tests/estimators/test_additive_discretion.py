@@ -35,7 +35,7 @@ def variants(X):
     yield "levels", X.assign(level=pd.Series([None] * n, dtype=LEVELS), flag=True)
 
 
-@pytest.mark.covering
+@pytest.mark.covering(most=1)
 @every_additive_model
 @pytest.mark.parametrize("interactions, max_categories", [(0, 24), (2, 24), (2, None)])
 def test_all_that_a_fit_shows_follows_from_its_releases(cls, interactions, max_categories, capsys):

@@ -289,6 +289,7 @@ def test_one_class_is_refused_only_when_classes_are_inferred():
     assert "classes=" in text and "77" not in text
 
 
+@pytest.mark.covering(most=4)
 @every_estimator
 def test_boundary_values_are_not_refused(cls, monkeypatch):
     monkeypatch.undo()

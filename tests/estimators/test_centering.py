@@ -75,6 +75,7 @@ def test_centered_rows_are_told_apart_by_their_quadrants(cls):
     assert right > 0.85
 
 
+@pytest.mark.thorough
 def test_one_long_row_moves_the_mean_by_no_more_than_its_bound():
     X, y = rows()
     far = X.copy()

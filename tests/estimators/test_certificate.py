@@ -110,6 +110,7 @@ def test_html_says_what_the_text_says_and_escapes_it(cls):
     assert "<script" not in replace(certificate, public=(hostile,))._repr_html_()
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_the_curve_meets_the_declared_budget_and_is_monotone(cls, solver):
     certificate = _certificate(cls, solver=solver)
@@ -220,6 +221,7 @@ def test_the_certificate_is_the_same_on_neighboring_data(cls, solver, row):
     assert str(certificates[0]) == str(certificates[1])
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_only_released_attributes_depend_on_the_rows(cls, solver):
     X, y = training_rows(cls())
@@ -247,6 +249,7 @@ def test_a_certificate_cannot_be_changed(cls):
         certificate.epsilon = 0.1
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_the_arithmetic_is_named_and_explained(cls, solver):
     # A batch as large as the table is the table.
@@ -259,6 +262,7 @@ def test_the_arithmetic_is_named_and_explained(cls, solver):
     assert Certificate.from_json(certificate.to_json()).arithmetic == certificate.arithmetic
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_weights_are_listed_with_what_they_are_lowered_to(cls, solver):
     model = build(cls, solver)

@@ -36,6 +36,8 @@ _IN_A_SET = dict.fromkeys((
 #: them, test_weights the weights of classes.
 _OF_ANY_SOLVER = {"check_estimator_sparse_matrix", "check_estimator_sparse_array",
                   "check_class_weight_classifiers"}
+#: A classifier, a regressor and a network meet all checks in `make test`; others share code.
+_IN_FULL = {"DPLogisticRegression", "DPRidge", "DPMLPClassifier"}
 #: Pairs whose intercept, of a few rows, is so noisy that all predictions are cut to one bound.
 _AT_A_BOUND = {("DPLasso", "svrgpp")}
 
@@ -77,6 +79,8 @@ def _marked(case):
         marks = pytest.mark.audit
     elif named:
         marks = [*marks, pytest.mark.thorough]
+    elif type(estimator).__name__ not in _IN_FULL:
+        marks = pytest.mark.covering
     return pytest.param(*values, marks=marks)
 
 
@@ -128,7 +132,7 @@ def _blobs():
     return X, y
 
 
-@pytest.mark.covering(most=8)
+@pytest.mark.covering(most=4)
 @every_fit
 def test_classifiers_separate_blobs_of_two_hundred_rows_all_the_same(cls, solver):
     """What the poor_score tag leaves out of scikit-learn's checks, over repeated fits.

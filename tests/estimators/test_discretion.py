@@ -275,6 +275,7 @@ def test_a_model_that_is_not_fitted_says_so(cls):
     assert raised.type.__name__ == "NotFittedError"
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_a_fit_says_nothing_that_depends_on_the_rows(cls, solver, capfd):
     said = []

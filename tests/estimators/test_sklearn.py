@@ -55,7 +55,7 @@ def test_set_output_in_a_pipeline_carries_names_through(cls):
     assert pipeline.predict(frame).shape == (len(X),)
 
 
-@pytest.mark.covering(most=2)
+@pytest.mark.covering(most=1)
 @every_estimator
 def test_grid_search_over_epsilon_in_workers(cls):
     model = cls()
@@ -91,6 +91,7 @@ def test_works_under_calibrated_classifier(cls, solver, method):
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_joblib_dump_and_load_keep_predictions_and_certificate(cls, solver, tmp_path):
     model = build(cls, solver)
@@ -104,6 +105,7 @@ def test_joblib_dump_and_load_keep_predictions_and_certificate(cls, solver, tmp_
     assert np.any(coefficients(loaded.fit(X, y)) != coefficients(model))
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_clone_and_set_params_keep_parameters_and_drop_the_fit(cls, solver):
     model = build(cls, solver, epsilon=3.0, alpha=0.2)

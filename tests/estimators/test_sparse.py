@@ -48,6 +48,7 @@ def _agree(solver, a, b):
             np.testing.assert_allclose(left, right, rtol=1e-9)
 
 
+@pytest.mark.covering
 @where_sets_may_be_needed(every_linear_fit)
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array])
 def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
@@ -131,6 +132,7 @@ def test_the_matrix_is_not_modified(cls, solver):
             np.testing.assert_array_equal(part, copy)
 
 
+@pytest.mark.covering
 @every_linear_estimator
 @pytest.mark.parametrize("container", [sp.csc_matrix, sp.coo_matrix, sp.lil_matrix,
                                        sp.dok_matrix, sp.bsr_matrix, sp.csc_array, sp.coo_array])

@@ -37,7 +37,7 @@ def n_events(model, X, y, **fit_params):
     return sum(tally(model.fit(X, y, **fit_params).privacy_.verify().event).values())
 
 
-@pytest.mark.covering(most=3)
+@pytest.mark.covering(most=1)
 @every_regressor
 def test_wide_bounds_cost_little_where_rows_are_many(cls):
     """R2 is .83 without noise; at bounds a hundred deviations apart it would be about 0."""
@@ -47,7 +47,7 @@ def test_wide_bounds_cost_little_where_rows_are_many(cls):
     assert min(found) > SCORES[cls] and abs(found[0] - found[1]) < 0.25
 
 
-@pytest.mark.covering(most=3)
+@pytest.mark.covering(most=1)
 @every_regressor
 def test_the_unit_of_targets_is_none(cls):
     """Units as odd as they come: a score follows from targets beside their bounds alone."""

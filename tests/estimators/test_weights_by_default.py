@@ -17,6 +17,7 @@ def _rows(cls, several=False):
     return X, (np.arange(len(y)) % 3 if several else y)
 
 
+@pytest.mark.covering(most=8)
 @every_linear
 @pytest.mark.parametrize("several", [False, True])
 def test_weights_of_one_are_no_weights_under_a_seed(cls, several):

@@ -122,6 +122,7 @@ def test_rows_of_one_length_are_for_scores_only(cls):
         cls(precondition="unit_norm").fit(*training_rows(cls()))
 
 
+@pytest.mark.covering(most=8)
 @every_whitened_fit
 def test_the_container_makes_no_difference(cls, solver):
     model = build(cls, solver, precondition=True, random_state=NoiseSeed(0))

@@ -91,7 +91,7 @@ def check(model, reference, bar=BAR):
     assert gap(*both) <= bar
 
 
-@pytest.mark.covering(most=4)
+@pytest.mark.covering(most=2)
 @every_combination
 def test_logistic_regression(data, fit_intercept, weighted):
     X, y = rows(data)
@@ -322,6 +322,7 @@ def test_bounds_are_enforced_without_noise_too():
     check(model, DPLogisticRegression(alpha=ALPHA, **WIDE).fit(short, y), 1e-5)
 
 
+@pytest.mark.covering(most=4)
 @every_estimator
 def test_a_fit_without_noise_says_so_once_and_first(cls):
     X, y = training_rows(cls())

@@ -152,6 +152,7 @@ def test_several_classes_and_numbers_are_evaluated_in_their_way():
     assert "CrossValidation(" in repr(result)
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("places", [[0, 1], [0, 400]])
 @pytest.mark.parametrize("model", [MODEL, make_dp_pipeline(DPStandardScaler(), MODEL),
                                    DPGridSearchCV(MODEL, {"alpha": [0.0, 1e-3]})])

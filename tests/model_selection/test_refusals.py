@@ -204,6 +204,7 @@ def mixed(change=None):
     return DPGridSearchCV(DPPipeline(steps), change, epsilon=2.0)
 
 
+@pytest.mark.covering(most=4)
 @pytest.mark.parametrize("change", [None, {"m__solver": ["gd", "sgd"]},
                                     {"m": [DPLogisticRegression(), DPLinearSVC(alpha=0.1)]}],
                          ids=["penalty", "solver", "model"])

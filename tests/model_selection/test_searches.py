@@ -201,6 +201,7 @@ def every_check(*searches):
     return pytest.mark.parametrize(checks.args[0], list(checks.args[1]), ids=ids_of(checks))
 
 
+@pytest.mark.covering
 @every_check(grid(epsilon=8.0, n_iter=1, random_state=NoiseSeed(0)))
 def test_scikit_learn_finds_nothing_wrong(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)

@@ -111,6 +111,7 @@ WRAPPED = {
 QUICK = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.covering(most=12)
 @QUICK
 @pytest.mark.parametrize("name", WRAPPED)
 def test_every_fit_counts_and_everything_else_is_named(name):

@@ -165,6 +165,7 @@ def test_every_wrapper_is_tried():
     assert takers == set(BUILT) & set(ALL)
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("name", BUILT)
 def test_a_report_counts_at_least_the_fits_that_a_row_is_in(name, fits):
     params, y, is_private = BUILT[name]
@@ -216,6 +217,7 @@ def test_ensembles_are_templates_of_wrappers(outer):
     assert report.is_private == (type(outer(bags)) is not GridSearchCV)
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("name", BUILT)
 def test_freezing_a_wrapper_around_private_fits_hides_nothing(name):
     params, y, _ = BUILT[name]
