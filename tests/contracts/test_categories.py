@@ -15,7 +15,7 @@ from dpsk._privacy.events import Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._statistics.categories import category_event, category_threshold, frequent_categories
-from tests.columns import spread
+from tests.contracts.columns import spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL, binomial_fits

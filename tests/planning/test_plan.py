@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from dpsk import DPLogisticRegression, plan_privacy
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk.planning import PrivacyPlanDisplay
+from tests.events import gaussian_mu
 
 
 def test_entries_follow_from_the_numbers():
