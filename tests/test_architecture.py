@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 import pytest
 
 import dpsk
-from dpsk._docs import FRAGMENTS, documented
+from dpsk._docs import FRAGMENTS, _parsed, documented
 from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, VALUE_SOLVERS
@@ -117,14 +117,10 @@ def test_only_models_and_oracles_know_what_a_sparse_matrix_is():
                or user == "linear_model/_base.py" for user in users), users
 
 
-def _names_private_modules(path):
-    return any(name.startswith("dpsk.") and re.search(r"\._(?!_)", name)
-               for name in _imported(tree(path)))
-
-
 def test_tests_name_private_modules_where_kernels_are_under_contract_and_nowhere_else():
     """All others go through public seams, and no longer break where only the inside moves."""
-    users = {path.relative_to(_ROOT / "tests") for path in _TESTS if _names_private_modules(path)}
+    users = {path.relative_to(_ROOT / "tests") for path in _TESTS
+             if any(re.match(r"dpsk\b.*\._(?!_)", name) for name in _imported(tree(path)))}
     outside = {user.as_posix() for user in users if user.parts[0] not in _KERNEL_TESTS}
     # What watches fits, what reads registries, and what holds the structure and its docstrings.
     assert outside == {"instruments.py", "registry.py", "test_architecture.py",
@@ -316,6 +312,11 @@ def test_every_fragment_of_docstrings_is_used():
     text = "".join(path.read_text(encoding="utf-8") for path in _MODULES if path.stem != "_docs")
     text += "".join(body for _, _, body in FRAGMENTS.values())
     assert set(re.findall(r"%\((\w+)\)s", text)) == set(FRAGMENTS)
+
+
+def test_no_fragment_of_docstrings_shadows_another():
+    with pytest.raises(RuntimeError, match="'columns_words' is written twice"):
+        _parsed("columns|words : dict\n    One.\ncolumns|words : dict or None\n    Another.\n")
 
 
 def test_a_fragment_takes_the_default_of_the_signature_and_keeps_what_follows():
