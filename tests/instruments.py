@@ -26,9 +26,9 @@ def fix_runs(monkeypatch, count):
     monkeypatch.setattr(streams, "geometric", lambda *args: count)
 
 
-def forbid_noise(monkeypatch):
-    """Fail where noise is drawn."""
-    for stream in (streams.EntropyStream, streams.KeyedStream):
+def forbid_noise(monkeypatch, keyed=True):
+    """Fail where noise is drawn, and with `keyed` where seeds draw, also public draws."""
+    for stream in (streams.EntropyStream, *([streams.KeyedStream] if keyed else [])):
         monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
 
 

@@ -16,6 +16,7 @@ from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import fixed_streams, taped
 from tests.events import tally
+from tests.instruments import forbid_noise
 
 GAMMA = 0.9
 BOX = [[-1.0, 1.0], [-1.0, 1.0]]
@@ -166,7 +167,9 @@ BAD = [
 
 @pytest.mark.parametrize("params, given, message", BAD)
 def test_bad_input_is_refused_with_its_remedy_before_anything_is_drawn(
-        params, given, message, silent):
+        params, given, message, monkeypatch):
+    # The features are drawn before, from a public seed.
+    forbid_noise(monkeypatch, keyed=False)
     with pytest.raises(ValueError, match=message):
         make(**params).fit(**{**walk(), **given})
 
