@@ -73,27 +73,28 @@ class Steps:
         # Where delta alone would allow that much, or nearly, it says little of the mu.
         return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
 
-    def release(self, name, share, event, rows, run):
-        """Return what ``run(releases)`` makes of rows by the releases of an event.
+    def release(self, name, step, rows, data):
+        """Return what a mechanism makes of data at its share of mu^2.
 
         Parameters
         ----------
         name : str
-        share : float
-            Of mu^2, which the event costs at most.
-        event : Event
+        step : Share
         rows : RowSource
             Sensitive, for the digest that keys noise that repeats.
-        run : callable, Session -> object
+        data : object
+            What the mechanism runs on, these rows among it.
         """
-        self._take(share, event)
+        noise_multiplier = 1.0 / self._mu
+        event = step.event(noise_multiplier)
+        self._take(step.share, event)
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
         session, stream = opened_stream(method, (self._budget, name), rows, event,
                                          **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
-            return run(session)
+            return step.run(data, session, noise_multiplier)
 
     def _prepaid(self, affords):
         """Return what pays for a step, once open budgets have been charged for all of them."""
